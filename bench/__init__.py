@@ -1,1 +1,1 @@
-"""What Weft costs beside what people use today: `python -m bench` measures each pair in turn, in one run."""
+"""Benchmarks of Weft against torch and others: `python -m bench` measures each pair alternately, in one run."""

@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def beside_oneflow(python: str, rows: list[Row]) -> list[Row]:
-    """Those rows again whose cases OneFlow can do as well, with its times."""
+    """Rows against OneFlow's times, for cases that it can run."""
     environment = {**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())}
     times: dict[str, float] = {}
     for kind in ("eager", "graph"):

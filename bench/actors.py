@@ -24,7 +24,7 @@ def least(run: Callable[[], float], repeats: int = 7) -> float:
 
 
 def act_cost(actors: int = 10, launches: int = 2_000) -> float:
-    """Seconds per act, its messages included, along a line of actors on one thread."""
+    """Seconds per act, its messages included, for a chain of actors on one thread."""
     plan = line(*(f"a{i}" for i in range(actors)), copies=2).plan()
     registers = {r.id: r for r in plan.registers}
 

@@ -1,4 +1,4 @@
-"""What the runtime and the compiler cost by themselves."""
+"""The overhead of the runtime and the compiler."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def actors(quick: bool) -> list[Row]:
 
 
 def launch() -> Row:
-    """From the call of a graph to its result, less what its chain takes alone."""
+    """The overhead of a launch: from the call of a graph to its result, without its chain's time."""
     _, b, x = mlp_pair("batch 8, width 16")
     graph = Training(b, lambda m, x: m(x).pow(2).mean(), flow.optim.SGD(b.parameters(), lr=0.01, momentum=0.9))
     inputs = from_torch(x)
@@ -80,7 +80,7 @@ def launch() -> Row:
 
 
 def worlds(quick: bool) -> list[Row]:
-    """Tracing and lowering a data-parallel GPT on one rank of a small world and of a large one, imagined."""
+    """Tracing and lowering a data-parallel GPT on one rank of a small and of a large simulated world."""
     size = "2 layers, d 64, 2x32 tokens"
     few, many = least([lambda: compile_in(2, size), lambda: compile_in(1024, size)], 1, 5)
     return [Row("compile time, a world of 1,024 ranks", "2 ranks", few, many, 1.5)]
@@ -112,7 +112,7 @@ def compile_in(world: int, size: str) -> Lowered:
 
 
 def imports(quick: bool) -> list[Row]:
-    """In new processes, with what Python caches of its modules."""
+    """Import times, in new processes, with Python's caches warm."""
     return [
         Row("import weft, beyond import torch", "-", None, _in_new_processes(IMPORT), most=0.25),
         Row("first call of a graph that trains an MLP, in a new process", "-", None, _in_new_processes(FIRST_CALL)),
@@ -123,7 +123,7 @@ def imports(quick: bool) -> list[Row]:
 
 
 def _in_new_processes(code: str) -> float:
-    """The least that a program printed of some runs, after one that filled the caches."""
+    """The minimum that a program printed over some runs, after one to warm the caches."""
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
 
     def once() -> float:

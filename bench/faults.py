@@ -58,7 +58,7 @@ def killed(most: int, console: Console) -> Part:
     real = most // REAL_SHARE
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task("kills", total=most)
-        seen = kills(most - real, real, told=lambda one: progress.advance(task))
+        seen = kills(most - real, real, on_seen=lambda one: progress.advance(task))
     for one in seen:
         if one.failed:
             console.print(f"{one.kill}: {one.failed}", style="red")
@@ -122,16 +122,16 @@ def saved(most: int, console: Console) -> Part:
 
 def diverged(most: int, console: Console) -> Part:
     """Each kind over each transport; `most` bounds the kinds, for a quick look."""
-    told = importlib.import_module(DIVERGENCES)
-    kinds = [*told.CALLS, *told.PROGRAMS][:most]
+    divergences = importlib.import_module(DIVERGENCES)
+    kinds = [*divergences.CALLS, *divergences.PROGRAMS][:most]
     rows, faults = [], []
     for transport in ("threads", *TRANSPORTS):
-        found = [row for check in ("", "1") for row in _calls(told, transport, check)]
-        found += [row for d in told.PROGRAMS if d in kinds for row in _program(told, transport, d)]
+        found = [row for check in ("", "1") for row in _calls(divergences, transport, check)]
+        found += [row for d in divergences.PROGRAMS if d in kinds for row in _program(divergences, transport, d)]
         tried, wrong = 0, 0
         for d in kinds:
             own = [row for row in found if row["name"] == d.name]
-            said = [told.fault(d, row["rank"], row, transport == "c10d") for row in own]
+            said = [divergences.fault(d, row["rank"], row, transport == "c10d") for row in own]
             bad = [words for words in said if words] if own else [f"{d.name}: the ranks never came to it"]
             faults += [f"{transport}: {words}" for words in bad]
             tried, wrong = tried + 1, wrong + bool(bad)
@@ -145,14 +145,18 @@ def diverged(most: int, console: Console) -> Part:
     )
 
 
-def _calls(told: Any, transport: str, check: str) -> list[dict[str, Any]]:
+def _calls(divergences: Any, transport: str, check: str) -> list[dict[str, Any]]:
     if transport == "threads":
         with contextlib.redirect_stdout(io.StringIO()):
-            return [row for rows in spawn_threads(told.WORLD, told.try_calls, check, deadline=30.0) for row in rows]
-    return _lines(told.WORLD, "try_calls", transport, check, check)
+            return [
+                row
+                for rows in spawn_threads(divergences.WORLD, divergences.try_calls, check, deadline=30.0)
+                for row in rows
+            ]
+    return _lines(divergences.WORLD, "try_calls", transport, check, check)
 
 
-def _program(told: Any, transport: str, d: Any) -> list[dict[str, Any]]:
+def _program(divergences: Any, transport: str, d: Any) -> list[dict[str, Any]]:
     env = {"WEFT_CHECK": d.check, "WEFT_CHECK_EVERY": "2"}
     if transport != "threads":
         return _lines(2, "try_program", transport, d.check, d.name)
@@ -160,7 +164,7 @@ def _program(told: Any, transport: str, d: Any) -> list[dict[str, Any]]:
     os.environ.update(env)
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            return [row for rows in spawn_threads(2, told.try_program, d.name, deadline=30.0) for row in rows]
+            return [row for rows in spawn_threads(2, divergences.try_program, d.name, deadline=30.0) for row in rows]
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})

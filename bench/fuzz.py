@@ -344,7 +344,7 @@ def shown(value: Any) -> str:
 
 
 def alike(ours: Any, theirs: Any) -> bool:
-    """Whether two answers are the same, as far as they can be told."""
+    """Whether two results are equal, as far as they can be compared."""
     if isinstance(theirs, torch.Tensor):
         if not isinstance(ours, flow.Tensor):
             return False

@@ -83,7 +83,7 @@ class Seen:
         return max((HANG if s is None else s for s in self.seconds.values()), default=0.0)
 
     def well(self, rank: int) -> bool:
-        """Whether a rank had nothing to tell."""
+        """Whether a rank reported nothing."""
         return self.kill.phase in MAY_END_WELL and "Error" not in self.said[rank] and "Failed" not in self.said[rank]
 
     def names_rank(self, rank: int) -> bool:
@@ -144,14 +144,14 @@ class Run:
     port: int
     sessions: set[int]
     end: Callable[[], str]  # kill what there is of it and return what its launcher said
-    told: Signed | None = None  # where a launcher tells of ends
+    store: Signed | None = None  # where a launcher records exits
 
 
 def forked(kill: Kill, folder: Path, nursery: Nursery) -> Run:
     """As a launcher starts ranks: the store is served by somebody else."""
     store = serve("127.0.0.1", 0, STARTING)
-    told = [variables_of(i, kill.ranks, host="127.0.0.1", port=store.port) for i in range(kill.ranks)]
-    return _fork(kill, folder, nursery, told, store.port, run_of(store, known()))
+    variables = [variables_of(i, kill.ranks, host="127.0.0.1", port=store.port) for i in range(kill.ranks)]
+    return _fork(kill, folder, nursery, variables, store.port, run_of(store, known()))
 
 
 def forked_by_hand(kill: Kill, folder: Path, nursery: Nursery) -> Run:
@@ -161,14 +161,19 @@ def forked_by_hand(kill: Kill, folder: Path, nursery: Nursery) -> Run:
 
 
 def by_hand_variables(kill: Kill, rank: int, port: int) -> dict[str, str]:
-    told = variables_of(rank, kill.ranks, host="127.0.0.1", port=port)
-    return {name: value for name, value in told.items() if not name.startswith("TORCHELASTIC")}
+    variables = variables_of(rank, kill.ranks, host="127.0.0.1", port=port)
+    return {name: value for name, value in variables.items() if not name.startswith("TORCHELASTIC")}
 
 
 def _fork(
-    kill: Kill, folder: Path, nursery: Nursery, told: Sequence[dict[str, str]], port: int, run: Signed | None = None
+    kill: Kill,
+    folder: Path,
+    nursery: Nursery,
+    variables: Sequence[dict[str, str]],
+    port: int,
+    run: Signed | None = None,
 ) -> Run:
-    environments = [{**one, **common(kill, folder)} for one in told]
+    environments = [{**one, **common(kill, folder)} for one in variables]
     pids = nursery.fork(f"{PROGRAM}:main", arguments(kill, folder), environments, folder)
 
     def end() -> str:
@@ -281,7 +286,7 @@ def tried(kill: Kill, nursery: Nursery) -> Seen:
             pids = _come(kill, folder)
             sessions |= set(pids.values())
             time.sleep(kill.delay)
-            _watch(kill, folder, pids, seen, run.told)
+            _watch(kill, folder, pids, seen, run.store)
         except TimeoutError as error:
             seen.failed = str(error)
         finally:
@@ -294,7 +299,7 @@ def tried(kill: Kill, nursery: Nursery) -> Seen:
             log = folder / f"rank{rank}"
             if rank != kill.bad:
                 seen.said[rank] = log.read_text(errors="replace") if log.exists() else ""
-        seen.left = left_behind(folder, sessions, run.port if run.told is None else 0)
+        seen.left = left_behind(folder, sessions, run.port if run.store is None else 0)
         return seen
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -323,7 +328,7 @@ def _come(kill: Kill, folder: Path) -> dict[int, int]:
     return {rank: int(name.read_text()) for rank, name in enumerate(names)}
 
 
-def _watch(kill: Kill, folder: Path, pids: dict[int, int], seen: Seen, told: Signed | None) -> None:
+def _watch(kill: Kill, folder: Path, pids: dict[int, int], seen: Seen, store: Signed | None) -> None:
     poller, held = select.poll(), {}
     for rank, pid in pids.items():
         if rank == kill.bad:
@@ -337,8 +342,8 @@ def _watch(kill: Kill, folder: Path, pids: dict[int, int], seen: Seen, told: Sig
     start = time.monotonic()
     with contextlib.suppress(ProcessLookupError):
         os.kill(pids[kill.bad], signal.SIGKILL)
-    if told is not None:
-        tell_end(told, kill.bad, "was killed by SIGKILL")
+    if store is not None:
+        tell_end(store, kill.bad, "was killed by SIGKILL")
     (folder / victims.LATE).touch()
     try:
         while len(seen.seconds) < kill.ranks - 1 and (left := start + HANG - time.monotonic()) > 0:
@@ -414,9 +419,9 @@ def chosen(n: int, real: int, seed: int = 0) -> list[Kill]:
 
 
 def kills(
-    n: int, real: int, workers: int = 4, seed: int = 0, told: Callable[[Seen], None] = lambda seen: None
+    n: int, real: int, workers: int = 4, seed: int = 0, on_seen: Callable[[Seen], None] = lambda seen: None
 ) -> list[Seen]:
-    """Try them, several at a time; `told` hears of each."""
+    """Try them, several at a time; `on_seen` is called with each."""
     nurseries: queue.SimpleQueue[Nursery] = queue.SimpleQueue()
     made = [Nursery() for _ in range(workers)]
     for nursery in made:
@@ -430,7 +435,7 @@ def kills(
                 seen = tried(kill, nursery)
         finally:
             nurseries.put(nursery)
-        told(seen)
+        on_seen(seen)
         return seen
 
     try:

@@ -1,4 +1,4 @@
-"""How a pair is measured: in turn, so that both see the same machine, and the least of several repeats is kept."""
+"""How a pair is measured: alternately, so that both see the same machine; the minimum of several repeats counts."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ SAMPLES = 20  # of n calls: a short sample now and then has the processor to its
 def least(
     calls: Sequence[Callable[[], Any]], n: int, repeats: int = 9, before: Callable[[], Any] | None = None
 ) -> list[float]:
-    """The least seconds per call of each: samples in turn, n calls together, `repeats` times over."""
+    """The minimum seconds per call of each: alternating samples of n calls, `repeats` times."""
     for call in calls:
         for _ in range(min(n, 20)):
             call()

@@ -1,4 +1,4 @@
-"""How much memory a training step takes at its peak: an exact count of the bytes that kernels were given."""
+"""The peak memory of a training step: an exact count of the bytes that kernels allocated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIMIT = 1.05
 
 
 def memory(quick: bool) -> list[Row]:
-    """The larger GPT step, eagerly and as a graph, beside torch's eager one; each in a process of its own."""
+    """The larger GPT step, eagerly and as a graph, against torch's eager one; each in a new process."""
     size = list(GPTS)[-1]
     theirs, eager, graph, tight = (_apart(kind, size) for kind in ("torch", "eager", "graph", "budget"))
     return [
@@ -35,7 +35,7 @@ def _apart(kind: str, size: str) -> int:
 
 
 def peak(step: Callable[[], Any], steps: int = 3) -> int:
-    """The most bytes held at once beyond what was held before, over some steps from the first one on."""
+    """The peak of bytes beyond those held before, over some steps from the first one on."""
     return peak_of(lambda: step, steps)
 
 

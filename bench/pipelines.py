@@ -1,4 +1,4 @@
-"""Pipelines of 4 ranks and 16 micro-batches: how long the busiest rank pauses, beside what textbooks say.
+"""Pipelines of 4 ranks and 16 micro-batches: the bubble of the busiest rank, against the textbook formula.
 
 `python -m bench.pipelines` draws docs/pipelines.svg. In the timed rows each part of an act, forward, gradients of
 inputs, gradients of weights, is a sleep: so stages take equal times, and four ranks need no four cores.
@@ -52,7 +52,7 @@ class Stages(nn.Graph):
 
 
 def compiled(each: int, zero_bubble: bool, micro: int = MICRO) -> tuple[Stages, flow.Tensor]:
-    """Stages that are dealt out to the ranks in turn."""
+    """A graph whose stages are assigned to the ranks round-robin."""
     places = [flow.placement("cpu", ranks=[s % RANKS]) for s in range(each * RANKS)]
     graph = Stages(places, zero_bubble, micro)
     inputs = flow.ones(micro, 8, placement=places[0], sbp=flow.sbp.broadcast)

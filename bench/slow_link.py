@@ -83,7 +83,7 @@ def simulated(graph: Any, step: Callable[[], Any], count: int, link: SlowLink) -
 
 
 def on_one_stream(plan: Plan) -> Plan:
-    """All collectives on the first of their streams."""
+    """The plan with all collectives on one stream."""
     first = min(t.stream for t in plan.tasks if t.stream)
     ids = {
         t.id: encode(t.rank, "cpu", 0, first if t.stream else 0, number) for number, t in enumerate(plan.tasks, 1)

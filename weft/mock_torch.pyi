@@ -1,9 +1,9 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""`flow.mock_torch`: while it is enabled, `import torch` in a program of one's own gives Weft.
+"""`flow.mock_torch`: while it is enabled, `import torch` in a user's program gives Weft.
 
-Who imports decides: packages that are installed go on importing torch itself, unless `enable(packages=("timm",))` names
-them. What Weft lacks and isn't about tensors, such as `torch.fx`, is torch's own.
+It depends on the importing module: installed packages still import torch itself, unless `enable(packages=("timm",))`
+names them. What Weft lacks and isn't about tensors, such as `torch.fx`, is torch's own.
 """
 
 

@@ -80,7 +80,7 @@ def lengths(graph: nn.Graph) -> list[int]:
     (lists,) = [abreast.lists_of(c) for c in calls if abreast.lists_of(c)]
     memory = compiled.running.named
     mine = [[memory[v.name] for v in values] for values in lists if all(v.name in memory for v in values)]
-    return [len(x) for x in abreast.pieces(mine) or mine]
+    return [len(x) for x in abreast.coalesced(mine) or mine]
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
@@ -203,10 +203,10 @@ def test_over_two_ranks(steps: int) -> None:
 def test_pieces() -> None:
     rows = torch.zeros(2, 64)
     lists = [[r[:16], r[16:32].view(4, 4), r[40:48]] for r in rows]
-    found = abreast.pieces([x[::-1] for x in lists])  # in the order of memory, whatever that of the list
+    found = abreast.coalesced([x[::-1] for x in lists])  # in the order of memory, whatever that of the list
     assert found is not None
     assert [[p.shape for p in x] for x in found] == [[(32,), (8,)]] * 2
     assert found[1][0].data_ptr() == rows[1].data_ptr()
     apart = [lists[0], [t.clone() for t in lists[1]]]
-    assert abreast.pieces(apart) is None
-    assert abreast.pieces([[torch.zeros(4, 4).T, torch.zeros(4)]]) is None
+    assert abreast.coalesced(apart) is None
+    assert abreast.coalesced([[torch.zeros(4, 4).T, torch.zeros(4)]]) is None

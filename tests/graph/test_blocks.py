@@ -9,7 +9,7 @@ import pytest
 import weft as flow
 from weft import nn
 from weft.core.errors import GraphError
-from weft.graph.trace import said_of
+from weft.graph.trace import settings_of
 from weft.tensor.data import local_data
 
 Static = nn.graph.GraphModule
@@ -84,7 +84,7 @@ def test_settings_made_in_a_loop_over_modules() -> None:
                     block.to(Static).set_stage(3)
 
     graph = Settings(Parts())
-    said = {s.path: s for s in (known.settings() for known in said_of(graph).values())}
+    said = {s.path: s for s in (known.settings() for known in settings_of(graph).values())}
     assert [path for path, s in said.items() if s.checkpoint] == [
         "parts.list.0", "parts.list.1", "parts.list.2", "parts.dict.a", "parts.chain.0",
     ]  # fmt: skip

@@ -133,7 +133,7 @@ def test_mistakes(launch_here: Here) -> None:
     with pytest.raises(ArgumentError, match="one rank or more"):
         spawn(0, "x.py")
     for given in ((print,), ("x.py", 8)):
-        with pytest.raises(ArgumentError, match=r"told strings.*spawn_threads\(2, function"):
+        with pytest.raises(ArgumentError, match=r"take strings.*spawn_threads\(2, function"):
             spawn(2, *given)
     with pytest.raises(ArgumentError, match=r"there is no program 'missing\.py'"):
         launch_here("--threads", "missing.py")

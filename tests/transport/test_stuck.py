@@ -13,7 +13,7 @@ import weft as flow
 from weft.core.errors import DeadlineError, RankError
 from weft.launch import spawn_threads
 from weft.transport import Group, Line, transport_of
-from weft.transport.check import Check, Told, checking, decoded, every_steps, story
+from weft.transport.check import Check, Report, checking, decoded, every_steps, story
 from weft.transport.stuck import Need, Wait, circle
 
 
@@ -158,9 +158,9 @@ def test_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_stories_name_the_first_difference() -> None:
-    a, b, c = Told("barrier"), Told("barrier", {"lr": "1"}), Told("all_reduce")
+    a, b, c = Report("barrier"), Report("barrier", {"lr": "1"}), Report("all_reduce")
     assert "rank 0 calls barrier and rank 2 calls all_reduce" in story((0, 1, 2), 0, 1, {0: a, 1: b, 2: c})
     assert "differ in lr: nothing of that kind on rank 0 and 1 on rank 1" in story((0, 1), 0, 1, {0: a, 1: b})
     assert "that it doesn't say" in story((0, 1), 0, 1, {0: a})
     with pytest.raises(RankError):
-        decoded(b"{}", Told, "it")
+        decoded(b"{}", Report, "it")

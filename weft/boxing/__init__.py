@@ -1,10 +1,10 @@
-"""From any (placement, sbp) to any other: routes as data, how to find them, run them and imagine them.
+"""Boxing: move a tensor from any (placement, sbp) to any other. Routes are data; they are planned, run and simulated.
 
-The way a conversion takes through this folder:
+The path of a conversion through this folder:
 
     planner.route     a search over cost (`costs`, `links`) gives a Route: a short list of steps (`steps`, `routes`)
     lowering.lower    one rank's part of each step: its group, its slices, whom it sends to (`overlap`)
-    execute.run       does that part through a transport; `simulate` does every rank's part in one process
+    execute.run       runs that part through a transport; `in_one_process.simulate` runs all ranks' parts
 """
 
 from __future__ import annotations

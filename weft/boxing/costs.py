@@ -1,4 +1,4 @@
-"""What a step costs: the bytes that its busiest rank sends or receives over the speed of its links, and latency."""
+"""The cost model of steps: bytes of the busiest rank over bandwidth, plus latency."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from weft.boxing.steps import (
 from weft.core import shard
 from weft.core.sbp import NdSbp
 
-SAMPLES = 8  # receiving ranks looked at, to know what an exchange moves between any number of them
+SAMPLES = 8  # receiving ranks sampled to estimate an exchange
 
 
 class Cost(NamedTuple):
@@ -38,7 +38,7 @@ FREE = Cost(0.0, 0.0)
 
 
 class Costs:
-    """The costs of steps of one tensor; remembers what several steps ask for."""
+    """The costs of steps of one tensor, with a cache of intermediate results."""
 
     def __init__(self, shape: tuple[int, ...], itemsize: int, links: Links) -> None:
         self.shape, self.itemsize, self.links = shape, itemsize, links
@@ -46,7 +46,7 @@ class Costs:
         self._sides: dict[State, Side] = {}
 
     def shard_bytes(self, state: State) -> int:
-        """Of the largest shard."""
+        """The bytes of the largest shard."""
         key = state.placement.shape, state.nd_sbp
         found = self._bytes.get(key)
         if found is None:
@@ -80,7 +80,7 @@ def _to_device(costs: Costs, step: Step, before: State, after: State) -> Cost:
 
 
 def _collective(turns: int, whole: Callable[[int, int], int]) -> Callable[[Costs, Step, State, State], Cost]:
-    """A ring's cost: all but an n-th of the whole, `turns` times. Across hosts on two levels, as in `two_level`."""
+    """The cost of a ring of n ranks: (n - 1) / n of the whole, `turns` times. Across hosts as in `two_level`."""
 
     def rule(costs: Costs, step: Step, before: State, after: State) -> Cost:
         assert isinstance(step, AxisStep)
@@ -134,7 +134,7 @@ def _exchange(costs: Costs, step: Step, before: State, after: State) -> Cost:
 
 
 def _peers(src: Side, dst: Side) -> int:
-    """With how many others the busiest rank of an exchange talks."""
+    """The number of peers of the busiest rank of an exchange."""
     sources, targets = math.prod(src.partial_sizes), -(-dst.replicas // src.replicas)
     for a, b in zip(src.parts, dst.parts, strict=True):
         sources, targets = sources * -(-a // b), targets * -(-b // a)

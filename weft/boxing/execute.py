@@ -1,7 +1,7 @@
-"""Running a route on one rank.
+"""Run a route on one rank.
 
-What a step does is a generator that yields calls for the transport and returns the new shard; so the same code runs
-through a real transport here and through an imagined one, all ranks in lock-step, in `simulate`.
+A step is a generator that yields calls for the transport and returns the new shard. So the same code runs through a
+real transport here, and through a simulated one, all ranks in lock-step, in `in_one_process`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from weft.transport.line import Line
 def run(
     route: Route, data: torch.Tensor | None, rank: int, transport: Transport | Line, hosts: HostOf | None = None
 ) -> torch.Tensor:
-    """Take this rank's shard along the route. A rank outside the target gets an empty tensor; one outside of both ends
-    does nothing else. The shard given is never written; it is the result itself only where no step touches the data.
+    """Move this rank's shard along the route. A rank outside the target gets an empty tensor. The given shard is never
+    written; it is returned itself only if no step changes the data.
     """
     calls = along(route, data, rank, hosts)
     try:
@@ -42,7 +42,7 @@ def execute(
     step: LocalStep, data: torch.Tensor | None, transport: Transport | Line, owned: bool = False,
     out: torch.Tensor | None = None,
 ) -> torch.Tensor:  # fmt: skip
-    """One step of a lowered route, into `out` if it is given; `owned` allows it to write into the shard given."""
+    """Run one step of a lowered route, into `out` if it is given; `owned` allows it to overwrite the given shard."""
     calls = act(step, data, owned, out)
     try:
         while True:
@@ -52,7 +52,7 @@ def execute(
 
 
 def perform(call: Call, transport: Transport | Line | None = None) -> None:
-    """A call that isn't local needs a transport."""
+    """Perform a call. One that isn't local needs a transport."""
     if call.local:
         LOCAL[call.method](*call.args)
         return
@@ -78,8 +78,8 @@ def act(
     step: LocalStep, data: torch.Tensor | None, owned: bool = False, out: torch.Tensor | None = None,
     new: New | None = None,
 ) -> Calls:  # fmt: skip
-    """The calls of one step on one rank. What they do depends on no values: with `out`, the memory for the result, and
-    `new`, which makes memory for what is needed meanwhile, they may be kept and done again and again."""
+    """The calls of one step on one rank. They don't depend on values: given `out`, memory for the result, and `new`, an
+    allocator of scratch memory, they can be kept and repeated."""
     if step.before is not None and (data is None or tuple(data.shape) != step.before):
         has = "none" if data is None else f"one of shape {tuple(data.shape)}"
         raise ShapeError(f"rank {step.rank} should hold a shard of shape {step.before} before {step}, but holds {has}")
@@ -87,7 +87,7 @@ def act(
 
 
 class Work(NamedTuple):
-    """A step, and the memory that is there for it."""
+    """A step, and the memory for it."""
 
     step: LocalStep
     owned: bool
@@ -103,14 +103,14 @@ class Work(NamedTuple):
         return self.make(self.step.shape, self.step.dtype.torch) if self.out is None else self.out
 
     def filled(self) -> Calls:
-        """The result, where it is filled with what a reduction takes in without changing."""
+        """The result, filled with the reduction's neutral element."""
         out = self.result()
         if self.step.fill:
             yield Call("fill", (), (out, neutral(self.step.fill, out.dtype)))
         return out
 
     def copied(self, data: torch.Tensor) -> Calls:
-        """The data as the result, in memory that may be written."""
+        """The data as the result, in writable memory."""
         if self.out is None and self.owned and data.is_contiguous():
             return data
         out = self.result()
@@ -118,7 +118,7 @@ class Work(NamedTuple):
         return out
 
     def packed(self, parts: Sequence[torch.Tensor]) -> Generator[Call, None, list[torch.Tensor]]:
-        """The parts, each in one piece."""
+        """The parts, each contiguous."""
         found = []
         for p in parts:
             if not p.is_contiguous():
@@ -130,7 +130,7 @@ class Work(NamedTuple):
 
 
 def neutral(reduce: str, dtype: torch.dtype) -> float | int | bool:
-    """What a reduction takes in without changing."""
+    """The neutral element of a reduction."""
     if reduce == "sum":
         return 0
     if dtype == torch.bool:
@@ -258,7 +258,7 @@ def _exchange(w: Work, data: torch.Tensor | None) -> Calls:
 def reduced(
     into: torch.Tensor, contributions: list[torch.Tensor], reduces: tuple[tuple[int, str], ...], make: New
 ) -> Generator[Call, None, None]:
-    """What several ranks contribute to one piece, reduced into it. Nested: the innermost partial axis first."""
+    """Reduce several ranks' contributions into one piece. Nested: the innermost partial axis first."""
     for count, reduce in reversed(reduces):
         groups = [contributions[i : i + count] for i in range(0, len(contributions), count)]
         contributions = []
@@ -275,7 +275,7 @@ def reduced(
 
 
 def together(step: LocalStep, given: Sequence[torch.Tensor], outs: Sequence[torch.Tensor], new: New) -> Iterator[Call]:
-    """The calls of one step for several values at once: `given` into `outs`, by way of one piece of memory."""
+    """The calls of one step for several values at once: `given` into `outs`, through one contiguous buffer."""
     gathers = step.kind == "all_gather"
     wholes = [tuple(t.shape) for t in (outs if gathers else given)]
     between = new((sum(map(math.prod, wholes)),), outs[0].dtype)

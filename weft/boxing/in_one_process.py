@@ -1,6 +1,6 @@
-"""Boxing imagined: a logical tensor made into shards, every rank's part of a route done in one process, and back again.
+"""Simulated boxing: split a logical tensor into shards, run all ranks' parts of a route in one process, assemble.
 
-The oracle of the tests, and a way to try routes over worlds (and hosts) that aren't there.
+It is the oracle of the tests, and a way to try routes over worlds and hosts that don't exist.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ Shards = dict[int, torch.Tensor]
 
 
 def shards_of(logical: torch.Tensor, placement: Placement, nd_sbp: NdSbp, seed: int = 0) -> Shards:
-    """What each rank would hold of a logical tensor. Partials are drawn at random, in whole numbers, so that their sums
-    are exact."""
+    """Each rank's shard of a logical tensor. Partials are random integers, so that their sums are exact."""
     generator = torch.Generator().manual_seed(seed)
     wholes: dict[tuple[int, ...], torch.Tensor] = {(): logical}  # by the coordinates on partial axes
     for n, s in zip(placement.shape, nd_sbp, strict=True):
@@ -64,7 +63,7 @@ def _slices(box: shard.Box) -> tuple[slice, ...]:
 
 
 def assemble(shards: Mapping[int, torch.Tensor], spec: Spec) -> torch.Tensor:
-    """The logical tensor that the shards stand for; refuses replicas that differ."""
+    """The logical tensor of the shards; raises if replicas differ."""
     grid = spec.placement.shape
     wholes: dict[tuple[int, ...], torch.Tensor] = {}  # by the coordinates on partial axes
     filled: dict[tuple[object, ...], int] = {}
@@ -94,14 +93,14 @@ def assemble(shards: Mapping[int, torch.Tensor], spec: Spec) -> torch.Tensor:
 def simulate(
     route: Route, shards: Mapping[int, torch.Tensor], hosts: HostOf | None = None, world: Sequence[int] = ()
 ) -> Shards:
-    """Every rank's part of a route, in lock-step; `world` adds ranks outside of both ends. Raises if ranks would wait
-    for each other for ever, or call different collectives."""
+    """Run all ranks' parts of a route, in lock-step; `world` adds ranks outside of both ends. Raises on deadlock, or if
+    ranks call different collectives."""
     ranks = sorted({*route.src.placement.members, *route.dst.placement.members, *world})
     return LockStep({rank: along(route, shards.get(rank), rank, hosts) for rank in ranks}).run()
 
 
 class LockStep:
-    """The calls of several ranks, answered as a transport would: each rank goes on until it waits for another."""
+    """A simulated transport for the calls of several ranks: each rank runs until it waits for another."""
 
     def __init__(self, calls: dict[int, Calls]) -> None:
         self.calls = calls

@@ -1,4 +1,4 @@
-"""How fast ranks reach each other. These figures only rank routes: their ratios matter, not their digits.
+"""Bandwidth and latency between ranks, for the cost model. They only rank routes: ratios matter, not digits.
 
 The CPU's are measured on the reference machine (2 cores): over shared memory two processes all-reduce 1 KB in 13 us
 and 4 MB in 0.23 ms; with Gloo over loopback, which stands for "between hosts", in 890 us and 2.1 ms; a copy within a
@@ -16,7 +16,7 @@ from weft.core.placement import Placement
 
 
 class Link(NamedTuple):
-    """bytes/s one rank can send while it receives as much, and seconds until the first byte arrives."""
+    """Bandwidth in bytes/s (full duplex), and latency in seconds."""
 
     speed: float
     latency: float
@@ -30,7 +30,7 @@ COMPUTE = {"cpu": 3e10, "cuda": 2e14}  # multiplications a second, of one rank
 
 
 class Hosts(NamedTuple):
-    """How a group lies: on how many hosts, how many members on each (0 if not the same number everywhere)."""
+    """A group's hosts: how many, and how many members on each (0 if they differ)."""
 
     number: int
     members: int
@@ -45,7 +45,7 @@ class Links:
     between: dict[str, Link] = field(default_factory=lambda: BETWEEN)
 
     def of_axis(self, placement: Placement, axis: int) -> Hosts:
-        """How the groups along an axis lie."""
+        """The hosts of the groups along an axis."""
         return Hosts(1, placement.shape[axis]) if self.hosts is None else _of_axis(self, placement, axis)
 
     def of_exchange(self, src: Placement, dst: Placement) -> Link:
@@ -58,7 +58,7 @@ ONE_HOST = Links()
 
 
 def group(placement: Placement, rank: int, axis: int) -> tuple[int, ...]:
-    """`placement.group`, at a cost that doesn't grow with the number of ranks by more than a slice."""
+    """`placement.group`, at the cost of a slice."""
     if placement.ndim == 1:
         return placement.members
     stride = 1

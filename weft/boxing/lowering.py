@@ -1,4 +1,4 @@
-"""One rank's part of a route. Pure: what it will do with whom is decided here, `execute` does it."""
+"""Lower a route to one rank's part of each step. Pure; `execute` runs it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ HostOf = Callable[[int], Hashable]
 class Transfers:
     """A rank's part of an exchange, as slices of its shards before and after.
 
-    `receives` lists for each piece the ranks that contribute to it; they reduce as `reduces` says: (how many, how) per
+    `receives` lists for each piece the ranks that contribute to it. `reduces` says how: (number, reduction) for each
     partial axis of the source, outermost first. Slices that a rank has itself are listed under its own number.
     """
 
@@ -49,10 +49,9 @@ class Transfers:
 class LocalStep:
     """One step on one rank.
 
-    `kind` is the step's name. `before` and `shape` are the shapes of this rank's shard before and after (`before` is
-    None where it had none). A step of an axis has `ranks`, its group in order, and this rank's `index` there; across
-    hosts also `levels`. `fill` names the reduction whose neutral element fills what isn't written; an exchange has
-    `transfers`.
+    `kind` is the step's name. `before` and `shape` are the shapes of this rank's shard before (None if it had none) and
+    after. A step of an axis has `ranks`, its group in order, and this rank's `index` there; across hosts also `levels`.
+    `fill` names the reduction whose neutral element fills what isn't written; an exchange has `transfers`.
     """
 
     kind: str
@@ -72,7 +71,7 @@ class LocalStep:
 
     @property
     def collective(self) -> bool:
-        """Must every rank of its group do it at the same turn?"""
+        """Whether all ranks of its group must call it together."""
         return self.kind in ("all_reduce", "reduce_scatter", "all_gather", "all_to_all")
 
     def __str__(self) -> str:

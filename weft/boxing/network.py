@@ -1,4 +1,4 @@
-"""The network between the ranks, as the running rank's transport knows it."""
+"""The network between the ranks, as the current rank's transport knows it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NAME = "links"
 
 
 def links_of(rank: Rank) -> Links:
-    """What this rank plans routes by; asked of the transport once."""
+    """The links by which this rank plans routes; read from the transport once."""
     if rank.world_size == 1:
         return ONE_HOST
     found = rank.resources.get(NAME)

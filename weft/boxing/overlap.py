@@ -1,10 +1,10 @@
-"""Who holds what of whom: the intersections of two layouts, dimension by dimension.
+"""Which ranks send what to whom: the intersections of two layouts, dimension by dimension.
 
-Slices are intervals and a grid is a product, so a rank finds its partners by interval arithmetic, at a cost that grows
+Slices are intervals and a grid is a product, so a rank finds its peers by interval arithmetic, at a cost that grows
 with their number and not with the number of ranks.
 
-A rank that needs data takes it from itself if it can; else from replica `i mod R`, where i is its number among those
-that receive and R the number of replicas. Both sides derive this, so nothing needs to be said between them.
+A rank takes data from itself if it can; else from replica `i mod R`, where i is its index among the receivers and R the
+number of replicas. Both sides derive this without communication.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from weft.core.shard import Box, Interval
 
 @dataclass(frozen=True)
 class Axes:
-    """The axes of an nd_sbp by what they do."""
+    """The axes of an nd_sbp by kind."""
 
     splitting: tuple[tuple[int, ...], ...]  # per dimension of the tensor
     broadcast: tuple[int, ...]
@@ -43,7 +43,7 @@ def axes_of(nd_sbp: NdSbp, ndim: int) -> Axes:
 
 
 def overlapping(within: Interval, parts: Sequence[int], wanted: Interval) -> Iterator[tuple[tuple[int, ...], Interval]]:
-    """The nested slices of an interval that meet another one: their indices, and where they meet.
+    """The nested slices of an interval that intersect another one: their indices, and the intersections.
 
     >>> list(overlapping((0, 10), [2, 2], (2, 6)))
     [((0, 0), (2, 3)), ((0, 1), (3, 5)), ((1, 0), (5, 6))]
@@ -62,7 +62,7 @@ def overlapping(within: Interval, parts: Sequence[int], wanted: Interval) -> Ite
 
 
 def _holder(size: int, parts: int, position: int) -> int:
-    """Which of the balanced slices holds a position: the inverse of `shard.part`."""
+    """The index of the balanced slice that holds a position: the inverse of `shard.part`."""
     base, longer = divmod(size, parts)
     border = longer * (base + 1)
     return position // (base + 1) if position < border else longer + (position - border) // base
@@ -110,11 +110,11 @@ class Side:
         return shard.box(self.shape, self.grid, self.state.nd_sbp, coordinate)
 
     def number(self, coordinate: Sequence[int]) -> int:
-        """Of a rank, among those that receive."""
+        """The index of a rank among the receivers."""
         return _number(self.full_sizes, [coordinate[a] for a in self.full_axes])
 
     def receiver(self, number: int) -> list[int]:
-        """The coordinate of the number-th rank that receives."""
+        """The coordinate of the receiver with this index."""
         coordinate = [0] * len(self.grid)
         for a, i in zip(self.full_axes, _indices(self.full_sizes, number), strict=True):
             coordinate[a] = i
@@ -124,7 +124,7 @@ class Side:
         return all(coordinate[a] == 0 for a in self.axes.partial)
 
     def pieces(self, box: Box) -> list[list[tuple[tuple[int, ...], Interval]]]:
-        """Per dimension, the slices of this side that meet the box."""
+        """For each dimension, the slices of this side that intersect the box."""
         return [
             list(overlapping((0, n), [self.grid[a] for a in axes], wanted))
             for n, axes, wanted in zip(self.shape, self.axes.splitting, box, strict=True)
@@ -133,7 +133,7 @@ class Side:
     def joined(
         self, pieces: list[list[tuple[tuple[int, ...], Interval]]]
     ) -> Iterator[tuple[list[int], tuple[Interval, ...]]]:
-        """A coordinate (zero on the axes that don't split) and the box where it meets, for each choice of slices."""
+        """For each combination of slices, a coordinate (zero on axes that don't split) and the intersection."""
         for chosen in itertools.product(*pieces):
             coordinate = [0] * len(self.grid)
             for axes, (indices, _) in zip(self.axes.splitting, chosen, strict=True):
@@ -150,8 +150,8 @@ class Overlap:
         self.src_at, self.dst_at = src.placement, dst.placement
 
     def receives_of(self, rank: int) -> list[tuple[Box, list[int]]]:
-        """What a rank needs: boxes of the logical tensor, and for each the ranks whose contributions make it, ordered
-        with the first partial axis outermost (one rank if the source isn't partial)."""
+        """A rank's receives: boxes of the logical tensor, and for each the ranks that contribute, ordered with the
+        first partial axis outermost (one rank if the source isn't partial)."""
         place = self.dst_at.coordinate(rank)
         if place is None or not self.dst.receives(place):
             return []
@@ -173,7 +173,7 @@ class Overlap:
         return needed
 
     def sends_of(self, rank: int) -> list[tuple[int, Box]]:
-        """Whom a rank serves, and with which boxes. At most one box per partner."""
+        """A rank's sends: receivers and boxes, at most one box per receiver."""
         own = self.src_at.coordinate(rank)
         if own is None:
             return []
@@ -182,7 +182,7 @@ class Overlap:
         pieces = dst.pieces(box)
         met = _product([len(p) for p in pieces]) * dst.replicas
         found = []
-        # either look at everyone whose box meets mine, or at everyone whose replica I am, whichever is less
+        # search either the ranks whose boxes intersect mine, or those whose replica I am, whichever are fewer
         there = self._meeting(pieces) if met <= dst.full // self.src.replicas + 1 else self._served(mine, box, rank)
         for coordinate, both in there:
             partner = self.dst_at.at(tuple(coordinate))
@@ -218,7 +218,7 @@ class Overlap:
                 yield coordinate, both
 
     def _same_data(self, a: Sequence[int], b: Sequence[int]) -> bool:
-        """Do two coordinates of the source hold the same shard?"""
+        """Whether two coordinates of the source hold the same shard."""
         return all(a[i] == b[i] or s.is_broadcast for i, s in enumerate(self.src.state.nd_sbp))
 
 

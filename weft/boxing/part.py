@@ -1,4 +1,4 @@
-"""A rank's part of a call whose signature is chosen: its kernel, and its attributes in local terms."""
+"""A rank's part of a call with a signature: its kernel, and its local attributes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CPU = Device("cpu")
 
 
 def kernel_of(op: Op, chosen: Signature, rank: int) -> Callable[..., Any]:
-    """The kernel for this rank's part: the plain one, or the ranked one told where it stands."""
+    """The kernel for this rank's part: the plain one, or the ranked one bound to its position."""
     if not chosen.ranked:
         return op.kernel
     assert op.ranked_kernel is not None, f"{op.name}: a layout is marked @, but there is no ranked kernel"
@@ -32,9 +32,9 @@ def kernel_of(op: Op, chosen: Signature, rank: int) -> Callable[..., Any]:
 
 
 def local_arguments(op: Op, args: tuple[Any, ...], chosen: Signature, rank: int) -> tuple[Any, ...]:
-    """The attributes as the local kernel wants them: a logical output shape becomes this rank's.
+    """The attributes for the local kernel: a logical output shape becomes this rank's.
 
-    A random op draws the whole, of which each rank then keeps its part: so the draw doesn't depend on the layout.
+    A random op draws the whole, of which each rank keeps its slice, so that the draw doesn't depend on the layout.
     """
     local = list(args)
     if op.shape_of:
@@ -48,9 +48,10 @@ def local_arguments(op: Op, args: tuple[Any, ...], chosen: Signature, rank: int)
 def pass_over(
     op: Op, args: tuple[Any, ...], forms: Sequence[tuple[Sequence[int], DType]], device: torch.device
 ) -> None:
-    """Draw as the op's kernel does and throw it away, so that what is drawn next is what it is where the draw is kept.
+    """Advance the generator as the op's kernel does, by drawing and discarding, so that the next draw is the same on
+    all ranks.
 
-    `args` are its local arguments, `forms` its operands': how much it draws doesn't depend on what they hold.
+    `args` are its local arguments, `forms` its operands': how much it draws doesn't depend on their values.
     """
     given, found = list(args), iter(forms)
     for i in op.operands:
@@ -60,12 +61,12 @@ def pass_over(
 
 
 def device_of(placement: Placement) -> Device:
-    """Where this rank's shards of a placement lie."""
+    """The device of this rank's shards of a placement."""
     return own_device(placement.type)
 
 
 def own_device(type: str) -> Device:
-    """This rank's device of a type: the ranks of a host take its GPUs in turn."""
+    """This rank's device of a type: the GPUs of a host are assigned to its ranks round-robin."""
     if type == "cpu":
         return CPU
     if not torch.cuda.is_available():

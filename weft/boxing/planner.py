@@ -1,4 +1,4 @@
-"""Which route: Dijkstra's search over the sbp of both placements, for the least time.
+"""Plan a route: the shortest path (Dijkstra) over the layouts on both placements, by the cost model.
 
 There are few states: on each axis only the sbp that the two ends name, broadcast, and splits of the dimensions that
 the ends split or of the longest one. Every rank searches alone and must find the same route, so nothing here depends
@@ -44,7 +44,7 @@ def route(
     shape: tuple[int, ...], dtype: DType, src_placement: Placement, src_nd_sbp: NdSbp,
     dst_placement: Placement, dst_nd_sbp: NdSbp, links: Links = ONE_HOST,
 ) -> Route:  # fmt: skip
-    """The cheapest route found; remembered."""
+    """The cheapest route; cached."""
     return _planned(shape, dtype, State(src_placement, src_nd_sbp), State(dst_placement, dst_nd_sbp), links)[0]
 
 
@@ -52,14 +52,14 @@ def cost(
     shape: tuple[int, ...], dtype: DType, src_placement: Placement, src_nd_sbp: NdSbp,
     dst_placement: Placement, dst_nd_sbp: NdSbp, links: Links = ONE_HOST,
 ) -> float:  # fmt: skip
-    """The seconds that the cheapest route should take; 0 where nothing needs to be done."""
+    """The estimated seconds of the cheapest route; 0 if nothing moves."""
     if src_nd_sbp == dst_nd_sbp and src_placement is dst_placement:
         return 0.0
     return _planned(shape, dtype, State(src_placement, src_nd_sbp), State(dst_placement, dst_nd_sbp), links)[1].seconds
 
 
 def cost_of(found: Route, links: Links = ONE_HOST) -> Cost:
-    """The bytes that the busiest rank moves in each step, and the seconds, summed."""
+    """The cost of a route: bytes that the busiest rank moves, and seconds, summed over the steps."""
     costs = Costs(found.shape, found.dtype.itemsize, links)
     states = list(found.states())
     each = [costs.of(step, a, b) for step, a, b in zip(found.steps, states, states[1:], strict=False)]
@@ -89,7 +89,7 @@ def _search(shape: tuple[int, ...], itemsize: int, src: State, dst: State, links
     best: dict[State, float] = {src: 0.0}
     came: dict[State, tuple[State, Step]] = {}
     done: set[State] = set()
-    order = itertools.count()  # ties go to what was found first, on every rank alike
+    order = itertools.count()  # ties go to the first found, alike on every rank
     heap: list[tuple[float, int, State]] = [(0.0, next(order), src)]
     while dst not in done:  # an exchange leads anywhere, so it is reached
         seconds, _, state = heapq.heappop(heap)
@@ -110,7 +110,7 @@ def _search(shape: tuple[int, ...], itemsize: int, src: State, dst: State, links
 
 
 class _Moves:
-    """The steps worth trying from a state."""
+    """The edges of the search: the steps worth trying from a state."""
 
     def __init__(self, shape: tuple[int, ...], src: State, dst: State) -> None:
         self.shape, self.src, self.dst = shape, src, dst
@@ -119,7 +119,7 @@ class _Moves:
         self.dims = sorted({s.dim for s in ends if s.is_split} | longest)
         self.targets = sorted({s.reduce for s in dst.nd_sbp if s.is_partial})
         self.same = src.placement is dst.placement
-        # what is sent may be reduced first; what arrives may be a slice of what is wanted
+        # before an exchange a tensor may be reduced; after it, gathered from slices
         self.gates_out = set(self._gates(src, "P", (sbps.broadcast,)))
         self.gates_in = [dst] if self.same else list(self._gates(dst, "BP", ()))
         self.names: dict[tuple[object, ...], list[State]] = {}

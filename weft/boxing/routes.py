@@ -45,7 +45,7 @@ class Route:
             yield state
 
     def verify(self) -> Route:
-        """Refuse a route with a step that isn't legal where it stands, or that ends elsewhere."""
+        """Raise if a step isn't legal in its state, or if the route ends elsewhere."""
         if (self.src.shape, self.src.dtype) != (self.dst.shape, self.dst.dtype):
             raise SbpError(f"a route keeps shape and dtype; this one goes from {self.src} to {self.dst}")
         for spec in (self.src, self.dst):
@@ -86,5 +86,5 @@ def parse(text: str) -> Route:
 
 
 def backward_sbp(nd_sbp: NdSbp) -> NdSbp:
-    """Where the gradient of a boxing's input goes: each part of a partial gets the whole gradient."""
+    """The layout of the gradient of a boxing's input: each part of a partial gets the whole gradient."""
     return tuple(sbps.broadcast if s.is_partial else s for s in nd_sbp)

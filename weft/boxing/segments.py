@@ -1,4 +1,4 @@
-"""One piece of memory for many values that are gathered or scattered together: cut by ranks, and then by values."""
+"""Buckets: one contiguous buffer for values that are gathered or scattered together, by ranks and then by values."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from weft.core import shard
 
 
 class Segment(NamedTuple):
-    """What belongs to one rank: in one piece, and as its part of each value."""
+    """One rank's part of a bucket: contiguous, and as views of its part of each value."""
 
     flat: torch.Tensor
     parts: list[torch.Tensor]
 
 
 def segments(memory: torch.Tensor, wholes: Sequence[Sequence[int]], dim: int, ranks: int) -> list[Segment]:
-    """Memory of all the elements of values of these shapes, which are split along one dimension.
+    """Divide a buffer for values of these shapes, which are split along one dimension, into the ranks' segments.
 
     >>> [[tuple(p.shape) for p in s.parts] for s in segments(torch.empty(8), [(3, 2), (2,)], 0, 2)]
     [[(2, 2), (1,)], [(1, 2), (1,)]]
@@ -38,5 +38,5 @@ def segments(memory: torch.Tensor, wholes: Sequence[Sequence[int]], dim: int, ra
 
 
 def cut(whole: torch.Tensor, dim: int, ranks: int) -> tuple[torch.Tensor, ...]:
-    """The ranks' parts of a value."""
+    """The ranks' slices of a value."""
     return whole.split(list(shard.sizes(whole.shape[dim], ranks)), dim)

@@ -1,7 +1,7 @@
-"""Which layout an op runs in: the candidate whose inputs cost least to get there; ties go to the less memory.
+"""Choose the layout of an op: the candidate to which its inputs are cheapest to move; ties go to less memory.
 
-Pure: from specs and attributes to specs. Eager global and lazy choose by the same function, so a graph's layouts are
-those of the eager program.
+Pure: from specs and attributes to specs. Eager global and lazy use the same function, so a graph's layouts are those of
+the eager program.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from weft.ops.form import Form
 from weft.ops.infer import freeze, infer, thaw
 from weft.ops.notation import Rule
 
-_UNKNOWN: set[str] = set()  # ops whose missing rule was told already
+_UNKNOWN: set[str] = set()  # ops that were warned of already
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,13 +45,13 @@ Held = tuple[tuple[NdSbp, ...], ...]
 def choose(op: Op, args: tuple[Any, ...], held: Held = (), links: Links = ONE_HOST) -> Signature:
     """The signature of a call. `args` hold a Spec in the place of every tensor.
 
-    `held` says, per flattened operand, in which other layouts it exists already: to get there costs nothing.
+    `held` lists, for each flattened operand, the other layouts in which it exists already, at no cost.
     """
     return _choose(op.name, freeze(args), held, links)
 
 
 def flatten(op: Op, args: tuple[Any, ...]) -> list[Any]:
-    """The tensors' stand-ins among the arguments, in order."""
+    """The placeholders of tensors among the arguments, in order."""
     flat: list[Any] = []
     for i in op.operands:
         value = args[i]
@@ -63,7 +63,7 @@ def flatten(op: Op, args: tuple[Any, ...]) -> list[Any]:
 
 
 def replaced(op: Op, args: tuple[Any, ...], make: Any) -> tuple[Any, ...]:
-    """The arguments with `make(v)` for every tensor's stand-in v."""
+    """The arguments with `make(v)` for every tensor's placeholder v."""
     new = list(args)
     for i in op.operands:
         value = args[i]
@@ -103,14 +103,14 @@ def _choose(name: str, frozen: tuple[Any, ...], held: Held, links: Links) -> Sig
 
 @functools.lru_cache(maxsize=1 << 16)
 def candidates(name: str, frozen: tuple[Any, ...]) -> tuple[Signature, ...]:
-    """Every signature that a call may have, those apart that others equal. `frozen` as in `choose`."""
+    """All distinct signatures that a call may have. `frozen` as in `choose`."""
     call = _call(name, frozen)
     distinct = {(c.inputs, c.outputs): c for c in reversed(list(_legal(call)))}
     return tuple(_signature(call, c) for c in reversed(distinct.values()))
 
 
 def reason(op: Op, args: tuple[Any, ...], links: Links = ONE_HOST) -> str:
-    """Why the signature of a call was chosen, in words: what the next best would have cost. `args` as in `choose`."""
+    """Why the signature of a call was chosen, as text: its cost, and that of the next best. `args` as in `choose`."""
     chosen, specs = choose(op, args, links=links), flatten(op, args)
 
     def seconds(s: Signature) -> float:
@@ -129,14 +129,14 @@ def reason(op: Op, args: tuple[Any, ...], links: Links = ONE_HOST) -> str:
 
 
 class _Call(NamedTuple):
-    """What is known of a call before a layout is chosen."""
+    """A call before its layout is chosen."""
 
     op: Op
     specs: list[Spec]  # of its flattened operands
     forms: tuple[Form, ...]  # of its outputs
     placement: Placement
     rules: tuple[Rule, ...]
-    wanted: NdSbp | None  # the layout of its output, where an attribute says it
+    wanted: NdSbp | None  # the layout of its output, if an attribute gives it
     written: list[int]
 
 
@@ -166,7 +166,7 @@ def _call(name: str, frozen: tuple[Any, ...]) -> _Call:
 
 
 def _legal(call: _Call) -> Iterator[Combination]:
-    """A rule for each axis, where they fit each other, the attributes, and operands that are written where they lie."""
+    """The combinations of a rule for each axis that fit each other, the attributes, and operands written in place."""
     for rules in itertools.product(call.rules, repeat=call.placement.ndim):
         if not _fits(rules, call.placement):
             continue
@@ -206,7 +206,7 @@ def _fits(combination: tuple[Rule, ...], placement: Placement) -> bool:
             ranks = math.prod(n for n, r in zip(placement.shape, combination, strict=True) if r is rule)
             if any(size % ranks for size in rule.even):
                 return False
-            # another axis that splits the same dimension under another rule would cut across the groups
+            # another axis that splits the same dimension by another rule would split the groups
             if any(r is not rule and _shares(r, rule) for r in combination):
                 return False
     return True
@@ -247,7 +247,7 @@ def _share(shape: tuple[int, ...], placement: Placement, nd_sbp: NdSbp) -> float
 
 
 def _warn(op: Op, specs: list[Spec]) -> None:
-    """Tell once that an op's operands are moved for want of a rule. Of one element no rule could be: nothing splits."""
+    """Warn once that an op's operands are gathered because it has no layout rule. One element can't be split anyway."""
     parts = [s for s in specs if math.prod(s.shape) != 1 and any(x is not broadcast for x in s.nd_sbp)]
     if op.name in _UNKNOWN or op.dynamic or not parts:
         return

@@ -1,6 +1,6 @@
-"""What a route is made of. Each step is a value: it says which state it may start from and which it leads to.
+"""The steps of a route. Each step is a value: it defines from which state it may start and to which it leads.
 
-A state is (placement, nd_sbp). Two laws govern the steps of one axis, both because inner axes lie within outer ones:
+A state is (placement, nd_sbp). Two rules hold for the steps of one axis, as inner axes are nested in outer ones:
 
 - axes that split the same dimension nest, first axis outermost, so an axis may start or stop splitting a dimension only
   while no later axis splits it;
@@ -24,7 +24,7 @@ from weft.core.sbp import NdSbp, Sbp
 
 
 class State(NamedTuple):
-    """Where and how a tensor lies at one moment of a route."""
+    """A tensor's layout at one point of a route."""
 
     placement: Placement
     nd_sbp: NdSbp
@@ -48,7 +48,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Step(abc.ABC):
-    """One move. `after` gives the state it leads to, or refuses."""
+    """One step. `after` gives the next state, or raises."""
 
     name: ClassVar[str]
     local: ClassVar[bool] = False  # nothing travels between ranks
@@ -63,7 +63,7 @@ class Step(abc.ABC):
 
 @dataclass(frozen=True)
 class AxisStep(Step):
-    """A step that changes the sbp of one axis: by a collective of each group along it, or on each rank alone."""
+    """A step that changes the sbp of one axis: by a collective of each group along it, or locally."""
 
     axis: int
 
@@ -87,7 +87,7 @@ class AxisStep(Step):
 
 
 def blocked(state: State, axis: int, old: Sbp, new: Sbp) -> str:
-    """Why an axis may not change from old to new now; empty if it may."""
+    """Why an axis may not change from old to new in this state; empty if it may."""
     partial = old if old.is_partial else new if new.is_partial and old.is_split else None
     for inner in range(axis + 1, len(state.nd_sbp)):
         s = state.nd_sbp[inner]
@@ -162,7 +162,7 @@ class Slice(AxisStep):
 
 @dataclass(frozen=True)
 class ToPartial(AxisStep):
-    """B -> P: for a sum the first rank of the axis keeps its data and the others hold zeros; for max, min all keep."""
+    """B -> P: for a sum the first rank of the axis keeps its data, the others get zeros; for max, min all keep it."""
 
     name = "to_partial"
     local = True
@@ -174,7 +174,7 @@ class ToPartial(AxisStep):
 
 @dataclass(frozen=True)
 class SplitToPartial(AxisStep):
-    """S -> P: each rank holds its slice in its place and the neutral element elsewhere."""
+    """S -> P: each rank pads its slice with the neutral element."""
 
     name = "split_to_partial"
     local = True
@@ -187,8 +187,9 @@ class SplitToPartial(AxisStep):
 
 @dataclass(frozen=True)
 class Exchange(Step):
-    """Anything -> anything: every rank sends what others need of its shard. Contributions of a partial are reduced
-    where they arrive; of a partial target the first coordinate gets the data, the others hold the neutral element."""
+    """Anything -> anything, point to point: every rank sends what others need of its shard. Contributions of a partial
+    source are reduced by the receiver; of a partial target the first coordinate gets the data, the others the neutral
+    element."""
 
     name = "exchange"
     src: State
@@ -204,7 +205,7 @@ class Exchange(Step):
 
 @dataclass(frozen=True)
 class Relabel(Step):
-    """Another name of the same layout: other axes of the same ranks, or another sbp on axes of one rank."""
+    """Another description of the same layout: other axes of the same ranks, or another sbp on axes of one rank."""
 
     name = "relabel"
     local = True
@@ -243,7 +244,7 @@ def _starts_from(step: Step, expected: State, state: State) -> None:
 
 
 def canonical(shape: Sequence[int], state: State) -> tuple[object, ...]:
-    """Equal for states that differ in names only: axes of one rank left out, neighbouring axes of one sbp made one."""
+    """A canonical form, equal for equivalent states: axes of one rank dropped, neighbouring axes of one sbp merged."""
     parts: dict[int, int] = {}
     for n, s in zip(state.placement.shape, state.nd_sbp, strict=True):
         parts[s.dim] = parts.get(s.dim, 1) * n

@@ -1,7 +1,7 @@
-"""Collectives of a group that spans hosts: slow links carry each byte once per host, not once per rank.
+"""Two-level collectives of groups that span hosts: slow links carry each byte once per host, not once per rank.
 
-Each function is a generator of calls (see `execute`), with the same result as the flat collective. Reductions go inside
-the host first, then between hosts; a gather mirrors them, so that it too sends least between hosts.
+Each function is a generator of calls (see `execute`), with the same result as the flat collective. Reductions run
+inside each host first, then between hosts; gathers in the opposite order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from weft.core import shard
 
 
 class Call(NamedTuple):
-    """One request: to a transport, a collective of a group or an exchange (no group); or work of the rank's own."""
+    """One request: a collective of a group or an exchange (no group) by a transport; or local work."""
 
     method: str
     ranks: tuple[int, ...]
@@ -47,7 +47,7 @@ def copy(into: torch.Tensor, t: torch.Tensor) -> Call:
 
 @dataclass(frozen=True)
 class Levels:
-    """A group as hosts times members: `hosts[h][i]` is the place in the group of host h's i-th member."""
+    """A group as hosts times members: `hosts[h][i]` is the index in the group of host h's i-th member."""
 
     ranks: tuple[int, ...]
     hosts: tuple[tuple[int, ...], ...]
@@ -57,7 +57,7 @@ class Levels:
         return len(self.hosts[0])
 
     def place(self, rank: int) -> tuple[int, int]:
-        """The host of a rank (in the order of the group) and its place there."""
+        """The host of a rank (in the order of the group) and its index there."""
         index = self.ranks.index(rank)
         return next((h, host.index(index)) for h, host in enumerate(self.hosts) if index in host)
 
@@ -71,8 +71,8 @@ class Levels:
 
 
 def two_level(ranks: Sequence[int], hosts: Callable[[int], Hashable] | None) -> Levels | None:
-    """How to do a group's collective on two levels; None where one level is right: a single host, one rank per host, or
-    hosts with different numbers of the group's ranks."""
+    """The two levels of a group; None if one level is right: a single host, one rank per host, or hosts with different
+    numbers of the group's ranks."""
     if hosts is None:
         return None
     by_host: dict[Hashable, list[int]] = {}
@@ -85,7 +85,7 @@ def two_level(ranks: Sequence[int], hosts: Callable[[int], Hashable] | None) -> 
 
 
 def all_reduce(levels: Levels, rank: int, t: torch.Tensor, reduce: str, new: New) -> Generator[Call, None, None]:
-    """In place: each member reduces a part inside, then with its peers between hosts, then all share."""
+    """In place: reduce-scatter inside each host, all-reduce between peers of all hosts, all-gather inside."""
     inside, between = levels.inside(rank), levels.between(rank)
     _, i = levels.place(rank)
     parts = list(t.view(-1).split(list(shard.sizes(t.numel(), levels.members))))
@@ -98,7 +98,7 @@ def all_reduce(levels: Levels, rank: int, t: torch.Tensor, reduce: str, new: New
 def reduce_scatter(
     levels: Levels, rank: int, out: torch.Tensor, parts: Sequence[torch.Tensor], reduce: str, new: New
 ) -> Generator[Call, None, None]:
-    """Each member reduces inside what belongs to its peers of all hosts, then these reduce between hosts."""
+    """Reduce-scatter inside each host (a member gets its peers' parts), then between peers of all hosts."""
     _, i = levels.place(rank)
     packs = []
     for k in range(levels.members):
@@ -117,7 +117,7 @@ def reduce_scatter(
 def all_gather(
     levels: Levels, rank: int, outs: Sequence[torch.Tensor], t: torch.Tensor, new: New
 ) -> Generator[Call, None, None]:
-    """Peers of all hosts gather theirs between hosts, then members share what each gathered."""
+    """All-gather between peers of all hosts, then inside each host."""
     _, i = levels.place(rank)
     sizes = [[outs[host[k]].numel() for host in levels.hosts] for k in range(levels.members)]
     packs = [new((sum(per_host),), t.dtype) for per_host in sizes]

@@ -1,8 +1,8 @@
-"""Updates of many small tensors, run over few long ones.
+"""Run an update of many small tensors over few long ones.
 
-An op whose lists go `abreast` treats element after element, so neighbours in memory may as well be one tensor. Hence
-its gradients are made side by side (`rows.beside`), the parameters and states are moved to lie in the same order, once,
-when the chains are bound (`gather`), and the op's call is written for what then is one piece (`pieces`).
+An op declared `abreast` is elementwise over its lists, so tensors that are adjacent in memory may be passed as one. The
+gradients are allocated adjacently (`rows.gradients`), the parameters and states are moved into the same order, once,
+when the chains are bound (`gather`), and the call is written for the coalesced tensors (`coalesced`).
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from weft.compiler.calls.rows import MOST
 from weft.ops import OPS
 from weft.plan.calls import Call, Place, Ref
 
-ALONE = 2  # who knows of a storage that nobody shares: its tensor, and the object that asks
+SOLE_USERS = 2  # references to an unshared storage: its tensor's, and the object's that counts them
 
 _users: Callable[[int], int] | None = getattr(torch._C, "_storage_Use_Count", None)
 
 
 def lists_of(call: Call) -> list[tuple[Ref, ...]]:
-    """The lists that a call goes through element by element, those without elements left out."""
+    """A call's non-empty lists of tensors, over which it is elementwise."""
     op = OPS.get(call.op)
     if op is None or not op.abreast:
         return []
@@ -31,17 +31,16 @@ def lists_of(call: Call) -> list[tuple[Ref, ...]]:
 
 
 def _key(place: Place) -> tuple[int, int] | None:
-    """Which memory a value lies in, a register's or the chain's own, and where in it; None where no plan says."""
+    """A value's memory (a register or the chain's arena) and offset in it; None if it isn't planned."""
     if place.kind == "register":
         return place.register + 1, place.offset
     return (0, place.offset) if place.kind == "arena" else None
 
 
 def gather(call: Call, memory: Mapping[str, torch.Tensor], places: Mapping[str, Place]) -> None:
-    """Move the variables that an update goes through into rows, in the order in which the other operands lie.
+    """Move the variables of an update into adjacent memory, in the order of its other operands.
 
-    The tensors stay the objects that they are. One whose memory somebody else looks at (a view, an array, a chain that
-    is bound already) is left where it is.
+    The tensor objects stay the same. A tensor whose memory is shared (by a view, an array, a bound chain) isn't moved.
     """
     lists = [[v.name for v in values] for values in lists_of(call)]
     mine = [values for values in lists if all(v in memory for v in values)]
@@ -63,7 +62,7 @@ def _movable(t: torch.Tensor) -> bool:
     storage = t.untyped_storage()
     assert _users is not None
     whole = t.is_contiguous() and 0 < t.nbytes <= MOST and storage.nbytes() == t.nbytes
-    return whole and _users(storage._cdata) == ALONE
+    return whole and _users(storage._cdata) == SOLE_USERS
 
 
 def _move(tensors: Sequence[torch.Tensor]) -> None:
@@ -80,8 +79,8 @@ def _move(tensors: Sequence[torch.Tensor]) -> None:
         at += size
 
 
-def pieces(lists: Sequence[Sequence[torch.Tensor]]) -> list[list[torch.Tensor]] | None:
-    """The same elements in fewer, longer tensors, or None where no two lie side by side in every list."""
+def coalesced(lists: Sequence[Sequence[torch.Tensor]]) -> list[list[torch.Tensor]] | None:
+    """The same elements in fewer, longer tensors; None if no two are adjacent in every list."""
     if len(lists[0]) < 2 or not all(t.is_contiguous() for tensors in lists for t in tensors):
         return None
     rows = sorted(zip(*lists, strict=True), key=lambda row: row[0].data_ptr())

@@ -1,4 +1,4 @@
-"""Lowering of chains anew, when variables come to lie otherwise in memory than the plan says."""
+"""Lower chains again when the strides of their variables have changed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.plan.verify import verify
 
 
 def lower_again(lowered: Lowered) -> list[int]:
-    """Lower anew the chains that read variables which lie otherwise by now; the ids of their tasks."""
+    """Lower the chains again that read variables whose strides have changed; return the ids of their tasks."""
     strides = strides_of(lowered.job)
     if not lowered.chains:
         _refuse(lowered, {v.name: s for v, s in strides.items()})
@@ -35,7 +35,7 @@ def lower_again(lowered: Lowered) -> list[int]:
 
 
 def _refuse(lowered: Lowered, strides: Mapping[str, Strides | None]) -> None:
-    """A plan that was loaded has nothing to lower anew."""
+    """Raise: a loaded plan has no job to lower again."""
     for r in (r for t in lowered.plan.tasks for c in t.step.calls if c.op == "variable" for r in c.results):
         if strides[r.name] != r.strides:
             raise CompileError(

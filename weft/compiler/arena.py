@@ -1,4 +1,4 @@
-"""A static memory plan: which offset of a chain's arena each value gets, so that values never alive together share."""
+"""A static memory plan: the offset of each value in a chain's arena. Values with disjoint lifetimes share memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ALIGN = 64
 
 
 class Block(NamedTuple):
-    """Memory wanted from step `first` to step `last`, both included."""
+    """Memory that is live from step `first` to step `last`, both included."""
 
     bytes: int
     first: int
@@ -27,7 +27,7 @@ def aligned(n: int) -> int:
 
 
 def plan(blocks: Sequence[Block]) -> MemoryPlan:
-    """Best fit in the order of first use, the largest first where several begin together.
+    """Best-fit allocation in the order of first use, the largest first among those that begin at one step.
 
     >>> plan([Block(64, 0, 1), Block(64, 1, 2), Block(64, 2, 3)])
     MemoryPlan(offsets=(0, 64, 0), total=128)
@@ -69,7 +69,7 @@ def _release(free: list[tuple[int, int]], offset: int, size: int) -> None:
 
 
 def packed(sizes: Sequence[int]) -> MemoryPlan:
-    """One after another: the contents of a register."""
+    """Offsets of values laid out one after another, as in a register."""
     offsets, at = [], 0
     for n in sizes:
         offsets.append(at)

@@ -1,7 +1,7 @@
-"""Which gathers and scatters of ZeRO travel as one collective.
+"""Buckets: which all-gathers and reduce-scatters of ZeRO are fused to one collective.
 
-A bucket is copied into one piece of memory and out of it. What is large travels by itself, from where it lies to where
-it goes: the copies would cost more than the meeting of ranks that they save, and would be memory, too.
+A bucket is copied into one buffer and out of it. Large tensors are sent by themselves, without copies: these would cost
+more than the synchronization that they save, and take memory, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LEAST, MOST = 1 << 18, 1 << 22  # but so many bytes it may always hold, and so m
 
 
 def limit(total: int) -> int:
-    """The bytes of a bucket, where all of them hold so many."""
+    """The size limit of a bucket in bytes, given the total size of all buckets."""
     return min(max(total // SHARE, LEAST), MOST)
 
 
@@ -27,7 +27,7 @@ def travels_alone(size: int, most: int) -> bool:
 
 
 def kind(node: Node, step: type[Step]) -> Hashable:
-    """What collectives must share to be one; None for nodes that aren't of this step."""
+    """What collectives must have in common to be fused; None for nodes that don't make this step."""
     if node.op != "boxing" or "route" not in node.extra:
         return None
     (only,) = node.extra["route"].steps
@@ -39,14 +39,14 @@ def kind(node: Node, step: type[Step]) -> Hashable:
 
 
 def bytes_of(node: Node) -> int:
-    """Of the whole that is gathered or scattered, as a rank holds it."""
+    """The bytes of the whole tensor that is gathered or scattered, on one rank."""
     wholes = (node.extra["route"].src, node.extra["route"].dst)
     rank = wholes[0].placement.members[0]
     return max(math.prod(spec.local_shape(rank)) * spec.dtype.itemsize for spec in wholes)
 
 
 def in_front(nodes: Iterable[Node], at: dict[int, list[Node]], gone: set[Node]) -> list[Node]:
-    """The nodes without those that are gone, and with others put in front of the places where they shall stand."""
+    """The nodes without those in `gone`, with those of `at` inserted before the given indices."""
     found: list[Node] = []
     for i, node in enumerate(nodes):
         found += at.get(i, ())

@@ -1,12 +1,12 @@
-"""Which nodes run together: a chain is what one actor does in one act.
+"""Group nodes into chains: a chain is what one actor runs in one act.
 
 A chain's key is (placement, once per micro-batch or per launch, depth, late, stream). Depth counts, along the longest
-way to a node, how often data changed placement, rate or stream; so a chain never waits for something that waits for it,
-and each edge between chains leads from a lesser depth to a greater one. A pipeline's first stage has a chain of depth 0
-on the way forward and one of depth 2 S - 2 on the way back. What may be put off (`Node.late`) is a chain apart.
+path to a node, how often data changes placement, rate or stream. So each edge between chains leads to a greater depth,
+and there is no cycle. A pipeline's first stage has a forward chain of depth 0 and a backward chain of depth 2 S - 2.
+Deferrable nodes (`Node.late`) form a separate chain.
 
-What has a stream of its own begins when the chain ends that makes its operands. So it cuts that chain: what comes later
-in the job, and needs nothing of it, goes on in the next one, beside it.
+A node with its own stream starts when the chain ends that makes its operands. So it cuts that chain: later nodes of the
+job that don't depend on it run in the next chain, overlapping with it.
 """
 
 from __future__ import annotations
@@ -36,34 +36,34 @@ def placement_of(v: Value) -> Placement | None:
 
 
 def is_alias(node: Node, variables: Container[Value]) -> bool:
-    """A view of a variable: whoever reads it can make it itself, once."""
+    """Whether a node is a view of a variable, which each reader can make itself, once."""
     return node.op in OPS and OPS[node.op].view and node.args[0] in variables
 
 
 def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict[Node, tuple[Key, ...]]:
     """The chains of each node that runs: one, or two where it crosses from one placement to another."""
     found: dict[Node, tuple[Key, ...]] = {}
-    reached: dict[tuple[Placement | None, bool], int] = {}  # how deep the chains are so far, and
-    cut: dict[tuple[Placement | None, bool], int] = {}  # how deep at least what comes now
-    home: dict[Value, Key | None] = {}  # the chain that makes a value; None: it is there before any chain runs
-    memory: dict[Value, Value] = {}  # variables and views of them, with the variable that each is
+    reached: dict[tuple[Placement | None, bool], int] = {}  # the greatest depth so far, and
+    cut: dict[tuple[Placement | None, bool], int] = {}  # the least depth of what follows
+    made_in: dict[Value, Key | None] = {}  # the chain that makes a value; None: it is there before any chain runs
+    memory: dict[Value, Value] = {}  # from variables and views of them to the variables
     using: dict[Value, set[Key]] = {}  # the chains that read or write a variable,
     writing: dict[Value, set[Key]] = {}  # and those that write it
     for node in job.nodes:
         if node.op in ("variable", "input", "host", "source"):
             for v in node.outputs:
-                home[v] = None
+                made_in[v] = None
                 if node.op == "variable":
                     memory[v] = v
             continue
         if is_alias(node, memory):
             memory.update(dict.fromkeys(node.outputs, memory[node.args[0]]))
-            home.update(dict.fromkeys(node.outputs))
+            made_in.update(dict.fromkeys(node.outputs))
             continue
         if node.op in ("output", "steer"):
             continue
         if node.op == "unpack":
-            home[node.outputs[0]] = None
+            made_in[node.outputs[0]] = None
             continue
         places = [placement_of(v) for v in node.operands()]
         there = placement_of(node.outputs[0]) if node.outputs else (places[0] if places else None)
@@ -75,7 +75,7 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
         depth = 1 if rate else 0  # what is prepared once a launch comes before every micro-batch
         depth = max(depth, (reached if stream else cut).get(line, depth))
         for v in node.operands():
-            source = home[v]
+            source = made_in[v]
             if source is not None:
                 moved = source.placement is not placement_of(v) or source.placement is not start
                 moved = moved or source.micro != rate or source.late != node.late or source.stream != stream
@@ -93,7 +93,7 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
         keys = (first, Key(there, rate, depth + 1)) if crossing else (first,)
         found[node] = keys
         for v in node.outputs:
-            home[v] = keys[-1]
+            made_in[v] = keys[-1]
     _put_off(job, found, memory, writing)
     return found
 
@@ -101,8 +101,8 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
 def _put_off(
     job: Job, found: dict[Node, tuple[Key, ...]], memory: Mapping[Value, Value], writing: Mapping[Value, set[Key]]
 ) -> None:  # fmt: skip
-    """A part of backward that reads nothing but values of forward, as what is computed again does, goes where it is
-    read first: else it would be made, and kept, long before. What reads a variable stays before who overwrites it."""
+    """Move backward nodes that read only forward values (recomputation, say) into the chain that first reads them: else
+    they would be computed, and kept, too early. A read of a variable stays before the write."""
     read: dict[Value, Key] = {}
     for node in reversed(job.nodes):
         if node not in found:
@@ -120,10 +120,10 @@ def _put_off(
 
 
 def views_again(
-    k: Key, nodes: list[Node], homes: dict[Node, tuple[Key, ...]], maker: dict[Value, Node]
+    k: Key, nodes: list[Node], chains_of: dict[Node, tuple[Key, ...]], maker: dict[Value, Node]
 ) -> list[Node]:  # fmt: skip
-    """Views that other chains of a rank have made and this one reads: made again they cost nothing, where passing them
-    on would copy them. Between chains of micro-batches they are passed on: that limits how far these run ahead."""
+    """Views made in other chains of the rank that this one reads: to make them again is free, where a register would
+    copy them. Between chains of micro-batches registers are used: they limit how far these run ahead."""
     if k.stream or k.micro:
         return []
     found: dict[Node, None] = {}
@@ -131,19 +131,19 @@ def views_again(
     def look(node: Node) -> None:
         for v in node.operands():
             n = maker.get(v)
-            if n is not None and n not in found and homes[n][-1] != k and _looks(n):
-                if homes[n] == (k._replace(depth=homes[n][0].depth),):
+            if n is not None and n not in found and chains_of[n][-1] != k and _is_view(n):
+                if chains_of[n] == (k._replace(depth=chains_of[n][0].depth),):
                     look(n)
                     found[n] = None
 
     for node in nodes:
-        if len(homes[node]) == 1:
+        if len(chains_of[node]) == 1:
             look(node)
     return list(found)
 
 
-def _looks(n: Node) -> bool:
-    """Whether a node shows the memory of its operand, and not much less of it than there is."""
+def _is_view(n: Node) -> bool:
+    """Whether a node is a view of its operand, and of nearly all of it."""
     if n.op not in OPS or not OPS[n.op].view or not isinstance(n.args[0], Value):
         return False
     return math.prod(n.args[0].shape) <= sum(math.prod(v.shape) for v in n.outputs)

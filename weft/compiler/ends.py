@@ -1,7 +1,7 @@
-"""What the two ends of a rank's plan do: take in a launch's inputs, and hand out its outputs. Pure.
+"""The source and the sink of a rank's plan: a launch's inputs and outputs. Pure.
 
-graph.input, graph.number       a place of a register is filled with an argument, or with what the host says anew
-graph.output                    what a launch gives: a value, or nothing where it lies on other ranks
+graph.input, graph.number       fill an entry of a register with an argument, or with a number from the host
+graph.output                    an output of the launch: a value, or nothing if it is on other ranks
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Form = tuple[Any, ...]
 
 
 def form_of(v: Value) -> Form:
-    """A value's form in words of a plan: its dtype and shape, and where it lies."""
+    """A value's form as a plan writes it: dtype, shape and layout."""
     if v.spec is not None:
         return v.dtype.name, v.shape, v.spec.placement, tuple(v.spec.nd_sbp)
     return v.dtype.name, v.shape, v.device
@@ -38,7 +38,7 @@ def value_of(name: str, form: Form) -> Value:
 
 
 def source_step(job: Job, packet: Packet | None) -> Step:
-    """All arguments and numbers, in the order of the job; those that this rank reads have their places."""
+    """The step that takes all arguments and numbers, in the job's order; those that this rank reads have places."""
     calls, inputs = [], [n for n in job.nodes if n.op == "input"]
     for n in job.nodes:
         if n.op not in ("input", "host"):
@@ -57,7 +57,7 @@ def sink_step(
     outputs: list[tuple[Node, Packet | None]], views: Mapping[Value, Node],
     strides: Mapping[Value, tuple[int, ...] | None], rank: int,
 ) -> Step:  # fmt: skip
-    """All outputs, in order: from registers, of variables, and of views of these."""
+    """The step that returns all outputs, in order: from registers, variables, and views of these."""
     calls: dict[str, Call] = {}
 
     def look(v: Value) -> Ref | None:
@@ -86,7 +86,7 @@ def sink_step(
 
 
 def variable_options(v: Value) -> tuple[tuple[str, Any], ...]:
-    """Of a variable, what its form here doesn't tell."""
+    """A variable's options: what its local form doesn't say."""
     return () if v.spec is None and v.device is Device("cpu") else (("form", form_of(v)),)
 
 

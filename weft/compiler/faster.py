@@ -1,4 +1,4 @@
-"""Whether a fused call is faster than the calls within it: measured, as this machine runs them, once for each form."""
+"""Measure whether a fused call is faster than its calls one by one, on this machine, once for each form."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ measured: dict[Any, bool] = {}
 def prepared(
     nodes: list[Node], leaving: Container[Value], rank: int, options: Options
 ) -> tuple[list[Node], bool]:  # fmt: skip
-    """A chain's nodes, fused where that is faster, if that is asked for; and whether one thread is enough for them."""
+    """A chain's nodes, fused where that is faster, if the options ask for it; and whether one thread is enough."""
     alone = one_is_enough(nodes, torch.get_num_threads())
     if options.inductor and (why := inductor.missing()):
         warn_once(f"config.enable_inductor() has no effect: it needs a C++ compiler (g++), and {why}")
@@ -50,7 +50,7 @@ def warn_once(what: str) -> None:
 
 
 def faster(call: Call, forms: Forms, one_thread: bool) -> bool:
-    """Whether the fused call is faster than those within it, as this machine runs them."""
+    """Whether the fused call is faster than its calls one by one, on this machine."""
     threads = 1 if one_thread else torch.get_num_threads()
     key = inductor.key_of(call, [forms[a.name] for a in call.args], threads)
     with inductor.lock:
@@ -69,14 +69,14 @@ def votes_on(options: Options) -> bool:
 
 
 def votes() -> dict[str, bool]:
-    """What was found so far, by texts that are the same on every rank."""
+    """This rank's measurements so far, under keys that are the same on every rank."""
     with inductor.lock:
         return {hashlib.sha256(repr(key).encode()).hexdigest(): found for key, found in measured.items()}
 
 
 def outvoted(others: Iterable[Mapping[str, bool]]) -> bool:
-    """Take a run as slower where it is on another rank: what ranks compute alike must come out alike, to the last bit.
-    Whether that changes anything here."""
+    """Don't fuse what was slower on another rank: ranks that compute the same must agree to the last bit. Returns
+    whether that changes anything here."""
     against = {text for found in others for text, fast in found.items() if not fast}
     mine = votes()
     with inductor.lock:
@@ -86,7 +86,7 @@ def outvoted(others: Iterable[Mapping[str, bool]]) -> bool:
 
 
 def _wins(call: Call, forms: Forms, one_thread: bool) -> bool:
-    """Measure both, over memory of the same forms."""
+    """Time both, over memory of the same forms."""
     heads = tuple(Call("variable", (), (forms[a.name],), name=a.name) for a in call.args)
     together, size = _placed([call], 0)
     apart, end = _placed(call.calls, size)
@@ -100,7 +100,7 @@ def _wins(call: Call, forms: Forms, one_thread: bool) -> bool:
 
 
 def _placed(calls: Sequence[Call], at: int) -> tuple[list[Call], int]:
-    """The calls with places in an arena, as a chain would give them, and where they end."""
+    """The calls with their results placed in an arena, as in a chain, and the end of that memory."""
     found = []
     for c in calls:
         op, results = OPS.get(c.op), []

@@ -1,7 +1,8 @@
-"""The plans of all ranks, folded: a chain is one task on however many ranks it runs, a register between two chains one.
+"""The plans of all ranks, folded: each chain becomes one task, on however many ranks it runs, and the registers between
+two chains become one.
 
-What waits for what among the ranks' acts waits so among the folded ones, too: if these can run to the end, all ranks
-together can. Ranks whose parts are alike fold to the same, so one of each kind is enough, and more ranks cost no more.
+Folding keeps the dependencies between acts: if the folded plans can run to the end, all ranks together can. Ranks with
+equal parts fold to the same plan, so one of each kind is enough, and the cost doesn't grow with the number of ranks.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ def bare(plan: Plan) -> Plan:
 
 
 def fold(plans: Sequence[Plan]) -> tuple[Plan, ...]:
-    """One plan per lane: ranks that have chains in common, which count as one."""
+    """One plan per lane, a set of ranks connected by common chains."""
     return _Fold(plans).lanes()
 
 
 class _Fold:
-    """`came` tells, for each folded task and register, which rank's it was first."""
+    """`came` maps each folded task and register to the rank that it first came from."""
 
     def __init__(self, plans: Sequence[Plan]) -> None:
         self.plans = plans
@@ -58,7 +59,7 @@ class _Fold:
 
     def _take_in(self, plan: Plan, n: int) -> None:
         def place(id: int) -> int:
-            """A chain that no plan at hand has lies outside of all lanes."""
+            """The folded id of a task; a chain that no given plan has is outside of all lanes."""
             own = n if decode(id).rank == plan.rank else self.count
             return decode(id)._replace(rank=self.home.get(_chain(id), own)).encode()
 
@@ -106,7 +107,7 @@ class _Fold:
 
 
 def _chain(id: int) -> int:
-    """What a chain's task has in common on all ranks."""
+    """The part of a task id that is the same on all ranks: its chain."""
     return decode(id)._replace(rank=0).encode()
 
 
@@ -116,13 +117,13 @@ def _once(ports: Sequence[Port]) -> tuple[Port, ...]:
 
 
 def _shown(t: Task) -> str:
-    """Just what two ranks' tasks can differ in."""
+    """What can differ between two ranks' tasks, as text."""
     head, *ports = str(Plan("", tasks=(t,))).splitlines()[3:]
     return ", ".join(map(str.strip, (head, *ports)))
 
 
 def _lanes(plans: Sequence[Plan]) -> list[int]:
-    """The lane of each plan, numbered as they come."""
+    """The lane of each plan, numbered in order of appearance."""
     lanes = list(range(len(plans)))
     first: dict[int, int] = {}
     for i, plan in enumerate(plans):

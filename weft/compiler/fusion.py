@@ -1,7 +1,7 @@
-"""Runs of a chain's nodes that one kernel can do together: what is elementwise, and reductions around it. Pure.
+"""Kernel fusion: find runs of a chain's nodes for one kernel, elementwise ops and the reductions around them. Pure.
 
-A node joins the run that made the latest of its operands: the others were there when the run began. So runs grow across
-what stands between, products and their gradients. A view is free, within a run and outside of it.
+A node joins the run that made the latest of its operands: the others existed when the run began. So runs grow across
+nodes in between, such as matmuls and their gradients. Views are free, within a run and outside of it.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from weft.plan.fused import fusable
 Forms = Mapping[str, Result]
 Faster = Callable[[Call, Forms], bool]  # whether a fused call takes less time than the calls within it, one by one
 
-REDUCTIONS: Final = {  # what takes loops apart into loops; not what looks up by index, which would have to be checked
+REDUCTIONS: Final = {  # ops that Inductor expands into loops; none that index, since the index would have to be checked
     "sum_to", "sum", "mean", "variance", "amax", "amin", "softmax", "softmax_grad", "log_softmax", "log_softmax_grad",
     "layer_norm", "layer_norm_grad", "rms_norm", "rms_norm_grad", "square_error", "square_error_grad", "bent_error",
     "bent_error_grad",
 }  # fmt: skip
-ALONE: Final = {  # what may be worth a kernel of its own
+STANDALONE: Final = {  # ops that may be worth a kernel by themselves
     "gelu", "gelu_grad", "layer_norm", "layer_norm_grad", "mean", "softmax", "softmax_grad", "rms_norm", "rms_norm_grad"
 }  # fmt: skip
-FAR: Final = 8  # nodes over which a large value isn't made earlier: it would take up memory meanwhile
+FAR: Final = 8  # nodes by which a large value may be made earlier: it takes memory meanwhile
 
 
 def fused(nodes: Sequence[Node], leaving: Container[Value], rank: int, faster: Faster) -> list[Node]:
-    """The nodes, with one `fused` in the place of each run that is `faster` so; others read what is `leaving`."""
+    """The nodes, with one `fused` node for each run where that is `faster`; other chains read the values `leaving`."""
     reads: dict[Value, list[Node]] = {}
     for n in nodes:
         for v in n.operands():
             reads.setdefault(v, []).append(n)
     found: list[Node] = []
     for run in _runs(nodes, rank):
-        if not _begins(run[0], rank) or (len(run) == 1 and run[0].op not in ALONE):
+        if not _begins(run[0], rank) or (len(run) == 1 and run[0].op not in STANDALONE):
             found += run
         else:
             members = set(run)
@@ -49,22 +49,22 @@ def fused(nodes: Sequence[Node], leaving: Container[Value], rank: int, faster: F
 
 def _runs(nodes: Sequence[Node], rank: int) -> list[list[Node]]:
     entries: list[list[Node]] = []
-    last: dict[int, int] = {}  # of the runs, where the last node of each stood
+    last: dict[int, int] = {}  # from a run to the index of its last node
     at: dict[Value, int] = {}
-    fixed = 0  # nothing goes before what was the last to write, or to move
+    fixed = 0  # the latest write or movement of data: nothing is moved before it
     for i, n in enumerate(nodes):
-        home = max((at.get(v, -1) for v in n.operands()), default=-1)
-        if home >= fixed and home in last and _fits(n, rank) and (i - last[home] <= FAR or _small(n, rank)):
-            entries[home].append(n)
-            last[home] = i
+        run = max((at.get(v, -1) for v in n.operands()), default=-1)
+        if run >= fixed and run in last and _fits(n, rank) and (i - last[run] <= FAR or _small(n, rank)):
+            entries[run].append(n)
+            last[run] = i
         else:
-            home = len(entries)
+            run = len(entries)
             entries.append([n])
             if _begins(n, rank):
-                last[home] = i
+                last[run] = i
             elif n.op not in OPS or OPS[n.op].writes:
-                fixed = home
-        at.update(dict.fromkeys(n.outputs, home))
+                fixed = run
+        at.update(dict.fromkeys(n.outputs, run))
     return entries
 
 
@@ -96,12 +96,12 @@ def _bytes(v: Value, rank: int) -> int:
 
 
 def _joined(run: Sequence[Node], wanted: set[Value], rank: int, faster: Faster) -> list[Node]:
-    """One node for a run, and the views of what it makes that others look at; the run as it is, if that is no gain.
-    Others want what is `wanted` of it."""
-    beside: list[Node] = []
+    """One node for a run, and the views of its results that others read; the run unchanged if fusing is no gain.
+    `wanted` are the values that others read."""
+    views: list[Node] = []
     for n in reversed(run):
         if OPS[n.op].view and not wanted.isdisjoint(n.outputs):
-            beside.append(n)
+            views.append(n)
             wanted |= set(n.operands())
     outputs = tuple(v for n in run if not OPS[n.op].view for v in n.outputs if v in wanted)
     live, within = set(outputs), []
@@ -110,7 +110,7 @@ def _joined(run: Sequence[Node], wanted: set[Value], rank: int, faster: Faster) 
             within.append(n)
             live |= set(n.operands())
     within.reverse()
-    if not within or sum(not OPS[n.op].view for n in within) < 1 + (within[0].op not in ALONE):
+    if not within or sum(not OPS[n.op].view for n in within) < 1 + (within[0].op not in STANDALONE):
         return list(run)
     made = {v for n in within for v in n.outputs}
     inputs = tuple(dict.fromkeys(v for n in within for v in n.operands() if v not in made))
@@ -119,7 +119,7 @@ def _joined(run: Sequence[Node], wanted: set[Value], rank: int, faster: Faster) 
     results = tuple(Result(v.name, v.dtype.name, local_shape(v, rank), Place("made")) for v in outputs)
     forms = {v.name: Result(v.name, v.dtype.name, local_shape(v, rank), Place("variable")) for v in inputs}
     call = Call("fused", tuple(Ref(v.name) for v in inputs), results, name=head.name, calls=head.extra["calls"])
-    return [head, *reversed(beside)] if faster(call, forms) else list(run)
+    return [head, *reversed(views)] if faster(call, forms) else list(run)
 
 
 def _calls(nodes: Sequence[Node], rank: int) -> Iterator[Call]:

@@ -1,10 +1,9 @@
-"""Where small values lie, so that others need not be copied later.
+"""Choose the memory of small values so that later copies aren't needed.
 
-    joined     the parts of a concatenation, each made where it belongs in the whole: nothing is left to concatenate
-    ordered    a value whose transpose will be reshaped, laid out as the transpose wants it: the reshape is a view
+    joined     the parts of a concatenation, each written into its slice of the whole: nothing is left to concatenate
+    ordered    a value that is transposed and then reshaped, stored in transposed order: the reshape is a view
 
-Both concern values that are copied into the arena anyway, whose kernels can't be told where to write: a copy goes into
-any strides. Kernels that read them take strides as they are.
+Both apply to values that are copied into the arena anyway, as their kernels take no `out`: a copy writes any strides.
 """
 
 from __future__ import annotations
@@ -33,17 +32,17 @@ def joined(
     nodes: Sequence[Node], free: Callable[[Value], bool], placeable: Callable[[Sequence[Value]], bool],
     shape: Callable[[Value], Order],
 ) -> dict[Value, Part]:  # fmt: skip
-    """The parts of `placeable` concatenations whose parts are all `free` to lie anywhere: in one whole only, and not
-    looked at, since a view may want them in one piece."""
+    """The parts of `placeable` concatenations whose parts are all `free` to lie anywhere. Each is in one concatenation
+    only, and has no views, which might need it contiguous."""
     found: dict[Value, Part] = {}
-    looks = _looks(nodes)
+    views = _view_counts(nodes)
     for n in nodes:
         if n.op != "cat" or not placeable(n.outputs):
             continue
         parts, dim = n.args
         dim %= len(shape(n.outputs[0]))
         alike = len(set(parts)) == len(parts) and all(v.dtype == parts[0].dtype for v in parts)
-        if not alike or any(v in found or v in looks or not free(v) for v in parts):
+        if not alike or any(v in found or v in views or not free(v) for v in parts):
             continue
         start = 0
         for v in parts:
@@ -55,44 +54,44 @@ def joined(
 def ordered(
     nodes: Sequence[Node], free: Callable[[Value], bool], shape: Callable[[Value], Order]
 ) -> dict[Value, Order]:
-    """For a value, the order of its dimensions in memory."""
+    """The order in memory of the dimensions of values that a transpose and a reshape read."""
     found: dict[Value, Order] = {}
     maker = {v: n for n in nodes for v in n.outputs}
-    looks = _looks(nodes)
+    views = _view_counts(nodes)
     for n in nodes:
         if n.op != "reshape":
             continue
-        v, turns = n.args[0], []
-        while v in maker and maker[v].op in ("transpose", "permute") and looks[v] == 1:
-            turns.append(maker[v])
+        v, permutes = n.args[0], []
+        while v in maker and maker[v].op in ("transpose", "permute") and views[v] == 1:
+            permutes.append(maker[v])
             v = maker[v].args[0]
-        if not turns or looks[v] > 1 or not free(v):
+        if not permutes or views[v] > 1 or not free(v):
             continue
         order = tuple(range(len(shape(v))))
-        for turn in reversed(turns):
-            order = _turned(order, turn)
-        if not _views(shape(v), order, shape(n.outputs[0])):
+        for permute in reversed(permutes):
+            order = _permuted(order, permute)
+        if not _is_view(shape(v), order, shape(n.outputs[0])):
             found[v] = order
     return found
 
 
-def _looks(nodes: Sequence[Node]) -> Counter[Value]:
-    """By how many views each value is looked at."""
+def _view_counts(nodes: Sequence[Node]) -> Counter[Value]:
+    """The number of views of each value."""
     return Counter(n.args[0] for n in nodes if n.op in OPS and OPS[n.op].view)
 
 
-def _turned(order: Order, turn: Node) -> Order:
+def _permuted(order: Order, permute: Node) -> Order:
     """The order after one more transpose or permute."""
-    if turn.op == "permute":
-        return tuple(order[i] for i in turn.args[1])
-    a, b = turn.args[1:]
+    if permute.op == "permute":
+        return tuple(order[i] for i in permute.args[1])
+    a, b = permute.args[1:]
     out = list(order)
     out[a], out[b] = out[b], out[a]
     return tuple(out)
 
 
-def _views(shape: Order, order: Order, target: Order) -> bool:
-    """Whether the reshape needs no copy as it is."""
+def _is_view(shape: Order, order: Order, target: Order) -> bool:
+    """Whether the reshape is a view without reordering."""
     try:
         torch.empty(shape, device="meta").permute(order).view(target)
     except RuntimeError:
@@ -101,7 +100,7 @@ def _views(shape: Order, order: Order, target: Order) -> bool:
 
 
 def arranged(flat: Callable[[Order], torch.Tensor], shape: Order, order: Order | None) -> torch.Tensor:
-    """Memory as a tensor of this shape, its dimensions in this order; `flat` makes it of a contiguous shape."""
+    """A tensor of this shape whose dimensions lie in memory in this order; `flat` makes a contiguous one."""
     if order is None:
         return flat(shape)
     back = sorted(range(len(order)), key=order.__getitem__)

@@ -1,6 +1,6 @@
-"""Kernels of fused calls, by torch's Inductor: it writes C++ for them, and g++ compiles it.
+"""Kernels of fused calls, by torch's Inductor: it generates C++, which g++ compiles.
 
-What it is given is what the calls' kernels do, op by op, looked up by name; nothing of a plan's text is executed.
+Inductor gets the calls' kernels, op by op, looked up by name; nothing of a plan's text is executed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ lock: Final = threading.RLock()  # the compiler isn't made for several threads
 
 @functools.cache
 def missing() -> str:
-    """Why there is no Inductor here; nothing, if there is."""
+    """Why Inductor isn't available here; empty if it is."""
     try:
         importlib.import_module("torch._inductor.cpp_builder").get_cpp_compiler()
     except Exception as why:
@@ -35,7 +35,7 @@ def missing() -> str:
 
 
 def kernel(call: Call, given: Sequence[torch.Tensor], outs: Sequence[torch.Tensor]) -> Kernel:
-    """What does a fused call: compiled, or else call by call."""
+    """The kernel of a fused call: compiled, or, if that fails, running its calls one by one."""
     tensors = [*given, *outs]
     forms = [(tuple(t.shape), t.stride(), t.dtype) for t in tensors]
     key = key_of(call, forms, torch.get_num_threads())
@@ -54,7 +54,7 @@ def ops_of(call: Call) -> str:
 
 
 def key_of(call: Call, forms: Sequence[Any], threads: int) -> Any:
-    """The same for calls that differ in names only."""
+    """A cache key: the same for calls that differ in names only."""
     number: dict[str, str] = {}
 
     def of(name: str) -> str:
@@ -77,7 +77,7 @@ def key_of(call: Call, forms: Sequence[Any], threads: int) -> Any:
 
 
 def one_by_one(call: Call) -> Kernel:
-    """The calls within, one after the other."""
+    """A kernel that runs the calls one after another."""
 
     def run(tensors: list[torch.Tensor]) -> tuple[()]:
         n = len(call.args)

@@ -1,4 +1,4 @@
-"""Registers of a rank's plan: what each holds, where in it, and between whom. Pure; both ends of a crossing agree."""
+"""The registers of a rank's plan: contents, offsets, producer and consumer. Pure; both ends of a crossing agree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOTHING = MemoryPlan((), 0)
 
 @dataclass(eq=False)
 class Packet:
-    """The contents of one register: values, or pieces of values that cross to another rank, packed in a row."""
+    """The contents of one register: values, or pieces of values that go to another rank, one after another."""
 
     id: int
     name: str
@@ -37,7 +37,7 @@ class Packet:
     offsets: dict[Value, int] = field(default_factory=dict)
 
     def close(self) -> None:
-        """Work out the offsets, once every entry is known."""
+        """Compute the offsets, once every entry is known."""
         self.plan = packed([math.prod(s) * v.dtype.itemsize for v, s in self.entries.items()])
         self.offsets = dict(zip(self.entries, self.plan.offsets, strict=True))
 

@@ -1,4 +1,4 @@
-"""A node in this rank's terms: its arguments, and its kernel."""
+"""A node on this rank: its local arguments, and its kernel."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from weft.ops import OPS
 from weft.ops.declaration import Op, Where
 from weft.plan.calls import Ref
 
-SMALL: Final = 1 << 16  # bytes of a result that is copied to its place, where its kernel can't be told to write there
+SMALL: Final = 1 << 16  # bytes of a result that is copied to its place if its kernel takes no `out`
 
 
 def local_call(n: Node, rank: int) -> tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]:
-    """A node's arguments in local terms; what a ranked kernel knows of its part, and what a draw keeps of the whole."""
+    """A node's local arguments; for a ranked kernel its position, for a draw the slice of the whole that it keeps."""
     op = OPS[n.op]
     options: list[tuple[str, Any]] = []
     args = n.args
@@ -34,13 +34,13 @@ def local_call(n: Node, rank: int) -> tuple[tuple[Any, ...], tuple[tuple[str, An
 
 
 def where_of(chosen: signature.Signature, rank: int) -> tuple[Any, ...]:
-    """What a ranked kernel is told, as plain tuples: see `ops.declaration.Where`."""
+    """A ranked kernel's position, as plain tuples: see `ops.declaration.Where`."""
     inputs, outputs = (tuple(s.box(rank) or () for s in specs) for specs in (chosen.inputs, chosen.outputs))
     return inputs, tuple(s.shape for s in chosen.inputs), outputs, tuple(s.shape for s in chosen.outputs)
 
 
 def kernel_of(op: Op, where: tuple[Any, ...] | None) -> Callable[..., Any]:
-    """The plain kernel, or the ranked one told where it stands."""
+    """The plain kernel, or the ranked one bound to its position."""
     if where is None:
         return op.kernel
     assert op.ranked_kernel is not None, f"{op.name}: there is no ranked kernel"
@@ -55,7 +55,7 @@ def _spec(a: Any) -> Any:
 
 
 def refs(args: Any) -> Any:
-    """Arguments with references in the places of values."""
+    """Arguments with references in place of values."""
     if isinstance(args, Value):
         return Ref(args.name)
     return tuple(map(refs, args)) if isinstance(args, (tuple, list)) else args

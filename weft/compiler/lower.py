@@ -1,7 +1,7 @@
-"""From a job to one rank's plan: chains become tasks, values that leave a chain go into registers.
+"""Lower a job to one rank's plan: chains become tasks, values that leave a chain go into registers.
 
-Only this rank's part is worked out. Ids come from what all ranks know (the chains' order, the ranks at both ends), so
-the two ends of a register that crosses ranks agree without talking.
+Only this rank's part is computed. Ids follow from what all ranks know (the order of chains, the ranks at both ends), so
+both ends of a register between ranks agree without communication.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from weft.compiler.layout import Crossing, Packet, local_shape, sliced
 from weft.compiler.options import Options
 from weft.compiler.pipeline import Pipeline, roles
 from weft.compiler.streams import COLLECTIVES, streams_of
-from weft.compiler.turns import Turns
+from weft.compiler.turns import ChainGraph
 from weft.core.errors import CompileError
 from weft.job.job import Job
 from weft.job.text import show, without_places
@@ -31,12 +31,12 @@ from weft.tensor.tensor import Tensor
 
 SOURCE, SINK = "source", "sink"
 KINDS = 3
-DATA, LOOP, TURN = range(KINDS)  # what a register is for: values, the way to the next launch, one order of collectives
+DATA, LOOP, TURN = range(KINDS)  # what a register is for: values, the order of launches, the order of collectives
 
 
 @dataclass
 class Lowered:
-    """A rank's plan, and what its tasks are made of."""
+    """A rank's plan, and what it was lowered from."""
 
     plan: Plan
     job: Job
@@ -47,10 +47,10 @@ class Lowered:
     outputs: list[tuple[Node, Packet | None]] = field(default_factory=list)
     source: int = 0
     sink: int = 0
-    unpacked: dict[Value, Value] = field(default_factory=dict)  # a micro-batch's value to the input it is a part of
-    loaders: dict[int, tuple[str, Packet]] = field(default_factory=dict)  # by task id: its name, what it fills
-    roles: dict[str, str] = field(default_factory=dict)  # of all ranks' chains, by name: what they compute
-    views: dict[Value, Node] = field(default_factory=dict)  # of variables, that are outputs: how they are made
+    unpacked: dict[Value, Value] = field(default_factory=dict)  # from a micro-batch's value to its input
+    loaders: dict[int, tuple[str, Packet]] = field(default_factory=dict)  # by task id: its name, its register
+    roles: dict[str, str] = field(default_factory=dict)  # what each chain computes, by name, on all ranks
+    views: dict[Value, Node] = field(default_factory=dict)  # outputs that are views of variables: how they are made
 
 
 def lower(job: Job, rank: int, world_size: int, options: Options) -> Lowered:
@@ -61,19 +61,19 @@ class _Lowering:
     def __init__(self, job: Job, rank: int, world_size: int, options: Options) -> None:
         self.job, self.rank, self.world_size, self.options = job, rank, world_size, options
         self.micro = job.micro_batches
-        self.homes = chains.assign(job, streams_of(job, options))
-        keys = dict.fromkeys(k for ks in self.homes.values() for k in ks)
+        self.chains_of = chains.assign(job, streams_of(job, options))
+        keys = dict.fromkeys(k for ks in self.chains_of.values() for k in ks)
         self.keys = sorted(keys, key=lambda k: (k.depth, not k.micro, k.late, str(k.placement), k.stream))
         self.index = {k: i for i, k in enumerate(self.keys)}
         self.mine = [k for k in self.keys if k.placement is None or rank in k.placement]
-        # A lone chain shares its thread with both ends: none can run ahead.
+        # A single chain shares its thread with both ends: none can run ahead.
         self.ahead = options.ahead if len(self.mine) > 1 else 1
         self.memory = self._variables()
-        self.turns = Turns(self.homes, self.keys, self.memory)
+        self.graph = ChainGraph(self.chains_of, self.keys, self.memory)
         self.pipeline = Pipeline(job, self.keys, self.micro)
-        self.roles = roles(self.homes)
+        self.roles = roles(self.chains_of)
         self.packets: dict[int, Packet] = {}
-        self.readers: dict[int, set[Key | str]] = {}  # of the packets that several may read: those of sources
+        self.readers: dict[int, set[Key | str]] = {}  # of the packets of sources, which may have several readers
         self.ends = [SOURCE, SINK, *job.loaders]
         self.streams = sorted({k.stream for k in self.keys if k.stream})
         self.device = "cpu"
@@ -115,7 +115,7 @@ class _Lowering:
         return f"{role}{self.index[end]}"
 
     def copies(self, a: Key | str, b: Key | str) -> int:
-        """How far the writer may run ahead."""
+        """The number of copies of a register: how far its writer may run ahead."""
         return self.pipeline.copies(a, b) if isinstance(a, Key) and isinstance(b, Key) else self.ahead
 
     # ---- the work --------------------------------------------------------------------------------------
@@ -125,21 +125,23 @@ class _Lowering:
         lowered = Lowered(Plan(job.name, rank, self.world_size), job, self.options)
         lowered.roles = {self.title(k): role for k, role in self.roles.items() if role}
         memory = self.memory
-        made = {v: keys[-1] for node, keys in self.homes.items() for v in node.outputs}
+        made = {v: keys[-1] for node, keys in self.chains_of.items() for v in node.outputs}
         given = {n.outputs[0]: n.outputs[0] for n in job.nodes if n.op in ("input", "host")}
         given |= {v: v for n in job.nodes if n.op == "source" for v in n.outputs}
         given |= {n.outputs[0]: n.args[0] for n in job.nodes if n.op == "unpack"}
         lowered.unpacked = {n.outputs[0]: n.args[0] for n in job.nodes if n.op == "unpack"}
         members: dict[Key, list[Node]] = {k: [] for k in self.mine}
         aliases = [
-            n for n in job.nodes if n not in self.homes and n.outputs and n.outputs[0] in memory and n.op != "variable"
+            n
+            for n in job.nodes
+            if n not in self.chains_of and n.outputs and n.outputs[0] in memory and n.op != "variable"
         ]
-        for node, keys in self.homes.items():
+        for node, keys in self.chains_of.items():
             for k in keys:
                 if k in members:
                     members[k].append(node)
-        maker = {v: node for node in self.homes for v in node.outputs}
-        again = {k: chains.views_again(k, members[k], self.homes, maker) for k in self.mine}
+        maker = {v: node for node in self.chains_of for v in node.outputs}
+        again = {k: chains.views_again(k, members[k], self.chains_of, maker) for k in self.mine}
         imports: dict[Key, dict[Value, Packet]] = {k: {} for k in self.mine}
         exports: dict[Key, dict[Value, list[Packet]]] = {k: {} for k in self.mine}
         self.crossings: dict[Key, dict[Node, Crossing]] = {k: {} for k in self.mine}
@@ -156,7 +158,7 @@ class _Lowering:
         for k in self.mine:
             near = {v for n in again[k] for v in n.outputs}
             for node in (*again[k], *members[k]):
-                keys = self.homes[node]
+                keys = self.chains_of[node]
                 if len(keys) == 2:
                     self._cross(node, keys, k)
                     if k is not keys[0]:
@@ -192,7 +194,7 @@ class _Lowering:
         self._finish_feeds(lowered, feeds)
         for k in self.mine:
             self.packet(k, SINK, rank, rank, self.ahead)  # a launch is over when every chain has done its part
-        self._tell({k for k in self.readers[feeds[SOURCE].id] if isinstance(k, Key)})
+        self._begin_chains({k for k in self.readers[feeds[SOURCE].id] if isinstance(k, Key)})
         if not self.mine:
             self.packet(SOURCE, SINK, rank, rank, self.ahead)
         self._loops()
@@ -226,7 +228,7 @@ class _Lowering:
         return lowered
 
     def _variables(self) -> dict[Value, Value]:
-        """Variables and views of them, with the variable that each is."""
+        """From variables and their views to the variable of each."""
         memory: dict[Value, Value] = {}
         for n in self.job.nodes:
             if n.op == "variable":
@@ -251,7 +253,7 @@ class _Lowering:
             packets.append(packet)
 
     def _cross(self, node: Node, keys: tuple[Key, ...], k: Key) -> None:
-        """The packets of an exchange between two chains; pieces for this very rank go through one too."""
+        """The packets of an exchange between two chains; pieces for this rank itself use one, too."""
         a, b = keys
         part = Crossing.of(node, self.rank)
         v = node.args[0]
@@ -270,7 +272,7 @@ class _Lowering:
                     self.arrivals[k][node, rank] = packet
 
     def _finish_feeds(self, lowered: Lowered, feeds: dict[str, Packet]) -> None:
-        """Micro-batches are parts of the inputs, which the register holds whole."""
+        """Let the sources' registers hold whole inputs, of which micro-batches are slices."""
         for end, feed in feeds.items():
             if not self.readers[feed.id]:
                 continue
@@ -282,10 +284,10 @@ class _Lowering:
             else:
                 lowered.loaders[self.task_id(end, self.rank)] = (end, feed)
 
-    def _tell(self, told: set[Key]) -> None:
-        """Every chain hears that a launch has begun on this rank: from the source, or from a chain here that heard it.
+    def _begin_chains(self, begun: set[Key]) -> None:
+        """Let every chain wait for the launch to begin on this rank: for the source, or for a chain here that does.
 
-        What comes from other ranks doesn't say so: they may be launches ahead.
+        Data from other ranks doesn't imply that: they may be launches ahead.
         """
         within = [
             (p.source, p.target)
@@ -293,29 +295,28 @@ class _Lowering:
             if p.src == p.dst and not p.full and isinstance(p.source, Key) and isinstance(p.target, Key)
         ]
         for k in self.mine:
-            while heard := {b for a, b in within if a in told} - told:
-                told |= heard
-            if k not in told:
+            while heard := {b for a, b in within if a in begun} - begun:
+                begun |= heard
+            if k not in begun:
                 self.packet(SOURCE, k, self.rank, self.rank, self.ahead)
-                told.add(k)
+                begun.add(k)
 
     def _loops(self) -> None:
-        """A chain that writes variables lets their readers go on: those of the next launch by an order that begins
-        full."""
-        for w, k, full in self.turns.loops:
+        """Order the writes of variables before the reads; those of the next launch by a register that starts full."""
+        for w, k, full in self.graph.loops:
             if w in self.mine and k in self.mine:
                 self.packet(w, k, self.rank, self.rank, 1, full, LOOP)
 
     def _take_turns(self) -> None:
-        """Chains with collectives act in one order on all ranks: on each stream a turn goes round between them. And so
-        do those of a pipeline in which it matters who goes first.
+        """Make chains with collectives act in one order on all ranks: on each stream they pass a turn around. So do the
+        chains of a pipeline whose schedule depends on who goes first.
 
-        A collective holds up its stream's thread, so where data goes from placement to placement, or from stream to
-        stream, the other chains take turns too: else one that the partner waits for could come to stand behind it.
+        A collective blocks its stream's thread. So where data moves between placements or streams, the other chains
+        take turns, too: else one that the partner waits for could be queued behind the collective.
         """
-        talking = [k for k in self.mine if k in self.turns.talking]
+        talking = [k for k in self.mine if k in self.graph.talking]
         streams = {k.stream for k in talking}
-        mixed = any(len(keys) == 2 for keys in self.homes.values()) or ("" in streams and len(streams) > 1)
+        mixed = any(len(keys) == 2 for keys in self.chains_of.values()) or ("" in streams and len(streams) > 1)
         if self.pipeline.timed:
             streams.add("")
         sequences = [
@@ -324,7 +325,7 @@ class _Lowering:
         ]
         if all(len(mine) < 2 for mine in sequences):
             return
-        acts = self.turns.acts(
+        acts = self.graph.acts(
             self.micro, self.copies, self._period, lambda k: len(self.roles[k]), self.pipeline.due
         )  # fmt: skip
         for mine in sequences:
@@ -336,7 +337,7 @@ class _Lowering:
             p.at = tuple(t[0] for t in turns), tuple(sorted(t[1] for t in turns))
 
     def _period(self, end: Key | str, other: Key | str) -> int:
-        """How many acts of `end` one copy of a register lasts."""
+        """For how many acts of `end` one copy of a register is used."""
         mine = self.micro if isinstance(end, Key) and end.micro else 1
         theirs = self.micro if isinstance(other, Key) and other.micro else 1
         return mine if theirs == 1 else 1
@@ -360,7 +361,7 @@ class _Lowering:
         )  # fmt: skip
 
     def _ends(self, lowered: Lowered, shown: Step) -> list[Task]:
-        """The source takes in a launch's inputs, loaders read ahead, the sink, the last, hands out outputs."""
+        """The tasks of the source (a launch's inputs), of loaders, and, last, of the sink (its outputs)."""
         produced = tuple(Port(p.id) for p in self.packets.values() if p.source == SOURCE)
         free = [k for k in self.mine if not any(p.target == k and p.dst == self.rank for p in self.packets.values())]
         ends = [Task(lowered.source, SOURCE, "source", (), produced, step=source_step(self.job, lowered.inputs))]
@@ -385,12 +386,12 @@ class _Lowering:
 
 
 def shared_hash(job: Job) -> str:
-    """Of what every rank must agree on: the job itself."""
+    """The hash of the job, on which all ranks must agree."""
     return hashlib.sha256(without_places(show(job)).encode()).hexdigest()[:16]
 
 
 def strides_of(job: Job) -> dict[Value, Strides | None]:
-    """How the variables lie in memory; None: in one piece."""
+    """The strides of the variables; None: contiguous."""
     found: dict[Value, Strides | None] = {}
     for v, t in job.variables.items():
         data = blob_of(t).data if isinstance(t, Tensor) else None

@@ -1,17 +1,17 @@
-"""What makes a schedule of chains: how far each may run ahead of its readers, and which is due first on a rank.
+"""Pipeline schedules: how far each chain may run ahead of its readers, and which is due first on a rank.
 
-Nobody writes a schedule down. In a full pipeline data goes one chain deeper each beat, so the beat at which an act is
-due is the depth of its chain plus the number of its micro-batch. With several stages per rank, the ranks are busy with
-later stages once each of them has had a micro-batch; so as many of these follow each other as there are ranks, and the
-next ones enter when those have gone through all stages.
+No schedule is written down. In a full pipeline data goes one chain deeper each beat, so an act is due at the depth of
+its chain plus the number of its micro-batch. With several stages per rank (interleaved), the ranks are busy with later
+stages once each of them has had a micro-batch; so micro-batches enter in groups of as many as there are ranks, and the
+next group enters when the one before has gone through all stages.
 
 1F1B          quotas alone: a stage keeps as many micro-batches as there are stages from it to the last
 interleaved   several stages per rank: of the chains that could act, a rank takes the one that is due first
-zero bubble   weights' gradients are chains of their own, due after everything else: they fill what would be a pause. A
-              stage keeps for them what the first one keeps, so that no pause is left for want of memory
+zero bubble   weights' gradients are separate chains, due after everything else: they fill the bubbles. Each stage keeps
+              as many micro-batches as the first one, so that no bubble is left for want of memory
 
-A rank that took whatever is ready would often begin the wrong act a moment before the right one can: so where it
-matters who goes first, the order is that of an imagined run in which nothing is late, and a turn goes round.
+A rank that ran whatever is ready would often begin the wrong act a moment before the right one is. So where the order
+matters, it is that of a simulated run without delays, and the chains pass a turn around.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from weft.ops import OPS
 
 
 class Pipeline:
-    """Of all chains, what each rank works out alike.
+    """The schedule of all chains, computed alike on every rank.
 
-    stages   of the model, over all ranks
+    stages   the number of stages of the model, over all ranks
     row      how many micro-batches enter in a row: as many as there are placements
-    timed    it matters who goes first
+    timed    whether the order of acts must be enforced
     """
 
     def __init__(self, job: Job, keys: Iterable[Key], micro: int) -> None:
@@ -43,8 +43,8 @@ class Pipeline:
         self.end = max(steps, default=0) + (micro // self.row + 1) * self.stages
 
     def copies(self, a: Key, b: Key) -> int:
-        """How many micro-batches may be under way from one chain to another. From the quota between the chains of a
-        stage on its way forward and back alone, 1F1B falls out."""
+        """How many micro-batches may be in flight between two chains. The quota between a stage's forward and backward
+        chain is enough to give 1F1B."""
         if a.placement is not b.placement or not (a.micro and b.micro):
             return 1 if a.placement is b.placement or not a.micro else min(2, self.micro)
         kept = (b.depth - a.depth) // 2 + 1
@@ -53,17 +53,17 @@ class Pipeline:
         return min(kept, self.micro)
 
     def due(self, k: Key, act: int) -> int:
-        """The beat at which an act of a launch is due, in a full pipeline."""
+        """The beat at which an act is due in a full pipeline."""
         if not (self.timed and k.micro):
             return 0
         return k.depth + self.end * k.late + act // self.row * max(self.stages, self.row) + act % self.row
 
 
-def roles(homes: Mapping[Node, tuple[Key, ...]]) -> dict[Key, str]:
+def roles(chains_of: Mapping[Node, tuple[Key, ...]]) -> dict[Key, str]:
     """What a chain computes for a micro-batch: forward (F), gradients of inputs (B), gradients of weights (W)."""
     members: dict[Key, list[Node]] = {}
-    made = {v: ks[-1] for n, ks in homes.items() for v in n.outputs}
-    for n, ks in homes.items():
+    made = {v: ks[-1] for n, ks in chains_of.items() for v in n.outputs}
+    for n, ks in chains_of.items():
         for k in ks:
             members.setdefault(k, []).append(n)
     apart = any(k.late for k in members)  # then those in a chain with B come from the same kernel

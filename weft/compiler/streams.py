@@ -1,7 +1,7 @@
-"""Which calls are lines of their chain, and which are tasks on a stream of their own.
+"""Decide which collectives run inline in their chain, and which are tasks on a separate stream.
 
-A task of its own costs a hand-over to another thread and back, and cuts the chain around it. That pays where the call
-waits for something outside of the rank's cores: a network, or a device that computes by itself.
+A separate task costs two thread switches, and cuts its chain. That pays where the call waits for something other than
+the rank's cores: a network, or an asynchronous device.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from weft.job.value import Node
 Way = Literal["inline", "stream"]
 COLLECTIVES: Final = "collectives"  # the first stream's name
 SECOND: Final = f"{COLLECTIVES}.second"
-ABREAST: Final = {  # of a type of device: the streams that collectives go on, in turn
-    "cpu": (COLLECTIVES, SECOND),  # while the one's bytes travel, ranks meet for the other's: the link has no pause
-    "cuda": (COLLECTIVES,),  # NCCL's kernels may hold each other up where two communicators are under way
+COLLECTIVE_STREAMS: Final = {  # by type of device: the streams that collectives alternate between
+    "cpu": (COLLECTIVES, SECOND),  # while bytes of one travel, ranks synchronize for the other: the link is never idle
+    "cuda": (COLLECTIVES,),  # NCCL's kernels of two communicators may block each other
 }
 
-WAYS: dict[tuple[str, str], Way] = {  # (backend, type of device); inline, where nothing is said
+WAYS: dict[tuple[str, str], Way] = {  # by (backend, type of device); otherwise inline
     ("local", "cpu"): "inline",  # threads of one interpreter, which runs one of them at a time
     ("shm", "cpu"): "inline",  # the caller's core does the sum; another thread would take it from the kernels
     ("c10d", "cpu"): "stream",  # Gloo waits for sockets
@@ -34,16 +34,16 @@ WAYS: dict[tuple[str, str], Way] = {  # (backend, type of device); inline, where
 
 
 def streams_of(job: Job, options: Options) -> dict[Node, str]:
-    """The streams of those nodes that are tasks on one."""
-    turns = {device: itertools.cycle(names) for device, names in ABREAST.items()}
+    """The stream of each node that is a separate task."""
+    turns = {device: itertools.cycle(names) for device, names in COLLECTIVE_STREAMS.items()}
     found = {node: device_of(node, options) for node in job.nodes}
     return {node: next(turns[device]) for node, device in found.items() if device}
 
 
 def device_of(node: Node, options: Options) -> str:
-    """The type of device beside which a node is a task with a stream of its own; none if it is a line of its chain, as
-    is whatever micro-batches repeat, and everything under ZeRO: what goes beside a chain lies in registers all of the
-    time, where ZeRO is for parameters and gradients to be there no longer than they are needed."""
+    """The type of device of a node that is a separate task; empty if it runs inline in its chain, as all nodes of
+    micro-batches do, and all under ZeRO: a separate task's values are in registers all the time, whereas ZeRO wants
+    parameters and gradients to be freed early."""
     if node.op != "boxing" or node.micro or stage_of(options) is not None:
         return ""
     route = node.extra["route"] if "route" in node.extra else node.extra["routes"][0]
@@ -56,5 +56,5 @@ def device_of(node: Node, options: Options) -> str:
 
 
 def backend(placement: Placement, axis: int, options: Options) -> str:
-    """What carries the collectives along an axis: only c10d reaches other hosts, imagined ones too."""
+    """The backend of the collectives along an axis: only c10d reaches other hosts, simulated ones too."""
     return options.backend if options.links.of_axis(placement, axis).number == 1 else "c10d"

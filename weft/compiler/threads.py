@@ -1,4 +1,4 @@
-"""Whether a chain is better run on one of torch's threads. Pure.
+"""Decide whether a chain runs faster on one thread of torch's. Pure.
 
 To share a small call among cores takes longer than the call, and far longer while others use the cores.
 """

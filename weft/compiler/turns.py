@@ -1,4 +1,4 @@
-"""How chains hang together, seen from above all ranks, and the order in which those with collectives take turns."""
+"""The dependency graph of chains over all ranks, and the order in which those with collectives take turns."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from weft.plan.plan import Port, Register, Task
 from weft.plan.verify import Act
 
 
-class Turns:
-    """What every rank works out alike from the chains; its cost doesn't depend on how many ranks there are.
+class ChainGraph:
+    """The dependencies between chains, computed alike on every rank, at a cost independent of the number of ranks.
 
-    data       pairs of chains of which one makes what the other reads
-    loops      pairs of which the first writes variables that the second reads, on ranks that they share; and whether
-               that is for the next launch, because the second comes first in this one
+    data       pairs (producer, consumer)
+    loops      pairs of which the first writes variables that the second reads, on common ranks; and whether that is for
+               the next launch, because the second comes first in this one
     talking    chains with collectives inside
     """
 
-    def __init__(self, homes: dict[Node, tuple[Key, ...]], keys: list[Key], variables: dict[Value, Value]) -> None:
+    def __init__(self, chains_of: dict[Node, tuple[Key, ...]], keys: list[Key], variables: dict[Value, Value]) -> None:
         self.keys = keys
-        self.data = dict.fromkeys(_data(homes))
-        self.talking = {ks[0] for n, ks in homes.items() if len(ks) == 1 and _talks(n)}
+        self.data = dict.fromkeys(_data(chains_of))
+        self.talking = {ks[0] for n, ks in chains_of.items() if len(ks) == 1 and _talks(n)}
         reads: dict[Key, set[Value]] = {}
         writes: dict[Key, set[Value]] = {}
-        for n, ks in homes.items():
+        for n, ks in chains_of.items():
             reads.setdefault(ks[0], set()).update(variables[v] for v in n.operands() if v in variables)
             writes.setdefault(ks[0], set()).update(variables[v] for v in written(n) if v in variables)
         self.loops = [
@@ -42,7 +42,8 @@ class Turns:
         self, micro: int, copies: Callable[[Key, Key], int], period: Callable[[Key, Key], int],
         takes: Callable[[Key], int], due: Callable[[Key, int], int],
     ) -> list[Act]:  # fmt: skip
-        """One launch of all chains, in the order in which those that talk act on every rank. Tasks are places."""
+        """The acts of one launch, in the order in which chains with collectives act on every rank. An act's task is the
+        chain's index."""
         place = {k: i for i, k in enumerate(self.keys)}
         task = {k: ids.encode(0, "cpu", 0, 0, i) for k, i in place.items()}
         reads: dict[Key, list[Port]] = {k: [] for k in self.keys}
@@ -66,7 +67,7 @@ class Turns:
         return [Act(place[key[a.task]], a.number) for a in found]
 
     def _lanes(self) -> dict[Key, int]:
-        """Chains of a stream whose placements share a rank can't act at once, nor those that a third one ties."""
+        """The lane of each chain: chains of a stream whose placements share a rank, transitively, act one at a time."""
         lanes: dict[Key, int] = {}
         for n, k in enumerate(self.keys):
             near = {lanes[o] for o in lanes if o.stream == k.stream and _meet(k.placement, o.placement)}
@@ -75,16 +76,16 @@ class Turns:
         return lanes
 
 
-def _data(homes: dict[Node, tuple[Key, ...]]) -> Iterator[tuple[Key, Key]]:
-    made = {v: ks[-1] for n, ks in homes.items() for v in n.outputs}
-    for n, ks in homes.items():
+def _data(chains_of: dict[Node, tuple[Key, ...]]) -> Iterator[tuple[Key, Key]]:
+    made = {v: ks[-1] for n, ks in chains_of.items() for v in n.outputs}
+    for n, ks in chains_of.items():
         yield from [(made[v], ks[0]) for v in n.operands() if v in made and made[v] != ks[0]]
         if len(ks) == 2:
             yield ks[0], ks[1]
 
 
 def _talks(node: Node) -> bool:
-    """Whether a node calls other ranks while it runs."""
+    """Whether a node communicates while it runs."""
     if node.op != "boxing":
         return False
     route = node.extra["route"] if "route" in node.extra else node.extra["routes"][0]

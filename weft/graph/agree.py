@@ -1,4 +1,4 @@
-"""Before its first launch, the ranks compare what they compiled, and prove that all their plans together can run."""
+"""Before a graph's first launch, ranks compare what they compiled, and verify that all their plans together can run."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from weft.compiler.fold import bare, fold
 from weft.compiler.lower import Lowered
 from weft.core.errors import CompileError, RankError
 from weft.core.rank import current
-from weft.graph.lines import TOLD, lines
+from weft.graph.lines import FREE_LINES, lines
 from weft.job.text import show, without_places
 from weft.plan.ids import rank_of
 from weft.plan.plan import Plan, parse
 from weft.plan.verify import verify
 from weft.transport import Group, Transport, transport_of
 
-SIZE: Final = 8  # bytes in which a rank says how long its plan is as text,
-KIND: Final = 16  # and in which it says of what kind it is: as another rank's, but for the numbers of ranks
-HEAD: Final = TOLD + SIZE + KIND
+SIZE: Final = 8  # bytes of the length of a rank's plan as text,
+KIND: Final = 16  # and of a hash of the plan without ranks' numbers: equal plans are of one kind
+HEAD: Final = FREE_LINES + SIZE + KIND
 
 
 def agree(lowered: Lowered) -> int:
-    """Every rank must have traced the same job; a mismatch names the first line that differs. Their plans must go
-    together. Gives the graph lines that are free on all, as bits."""
+    """Check that every rank traced the same job (a mismatch names the first line that differs), and that their plans
+    fit together. Returns the graph lines that are free on all ranks, as bits."""
     rank, free = current(), lines().free()
     if rank.world_size == 1:
         return free
@@ -38,23 +38,23 @@ def agree(lowered: Lowered) -> int:
     group = transport.group(tuple(range(rank.world_size)))
     text = str(plan).encode()
     kind = hashlib.sha256(str(fold([plan])[0]).encode()).digest()[:KIND]
-    mine = _tensor(free.to_bytes(TOLD, "little") + len(text).to_bytes(SIZE, "little") + kind + plan.hash.encode())
+    mine = _tensor(free.to_bytes(FREE_LINES, "little") + len(text).to_bytes(SIZE, "little") + kind + plan.hash.encode())
     outs = [torch.empty_like(mine) for _ in range(rank.world_size)]
     group.all_gather(outs, mine)
-    told = [t.numpy().tobytes() for t in outs]
-    if others := [r for r, t in enumerate(told) if t[HEAD:] != told[0][HEAD:]]:
+    received = [t.numpy().tobytes() for t in outs]
+    if others := [r for r, t in enumerate(received) if t[HEAD:] != received[0][HEAD:]]:
         raise RankError(_difference(lowered, transport, others))
     first: dict[bytes, int] = {}
-    for r, t in enumerate(told):
-        first.setdefault(t[TOLD + SIZE : HEAD], r)
+    for r, t in enumerate(received):
+        first.setdefault(t[FREE_LINES + SIZE : HEAD], r)
     if len(first) > 1 or any(rank_of(e) != rank.index for r in plan.registers for e in (r.producer, *r.consumers)):
-        sizes = {r: int.from_bytes(told[r][TOLD : TOLD + SIZE], "little") for r in first.values()}
+        sizes = {r: int.from_bytes(received[r][FREE_LINES : FREE_LINES + SIZE], "little") for r in first.values()}
         _prove(plan, text, transport, group, sizes)
-    return functools.reduce(operator.and_, (int.from_bytes(t[:TOLD], "little") for t in told))
+    return functools.reduce(operator.and_, (int.from_bytes(t[:FREE_LINES], "little") for t in received))
 
 
 def _prove(plan: Plan, text: bytes, transport: Transport, group: Group, sizes: dict[int, int]) -> None:
-    """The first rank looks at one plan of each kind, of so many bytes, and tells all what it found."""
+    """Rank 0 verifies one plan of each kind (`sizes` in bytes), and broadcasts the result."""
     me, why = transport.rank, b""
     came = {r: torch.empty(size, dtype=torch.uint8) for r, size in sizes.items() if r != 0} if me == 0 else {}
     transport.exchange([(0, _tensor(text))] if me != 0 and me in sizes else [], [(r, t) for r, t in came.items()])
@@ -63,13 +63,13 @@ def _prove(plan: Plan, text: bytes, transport: Transport, group: Group, sizes: d
     length = torch.tensor([len(why)])
     group.broadcast(length, 0)
     if length.item():
-        told = _tensor(why) if me == 0 else torch.empty(int(length.item()), dtype=torch.uint8)
-        group.broadcast(told, 0)
-        raise CompileError(told.numpy().tobytes().decode())
+        received = _tensor(why) if me == 0 else torch.empty(int(length.item()), dtype=torch.uint8)
+        group.broadcast(received, 0)
+        raise CompileError(received.numpy().tobytes().decode())
 
 
 def together(plans: Sequence[Plan]) -> str:
-    """Why the plans of these ranks, with all that are like them, can't run together; nothing if they can."""
+    """Why the plans of these ranks, and of all ranks of their kinds, can't run together; empty if they can."""
     try:
         verify(fold(plans))
     except CompileError as error:

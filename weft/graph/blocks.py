@@ -1,5 +1,5 @@
-"""Blocks: what a graph holds in a module's place. They share parameters and `forward` with the module and add what is
-said of it statically: the stage it belongs to, whether backward computes its values again.
+"""Blocks: a graph's proxies for modules. They share parameters and `forward` with the module and add static settings:
+its pipeline stage, and activation checkpointing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from weft.tensor.tensor import Tensor
 
 
 class GraphBlock:
-    """What a graph says of a module or of a tensor; `x.to(kind)` asks `kind.of(x)` for it."""
+    """A graph's static settings of a module or tensor; `x.to(kind)` returns `kind.of(x)`."""
 
     __slots__ = ("name", "stage_id", "stage_placement")
 
@@ -26,7 +26,7 @@ class GraphBlock:
         self.stage_placement: Placement | None = None
 
     def set_stage(self, stage_id: int | None = None, placement: Placement | None = None) -> None:
-        """It is of stage `stage_id` of a pipeline; what comes into a module is moved to `placement`."""
+        """Assign it to stage `stage_id` of a pipeline; a module's inputs are moved to `placement`."""
         if stage_id is not None and (isinstance(stage_id, bool) or not isinstance(stage_id, int) or stage_id < 0):
             raise GraphError(f"set_stage({stage_id!r}): a stage is counted from 0")
         if placement is not None and not isinstance(placement, Placement):
@@ -35,8 +35,8 @@ class GraphBlock:
 
 
 class GraphTensor(GraphBlock):
-    """The static side of a parameter: `weight.to(nn.graph.GraphTensor).set_stage(0, placement)`. It is kept for who
-    asks: a parameter lies where it was put, and the ops that read it are of their modules' stages."""
+    """The static settings of a parameter: `weight.to(nn.graph.GraphTensor).set_stage(0, placement)`. They are stored
+    without effect: a parameter keeps its placement, and the ops that read it belong to their modules' stages."""
 
     __slots__ = ()
 
@@ -51,7 +51,7 @@ class GraphTensor(GraphBlock):
 
 
 class GraphModule(GraphBlock):
-    """The static side of a block: `self.m.to(nn.graph.GraphModule).set_stage(0, placement)`."""
+    """The static settings of a block: `self.m.to(nn.graph.GraphModule).set_stage(0, placement)`."""
 
     __slots__ = ("activation_checkpointing",)
 
@@ -61,8 +61,8 @@ class GraphModule(GraphBlock):
 
     @staticmethod
     def of(x: Any) -> GraphModule:
-        """What the graph that is being traced says of a module: in `forward`, a block's modules are themselves."""
-        known = _said_of(x)
+        """The settings of a module in the graph that is being traced: in `forward`, modules aren't proxies."""
+        known = _settings_of(x)
         if known is None:
             raise GraphError(
                 f"{type(x).__name__}.to(nn.graph.GraphModule): no graph that is being traced has this module as a "
@@ -79,8 +79,8 @@ class GraphModule(GraphBlock):
         return f"(GraphModule:{self.name}({', '.join(parts)}))"
 
 
-class Said:
-    """What the blocks of one module say of it by now. Called as the first of them does, it is what any of them says."""
+class BlockSettings:
+    """The current settings from all blocks of one module. `name` is that of the first block."""
 
     def __init__(self) -> None:
         self.blocks: list[ProxyModule] = []
@@ -92,24 +92,24 @@ class Said:
         return Settings(statics[0].name, staged.stage_id, staged.stage_placement, checkpoint)
 
 
-def _said_of(x: Any) -> Said | None:
+def _settings_of(x: Any) -> BlockSettings | None:
     return None if here.trace is None else here.trace.modules.get(id(x))
 
 
 class _IsProxy(type):
     def __instancecheck__(cls, x: Any) -> bool:
-        return isinstance(x, ProxyModule) or (isinstance(x, Module) and _said_of(x) is not None)
+        return isinstance(x, ProxyModule) or (isinstance(x, Module) and _settings_of(x) is not None)
 
 
 class Proxy(metaclass=_IsProxy):
-    """What is a block of a graph: in `build` a block, in the `forward` of its module one of the modules there."""
+    """For isinstance: a block of a graph, that is a proxy in `build`, or the module itself in a `forward`."""
 
 
 class ProxyModule:
-    """A module inside a graph. Whatever leads to a module inside of it gives that one's proxy."""
+    """A proxy of a module inside a graph. Attributes that are modules are returned as proxies, too."""
 
     def __init__(self, origin: Module, name: str, known: dict[int, ProxyModule] | None = None) -> None:
-        known = {} if known is None else known  # one proxy for a module that is there under several names
+        known = {} if known is None else known  # one proxy for a module with several names
         known[id(origin)] = self
         children: dict[str, ProxyModule] = {}
         for n, m in origin._modules.items():
@@ -118,7 +118,7 @@ class ProxyModule:
         self.__dict__.update(_origin=origin, _name=name, _static=GraphModule(name), _children=children)
 
     def to(self, kind: type) -> Any:
-        """`to(nn.graph.GraphModule)`: the static side; `to(nn.Module)`: the module itself."""
+        """`to(nn.graph.GraphModule)`: the static settings; `to(nn.Module)`: the module itself."""
         if kind is GraphModule:
             return self._static
         if isinstance(kind, type) and (issubclass(kind, Module) or kind is Tensor):
@@ -133,13 +133,13 @@ class ProxyModule:
         if name in children:
             return children[name]
         if name == "config" and not hasattr(self.__dict__["_origin"], name):
-            return self._static  # what OneFlow calls it before 0.9; libraries that find it ask for .origin, too
+            return self._static  # OneFlow's name before 0.9; libraries that find it use .origin, too
         if name == "origin" and not hasattr(self.__dict__["_origin"], name):
             return self._origin
         found = getattr(self.__dict__["_origin"], name)
         if name in ("items", "values") and hasattr(type(self._origin), "keys"):  # a dict of modules
             return lambda: [self._proxied(item) for item in found()]
-        if isinstance(found, Tensor):  # a parameter has a static side, and OneFlow before 0.9 calls that config, too
+        if isinstance(found, Tensor):  # parameters have static settings, which OneFlow before 0.9 calls config, too
             found.__dict__.setdefault("config", GraphTensor.of(found))
         return found
 

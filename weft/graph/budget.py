@@ -1,4 +1,4 @@
-"""A graph's memory budget: compiled again with less, until what the plans tell keeps to it on every rank."""
+"""A graph's memory budget: compile again with a smaller one until the plans of all ranks fit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from weft.job.job import Job
 from weft.plan.usage import show, usage
 from weft.transport import transport_of
 
-STEPS: Final = 16  # in which less and less is asked for
+STEPS: Final = 16  # tries with smaller and smaller budgets
 
 
 def compiled(job: Job, options: Options, watch: Callable[[str, Job], Any] | None) -> Lowered:
@@ -44,8 +44,8 @@ def compiled(job: Job, options: Options, watch: Callable[[str, Job], Any] | None
 
 
 def _asked(job: Job, budget: int) -> Iterator[int]:
-    """What to ask of the pass: nothing, as one that is ample changes nothing, the budget, a little less, and then
-    always the same amounts: what is the least doesn't depend on what was asked for first."""
+    """The budgets to try: none, since an ample one changes nothing; the budget; a little less; then a fixed sequence,
+    so that the least doesn't depend on the budget asked for."""
     yield 0
     whole = memory_budget.estimate(job)
     yield from (budget, budget * 97 // 100, budget * 94 // 100)
@@ -59,13 +59,13 @@ def _lowered(job: Job, options: Options, watch: Callable[[str, Job], Any] | None
     rank = current()
     draws.check(job, rank.world_size)
     found = lower(job, rank.index, rank.world_size, options)
-    if rank.world_size > 1 and faster.votes_on(options) and faster.outvoted(_told(faster.votes())):
+    if rank.world_size > 1 and faster.votes_on(options) and faster.outvoted(_all_gathered(faster.votes())):
         return lower(job, rank.index, rank.world_size, options)
     return found
 
 
-def _told(mine: dict[str, bool]) -> list[dict[str, bool]]:
-    """What each rank says, on all of them."""
+def _all_gathered(mine: dict[str, bool]) -> list[dict[str, bool]]:
+    """Every rank's votes, on every rank."""
     group, text = transport_of().group(tuple(range(current().world_size))), json.encode(mine)
     sizes = [torch.zeros(1, dtype=torch.int64) for _ in range(current().world_size)]
     group.all_gather(sizes, torch.tensor([len(text)]))
@@ -75,7 +75,7 @@ def _told(mine: dict[str, bool]) -> list[dict[str, bool]]:
 
 
 def _copy(job: Job) -> Job:
-    """The same values, made by nodes that passes may change."""
+    """A copy of the job whose nodes passes may change; the values are shared."""
     twin, nodes = copy.copy(job), []
     for n in job.nodes:
         nodes.append(node := copy.copy(n))
@@ -86,9 +86,9 @@ def _copy(job: Job) -> Job:
 
 
 def _most(lowered: Lowered) -> int:
-    """The most that any rank holds: all of them ask for the same then."""
-    told, rank = usage(lowered.plan), current()
-    held = torch.tensor([told.total + told.variables])
+    """The maximum over all ranks, so that all of them decide alike."""
+    used, rank = usage(lowered.plan), current()
+    held = torch.tensor([used.total + used.variables])
     if rank.world_size > 1:
         transport_of().group(tuple(range(rank.world_size))).all_reduce(held, "max")
     return int(held.item())

@@ -1,4 +1,4 @@
-"""What calling a compiled graph does: check the arguments' form, make the outputs, launch."""
+"""Calls of a compiled graph: check the arguments' form, allocate the outputs, launch."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Compiled:
         self.lowered, self.running, self.form, self.outputs = lowered, running, form, outputs
         self.examples, self.optimizers, self.numbers, self.made = examples, optimizers, numbers, made
         self.arguments = arguments  # of the first call
-        self.launches, self.scaler = 0, scaler  # wants the last output, if it is there
+        self.launches, self.scaler = 0, scaler  # the scaler reads the last output
         read = {id(blob_of(t)): t for t in lowered.job.variables.values()}
         self.holders = [h for h in holders if id(blob_of(h.parameter)) in read]
         self.tied = [(h, t) for h in self.holders if (t := read[id(blob_of(h.parameter))]) is not h.parameter]
@@ -56,7 +56,7 @@ class Compiled:
         names = written(lowered.plan)
         changed = {v for v in running.variables if v.name in names}
         self.overwrites = [b for v, b in running.variables.items() if v in changed and v.spec is not None]
-        # one of them stands for all: they share a record of who reads and writes
+        # one blob stands for all: they share one access record
         self.writes = running.together([b for v, b in running.variables.items() if v in changed])
         self.reads = running.together([b for v, b in running.variables.items() if v not in changed])
 
@@ -95,13 +95,13 @@ class Compiled:
         return tree.rebuild(self.outputs, lambda leaf: next(found) if isinstance(leaf, Output) else leaf)
 
     def blank(self) -> Any:
-        """What a call gives, in form, with zeros for the values."""
+        """The outputs of a call, filled with zeros."""
         made = ((v, make().zero_()) for v, make in self.forms)
         found = iter([of_torch(data) if v.spec is None else of_shard(data, v.spec) for v, data in made])
         return tree.rebuild(self.outputs, lambda leaf: next(found) if isinstance(leaf, Output) else leaf)
 
     def _inputs(self, args: tuple[Any, ...]) -> list[Blob] | None:
-        """The blobs of plain tensor arguments of the right form; None where a closer look is needed."""
+        """Fast path: the blobs of tensor arguments of the right form; None if the full check is needed."""
         if len(args) != len(self.quick):
             return None
         blobs = []
@@ -121,7 +121,7 @@ class Compiled:
         return blobs
 
     def _compare_variables(self) -> None:
-        """Some tensor was given the memory of another, or its place: what the job reads must be there, in its form."""
+        """After a tensor was replaced, or given other memory: check that the job's variables exist in their forms."""
         for module, path, p, name in self.holders:
             if _at(module, path) is not p:
                 raise GraphError(
@@ -173,7 +173,7 @@ CPU = Device("cpu")
 
 
 class Holder(NamedTuple):
-    """A parameter where the graph found it: on this way down from a block's module, under this name."""
+    """A parameter's location: a block's module, the path from there, and the name."""
 
     module: Any
     path: str
@@ -188,7 +188,7 @@ def _at(module: Any, path: str) -> Any:
 
 
 class Output:
-    """Marks a tensor's place in the tree of outputs."""
+    """A placeholder for a tensor in the tree of outputs."""
 
 
 def _flat(form: Any) -> list[Any]:
@@ -198,7 +198,7 @@ def _flat(form: Any) -> list[Any]:
 
 
 def _maker(v: Value, shape: tuple[int, ...], device: torch.device) -> Callable[[], torch.Tensor]:
-    """Makes memory for an output; `empty_strided` takes half the time of `empty`."""
+    """An allocator of an output's memory; `empty_strided` takes half the time of `empty`."""
     strides = torch.empty(shape, device="meta").stride()
     return functools.partial(torch.empty_strided, shape, strides, dtype=v.dtype.torch, device=device)
 
@@ -214,7 +214,7 @@ def _device(t: Tensor) -> Device:
 
 
 def written(plan: Plan) -> set[str]:
-    """The names of what a rank's calls overwrite."""
+    """The names of the variables that a rank's calls overwrite."""
     places = ((c, i) for t in plan.tasks for c in t.step.calls if c.op in OPS for i in OPS[c.op].writes)
     given = (c.args[i] for c, i in places)
     return {v.name for a in given for v in (a if isinstance(a, tuple) else (a,)) if isinstance(v, Ref)}

@@ -1,4 +1,4 @@
-"""What a graph is asked for, in OneFlow's spelling: `self.config.set_gradient_accumulation_steps(4)`."""
+"""A graph's settings, with OneFlow's names: `self.config.set_gradient_accumulation_steps(4)`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.core.reading import nearest
 from weft.graph.hints import named, taken
 
 AHEAD: Final = 2  # launches that have inputs and outputs in registers at a time
-HINTS: Final = named("config.")  # what OneFlow's compiler has to be asked for
+HINTS: Final = named("config.")  # OneFlow's optimizations, which need no setting here
 
 
 class GraphConfig:
@@ -35,32 +35,32 @@ class GraphConfig:
         self._frozen = False
 
     def enable_auto_parallel(self, mode: bool = True) -> None:
-        """Choose the layouts of all ops at once, by what they compute and what has to move between them. Inputs,
-        parameters, outputs and what `to_global` says stay as they are. `graph.explain()` tells what was chosen."""
+        """Choose the layouts of all ops together by a cost model of computation and movement. The layouts of inputs,
+        parameters, outputs and `to_global` stay as they are. `graph.explain()` shows what was chosen."""
         self._still_open("enable_auto_parallel()")
         self._auto_parallel = bool(mode)
 
     def set_memory_budget(self, bytes: int) -> None:
-        """Let a rank hold no more than this for the graph: parameters, states, inputs, and what a launch takes beside
-        them (`graph.memory()`). Forward values are computed again in backward as far as need be, the cheapest first;
-        `graph.explain()` tells which. `activation_checkpointing` of a module asks for it by hand."""
+        """Limit a rank's memory for the graph: parameters, states, inputs, and what a launch takes besides
+        (`graph.memory()`). Forward values are recomputed in backward as needed, the cheapest first; `graph.explain()`
+        shows which. A module's `activation_checkpointing` asks for it by hand."""
         self._still_open("set_memory_budget()")
         if isinstance(bytes, bool) or not isinstance(bytes, int) or bytes <= 0:
             raise GraphError(f"config.set_memory_budget(bytes) takes a whole number of bytes above 0; got {bytes!r}")
         self._memory_budget = bytes
 
     def enable_inductor(self, mode: bool = True) -> None:
-        """Let torch's Inductor write one kernel for a run of elementwise ops and reductions, where that is faster: each
-        run is compiled and measured once, which takes seconds. It needs a C++ compiler. Results are those of the ops up
-        to rounding; a plan shows a run as one `fused` call, with the calls within it."""
+        """Fuse runs of elementwise ops and reductions to one kernel by torch's Inductor, where that is faster: each run
+        is compiled and measured once, which takes seconds. It needs a C++ compiler. Results are those of the ops up to
+        rounding; a plan shows a run as one `fused` call, with the calls within it."""
         self._still_open("enable_inductor()")
         self._inductor = bool(mode)
 
     def enable_amp(self, mode: bool = True, *, dtype: Any = None) -> None:
-        """Trace `build` under `autocast`: products in a short dtype, by default each device's own."""
+        """Trace `build` under `autocast`: matmuls in a 16-bit dtype, by default each device's own."""
         self._still_open("enable_amp()")
         if dtype is not None:
-            autocast("cpu", dtype)  # refuses what isn't short
+            autocast("cpu", dtype)  # refuses other dtypes
         self._amp = bool(mode), dtype
 
     def __getattr__(self, name: str) -> Callable[..., None]:
@@ -80,9 +80,9 @@ class GraphConfig:
             raise GraphError(f"the graph is compiled already; call config.{what} in __init__")
 
     def set_gradient_accumulation_steps(self, steps: int) -> None:
-        """Cut the inputs into so many micro-batches, and update once, by the mean of their gradients.
+        """Split the inputs into so many micro-batches, and update once, by the mean of their gradients.
 
-        Outputs carry one entry for each.
+        Outputs have one entry for each.
         """
         if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
             raise GraphError(
@@ -94,13 +94,13 @@ class GraphConfig:
     def enable_zero(
         self, mode: bool = True, *, stage: int = 2, shard_min_size: int = 1024, shard_restore_level: int = 1
     ) -> None:
-        """Split over data-parallel ranks what they would all hold, of parameters that an optimizer updates and that
-        have `shard_min_size` elements or more.
+        """ZeRO: shard trained parameters of `shard_min_size` elements or more, and their optimizer states, over
+        data-parallel ranks.
 
-        Stage 1 splits the optimizer's states; gradients are scattered when all are there. Stage 2 splits the
+        Stage 1 shards the optimizer's states; gradients are reduce-scattered when all are there. Stage 2 shards the
         gradients, too: each bucket is scattered as soon as backward has made it. In stage 3 parameters are whole only
-        while they are read: gathered one bucket ahead, dropped, and gathered again for backward. In each the
-        parameters rest split between launches; whoever reads them moves them as needed.
+        while they are read: prefetched one bucket ahead, freed, and gathered again for backward. In all stages the
+        parameters are sharded between launches; eager reads move them as needed.
         """
         if stage not in (1, 2, 3) or shard_restore_level not in (0, 1, 2):
             raise GraphError(
@@ -113,16 +113,16 @@ class GraphConfig:
         self._zero_stage = stage if mode else 0
 
     def set_outputs_buffer_size(self, value: int = 2) -> None:
-        """Let so many launches have their inputs and outputs in registers at a time: how far launches run ahead of
-        those who read what they give. What was given is a tensor of its own in any case."""
+        """Set how many launches have their inputs and outputs in registers at a time: how far launches run ahead of
+        the readers of their outputs. An output is a separate tensor in any case."""
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise GraphError(f"set_outputs_buffer_size(value) takes a number of launches, 1 or more; got {value!r}")
         self._still_open("set_outputs_buffer_size()")
         self._ahead = value
 
     def enable_zero_bubble(self, mode: bool = True) -> None:
-        """Of a pipeline's backward, put off the gradients of the weights, which no other stage waits for, to where a
-        stage would pause. It keeps no more micro-batches than the first stage does anyway."""
+        """Fill a pipeline's bubbles with the gradients of weights, which no other stage waits for. No stage keeps more
+        micro-batches than the first one does anyway."""
         self._still_open("enable_zero_bubble()")
         self._zero_bubble = bool(mode)
 
@@ -148,7 +148,7 @@ class GraphConfig:
 
     @property
     def proto(self) -> str:
-        """Where OneFlow has a protocol buffer, the settings as text."""
+        """The settings as text, where OneFlow has a protocol buffer."""
         return repr(self)
 
     def __repr__(self) -> str:

@@ -1,8 +1,7 @@
-"""A plan's streams on a device that computes by itself: each task's kernels go on a stream of its own stream's.
+"""A plan's streams on an asynchronous device: each of the plan's streams has a device stream for its tasks' kernels.
 
-That a register's copy is readable tells a host that its writer was called, and the device has yet to do what it was
-told. So the writer leaves a mark on its stream, an event, and the reader's stream waits for it; the same on the way
-back, before the copy is written again. No host waits.
+A readable register means that the writer's kernels were launched, not that they have finished. So the writer records an
+event on its stream, and the reader's stream waits for it; likewise before the copy is written again. No host waits.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ Act = Callable[[Turn], None]
 
 
 class Device(Protocol):
-    """What is needed of one."""
+    """The interface of an asynchronous device."""
 
     def stream(self) -> Any: ...
     def own(self) -> Any: ...
@@ -36,7 +35,7 @@ class Cuda:
         return torch.cuda.Stream(self.device)
 
     def own(self) -> Any:
-        """That of a thread which was told of no other: eager ops use it."""
+        """A thread's current stream, which eager ops use."""
         return torch.cuda.default_stream(self.device)
 
     def event(self) -> Any:
@@ -47,7 +46,7 @@ class Cuda:
 
 
 def in_order(plan: Plan, acts: Mapping[int, Act], device: Device) -> dict[int, Act]:
-    """The acts, each on its stream of the device, and after those of other streams that it needs."""
+    """The acts, each on its device stream, after the acts of other streams on which it depends."""
     tasks = {t.id: t for t in plan.tasks}
     if len({t.stream for t in plan.tasks}) == 1:
         return dict(acts)
@@ -56,11 +55,11 @@ def in_order(plan: Plan, acts: Mapping[int, Act], device: Device) -> dict[int, A
         r.id: r for r in plan.registers
         if len({tasks[end].stream for end in (r.producer, *r.consumers) if end in tasks}) > 1
     }  # fmt: skip
-    marks = {
+    events = {
         (r.id, slot, end): device.event()
         for r in crossing.values() for slot in range(r.copies) for end in (r.producer, *r.consumers) if end in tasks
     }  # fmt: skip
-    made: set[tuple[int, int, int]] = set()  # an event that was never recorded holds nobody up, but may mean nothing
+    recorded: set[tuple[int, int, int]] = set()  # events recorded so far: others are skipped
 
     def ordered(task: Task, act: Act) -> Act:
         mine = streams[task.stream]
@@ -68,7 +67,7 @@ def in_order(plan: Plan, acts: Mapping[int, Act], device: Device) -> dict[int, A
         writes = [(i, p) for i, p in enumerate(task.produces) if p.register in crossing]
 
         def slots(turn: Turn) -> list[tuple[Port, int, tuple[int, ...]]]:
-            """Registers' copies of this act, with those whose marks it waits for."""
+            """The registers' copies of this act, each with the tasks whose events it waits for."""
             found = [(p, turn.consumed[i], (crossing[p.register].producer,)) for i, p in reads]
             return found + [(p, turn.produced[i], crossing[p.register].consumers) for i, p in writes]
 
@@ -76,14 +75,14 @@ def in_order(plan: Plan, acts: Mapping[int, Act], device: Device) -> dict[int, A
             used = slots(turn)
             for port, slot, ends in used:
                 for end in ends:
-                    if (port.register, slot, end) in made:
-                        mine.wait_event(marks[port.register, slot, end])
+                    if (port.register, slot, end) in recorded:
+                        mine.wait_event(events[port.register, slot, end])
             with device.on(mine):
                 act(turn)
             for port, slot, _ in used:
                 key = port.register, slot, task.id
-                marks[key].record(mine)
-                made.add(key)
+                events[key].record(mine)
+                recorded.add(key)
 
         return run if reads or writes or task.stream else act
 

@@ -1,8 +1,8 @@
-"""The draws of a compiled graph on one rank: what the program would have drawn eagerly, where a launch was called.
+"""The random draws of a compiled graph on one rank: the same numbers as in the eager program.
 
-Where one chain makes all the draws of the job, it draws straight from their sources. Elsewhere (stages on several
-ranks, draws in chains of their own) the source of the launches passes over all of them in the order of the program, for
-every micro-batch, and notes where each begins; what this rank keeps is drawn once more from there.
+If one chain makes all the draws of the job, it draws directly from the generators. Otherwise (several stages, or draws
+in several chains) the source of a launch advances the generators past all draws in program order, for every
+micro-batch, and records the state at each; this rank's draws are made later from these states.
 """
 
 from __future__ import annotations
@@ -36,18 +36,19 @@ Point = tuple[int, Node]  # a draw of a micro-batch
 
 
 def steps_of(job: Job) -> list[Node]:
-    """What draws, seeds and forks, in the order of the program."""
+    """The nodes that draw, seed and fork, in program order."""
     return [n for n in job.nodes if n.op == "steer" or (n.op in OPS and OPS[n.op].random)]
 
 
 def check(job: Job, world_size: int) -> None:
-    """Only its data tells how much of the sequence a draw by rejection takes: all ranks must make it, in one chain."""
+    """Refuse draws by rejection, which advance the generator by an amount that depends on data, unless all ranks make
+    them, in one chain."""
     drawing = [n for n in steps_of(job) if n.op != "steer"]
     by_data = [n for n in drawing if OPS[n.op].rejection]
     if not by_data:
         return
-    homes = chains.assign(job)
-    keys = {homes[n][0] for n in drawing}
+    chains_of = chains.assign(job)
+    keys = {chains_of[n][0] for n in drawing}
     places = {k.placement for k in keys} - {None}
     if len(keys) == 1 and all(len(p.members) == world_size for p in places if p is not None):
         return
@@ -60,14 +61,14 @@ def check(job: Job, world_size: int) -> None:
 
 
 class Draws:
-    """`ahead`: they are passed over when a launch begins, and made from what was noted then."""
+    """`ahead`: generators are advanced when a launch begins, and draws are made from the recorded states."""
 
     def __init__(self, lowered: Lowered, rank: Rank) -> None:
         job, self.rank = lowered.job, rank
         self.steps, self.phases = steps_of(job), job.micro_batches
         self.sources: list[Source] = list(dict.fromkeys(n.extra["source"] for n in self.steps))
-        self.pending = tuple(map(_pending, self.sources))  # a launch writes them: whoever draws later waits for it
-        self.told = {s: self._told(s) for s in self.sources}
+        self.pending = tuple(map(_pending, self.sources))  # a launch writes them: later draws wait for it
+        self.effects = {s: self._effect(s) for s in self.sources}
         self.together = any(v.spec is not None for n in self.steps for v in n.outputs)
         drawing = [n for n in self.steps if n.op != "steer"]
         here = [
@@ -81,20 +82,20 @@ class Draws:
         self.calls = {n: self._call(n) for n in drawing}
         self.own = Launched(random.of(rank).on)
         self.states: collections.deque[dict[Point, torch.Tensor]] = collections.deque()  # of the launches under way
-        self.first = 0  # the number of the launch that the first of them belongs to
+        self.first = 0  # the number of the first of these launches
         self.turn = (0, 0)  # the launch, counted from there, and the micro-batch of the chain that is running
         self.forks: list[tuple[int, dict[torch.device, torch.Tensor]]] = []
 
     def _call(self, n: Node) -> tuple[Callable[[], None], Source, torch.device]:
-        """How to pass over a draw, and where it is made."""
+        """How to advance past a draw, its source and its device."""
         args, _ = local_call(n, self.rank.index)
         y, source = n.outputs[0], n.extra["source"]
         device = y.device.torch if y.spec is None else device_of(y.spec.placement).torch
         source.on(device)  # made while its seed is what it is
         return partial(pass_over, OPS[n.op], args, [(v.shape, v.dtype) for v in n.operands()], device), source, device
 
-    def _told(self, source: Source) -> tuple[int | None, int]:
-        """The seed that a launch leaves behind, if it sets one, and how often it draws since."""
+    def _effect(self, source: Source) -> tuple[int | None, int]:
+        """A launch's effect on a source: the last seed that it sets, if any, and the number of draws since."""
         seed, draws = None, 0
         before: list[tuple[int | None, int]] = []
         for n in [n for n in self.steps if n.extra["source"] is source] * self.phases:
@@ -112,17 +113,17 @@ class Draws:
     # ---- launching -------------------------------------------------------------------------------------
 
     def launched(self) -> None:
-        """A launch is called: count its draws, as eager ones are counted."""
+        """Count a launch's draws when it is called, as eager ones are counted."""
         if self.together:
             random.of(self.rank).met = self.sources[0].fingerprint
-        for source, (seed, draws) in self.told.items():
+        for source, (seed, draws) in self.effects.items():
             if seed is None:
                 source.draws += draws
             else:
                 source.seed, source.draws = seed, draws
 
     def begin(self) -> None:
-        """A launch is taken in, after those before it."""
+        """A launch begins, in order: record the states of its draws."""
         if self.ahead:
             self.states.append(self._passed_over())
 
@@ -148,7 +149,7 @@ class Draws:
     # ---- in chains -------------------------------------------------------------------------------------
 
     def chain(self, act: Callable[[Turn], None], acts: int) -> Callable[[Turn], None]:
-        """The act of a chain that draws."""
+        """Wrap the act of a chain that draws."""
 
         def drawing(turn: Turn) -> None:
             self.turn = turn.act // acts - self.first, turn.act % acts
@@ -158,7 +159,7 @@ class Draws:
         return drawing
 
     def kernel(self, call: Call, kernel: Callable[..., Any], known: Mapping[str, torch.Tensor]) -> Callable[..., Any]:
-        """A draw's kernel, for which operands lie in the order in which they do eagerly."""
+        """A draw's kernel, with operands in their eager memory order."""
         n = self.named[call.name]
         strides = n.extra["strides"]
         given = [v.name for v in n.operands()]
@@ -176,7 +177,7 @@ class Draws:
         return ordered
 
     def text(self, name: Callable[[str, Any], str], call: Call, text: str) -> str:
-        """A draw, as a chain's source has it: of the whole, of which this rank keeps its part."""
+        """The source text of a draw: it draws the whole, and keeps this rank's slice."""
         around, part = self._around(self.named[call.name]), call.option("part")
         if around is not None:
             text = f"{name('draw', around)}(lambda: {text})"

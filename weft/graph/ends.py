@@ -1,4 +1,4 @@
-"""Where a launch's inputs go, and where its outputs are found: the ends of a plan over memory that is there."""
+"""Bind the source and sink of a plan to memory: where a launch's inputs go, and where its outputs are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weft.runtime.actor import Turn
 
 
 class Filled(NamedTuple):
-    """A place that is filled: with the argument of this number, or with what the host says."""
+    """A slot of memory to fill: with the argument of this index, or with a number from the host."""
 
     number: int
     is_input: bool
@@ -26,7 +26,7 @@ class Filled(NamedTuple):
 def inputs_of(
     source: Task, memory: Mapping[int, list[torch.Tensor]], numbers: Sequence[str]
 ) -> list[list[Filled]]:  # fmt: skip
-    """For each copy of the register that the source fills, what goes where; nothing if this rank reads nothing."""
+    """For each copy of the source's register, its slots; empty if this rank reads nothing."""
     calls = source.step.calls
     used = {r.place.register for c in calls for r in c.results}
     found = []
@@ -42,7 +42,7 @@ def inputs_of(
 def outputs_of(
     sink: Task, memory: Mapping[int, list[torch.Tensor]], variable: Callable[[str], torch.Tensor]
 ) -> list[Callable[[Turn], torch.Tensor]]:
-    """Where the sink finds each output: in a register, in a variable, or looking at one."""
+    """For each output, a function that gives its tensor: in a register, a variable, or a view of one."""
     found: dict[str, Callable[[Turn], torch.Tensor]] = {}
     nothing = torch.empty(0)
     ports = [p.register for p in sink.consumes]

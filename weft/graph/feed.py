@@ -1,4 +1,4 @@
-"""Loaders at work in a graph: each reads ahead as an actor, and tells callers which launches have a batch."""
+"""Data loaders in a graph: each prefetches as an actor, and tells callers which launches have a batch."""
 
 from __future__ import annotations
 
@@ -16,44 +16,45 @@ from weft.job.value import Value
 from weft.runtime.actor import Turn
 from weft.transport import Channel
 
-DATA, END = 1, 0  # what a rank that reads a loader tells the others about a launch
-AHEAD = 4  # launches that it may tell them of before they ask
+DATA, END = 1, 0  # what a rank that reads a loader sends to the others about a launch
+AHEAD = 4  # launches by which it may be ahead of them
 
 Until = Callable[[Callable[[], bool]], None]  # drives the graph's actors meanwhile
 
 
 class Feed(Protocol):
-    """What a launch asks before it begins."""
+    """The interface that a launch waits on before it begins."""
 
     def take(self, launch: int, until: Until) -> None:
-        """Return when the launch has its batch; raise what came in its place."""
+        """Wait until the launch has its batch; raise the loader's error or end of data."""
 
     def counts(self) -> list[int]:
-        """How much went over each of its channels, as far as this end knows."""
+        """The number of messages on each of its channels, as this end knows."""
         ...
 
     def close(self) -> None: ...
 
 
 class Reader:
-    """A loader that this rank reads. `views` are its register's copies, each as one tensor per value, or None where
-    nobody reads it."""
+    """A loader that this rank reads. `views` are its register's copies, each with one tensor per value (None if it has
+    no reader)."""
 
     def __init__(
-        self, loader: GraphLoader, values: Sequence[Value], views: list[list[torch.Tensor | None]], told: list[Channel]
-    ) -> None:
-        self._loader, self._values, self._views, self._told = loader, values, views, told
+        self, loader: GraphLoader, values: Sequence[Value], views: list[list[torch.Tensor | None]],
+        channels: list[Channel],
+    ) -> None:  # fmt: skip
+        self._loader, self._values, self._views, self._channels = loader, values, views, channels
         self._read = 0
         self._over: BaseException | None = None
         self._again = threading.Event()
         self._closing = self._raised = False
         self._said = 0
         here = random.of()
-        self._source = random.Source()  # its own: what it reads ahead isn't drawn in the order of the program
+        self._source = random.Source()  # separate, as prefetching doesn't draw in program order
         self._source.manual_seed(random.mix(here.seed, here.draws))
 
     def act(self, turn: Turn) -> None:
-        """Fill a copy of the register. Where there is no batch the thread stays here until a caller wants another."""
+        """Fill a copy of the register. At the end of data the thread waits here until a caller wants another batch."""
         while not self._closing:
             try:
                 with random.drawing_from(self._source):
@@ -82,12 +83,12 @@ class Reader:
             view.copy_(t)
 
     def take(self, launch: int, until: Until) -> None:
-        if self._raised:  # the caller knows, and goes on: with the next pass over the data
+        if self._raised:  # the caller was told, and goes on with the next epoch
             self._raised, self._over = False, None
             self._again.set()
         until(lambda: self._read > launch or self._over is not None)
         has = self._read > launch
-        for channel in self._told:
+        for channel in self._channels:
             until(lambda c=channel: self._said - c.acknowledged() < AHEAD)
             channel.buffer(self._said % AHEAD)[0] = DATA if has else END
             channel.post()
@@ -98,7 +99,7 @@ class Reader:
             raise self._over
 
     def counts(self) -> list[int]:
-        return [self._said] * len(self._told)
+        return [self._said] * len(self._channels)
 
     def close(self) -> None:
         self._closing = True
@@ -106,7 +107,7 @@ class Reader:
 
 
 class Follower:
-    """A loader that only other ranks read: one of them tells which launches have a batch, so that all end alike."""
+    """A loader that only other ranks read: one of them says which launches have a batch, so that all end alike."""
 
     def __init__(self, name: str, source: int, channel: Channel) -> None:
         self._name, self._source, self._channel = name, source, channel
@@ -127,7 +128,7 @@ class Follower:
 
 
 def follow(name: str, loader: GraphLoader, rank: int, line: GraphLine) -> tuple[list[Channel], list[Feed]]:
-    """The channels on which this rank tells others about a loader, or the follower that listens to them."""
+    """The channels on which this rank reports a loader to others, or the follower that listens to one."""
     if loader.placement is None:
         return [], []
     first, size = loader.placement.members[0], line.transport.world_size

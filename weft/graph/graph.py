@@ -26,7 +26,7 @@ from weft.graph.config import GraphConfig
 from weft.graph.run import Running
 from weft.graph.shapes import share, with_dynamic_input_shape
 from weft.graph.simulated_launch import imagine
-from weft.graph.trace import compile_graph, said_of
+from weft.graph.trace import compile_graph, settings_of
 from weft.job.job import Job
 from weft.job.movements import movements
 from weft.job.text import show_node
@@ -39,7 +39,7 @@ from weft.simulator.schedule import Schedule
 from weft.tensor.tensor import Tensor, of_torch
 
 TRAINING = "-training"  # in states; no module can have these names
-STEPS = "System-Train-TrainStep"  # how many were made, as OneFlow's programs look for it
+STEPS = "System-Train-TrainStep"  # the number of training steps, under OneFlow's name
 
 LOG = logger("graph")
 
@@ -60,13 +60,13 @@ class Graph:
             _scaler=None,
             _compiled=None,
             _closed=False,
-            _told=-1,
+            _debug_level=-1,
             numbers={},
             _before=0,
         )
 
     def numbered(self) -> str:
-        """A name for another of its kind: alike on every rank, as it names what they share."""
+        """A numbered name for a new graph of this class: the same on every rank."""
         kind, counts = type(self).__name__, current().resource("graph counts", lambda rank: {})
         number = counts[kind] = counts.get(kind, -1) + 1
         return f"{kind}_{number}"
@@ -136,8 +136,8 @@ class Graph:
         self.config.training = True
 
     def share_from(self, other: Graph) -> None:
-        """Hold the parameters and buffers of another graph, whose modules have the names and forms of this one's. Both
-        go on with the same tensors; graphs over the same modules do so anyhow. Optimizers are added after."""
+        """Share the parameters and buffers of another graph, whose modules have the same names and forms. (Graphs over
+        the same modules share them anyhow.) Call it before adding optimizers."""
         if not isinstance(other, Graph):
             raise GraphError(f"share_from takes a graph; got {type(other).__name__}")
         if self._compiled is not None or self._optimizers:
@@ -145,9 +145,9 @@ class Graph:
         share(self, other)
 
     def set_grad_scaler(self, grad_scaler: GradScaler | StaticGradScaler) -> None:
-        """Scale losses, and leave out steps whose gradients aren't finite; the scaler follows by itself.
+        """Scale losses, and skip steps whose gradients aren't finite; the scaler is updated automatically.
 
-        A scale that may change is known once the launch before has finished: each waits for the one before it.
+        With a dynamic scale each launch waits for the one before it.
         """
         if not isinstance(grad_scaler, (GradScaler, StaticGradScaler)):
             raise GraphError(f"set_grad_scaler takes a flow.amp.GradScaler; got {type(grad_scaler).__name__}")
@@ -156,18 +156,19 @@ class Graph:
         self.__dict__["_scaler"] = grad_scaler
 
     def state_dict(self) -> dict[str, Any]:
-        """Of every module, by its name in the graph; and of what trains them, so that training goes on from there."""
+        """The state of every module, by its name in the graph, and of optimizers, schedules and scaler, to resume
+        training."""
         self._settle()
         state: dict[str, Any] = {name: block.to(Module).state_dict() for name, block in self._blocks.items()}
         trained = [part.state_dict() for part in self._training()]
         return state | {TRAINING: trained, STEPS: of_torch(torch.tensor(self._steps()))} if trained else state
 
     def _steps(self) -> int:
-        """How many training steps the graph has made, with those of a state that it took over."""
+        """The number of training steps so far, those of a loaded state included."""
         return self._before + (0 if self._compiled is None else self._compiled.launches)
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
-        """Take over a state that `state_dict` gave; its optimizers' go to a graph that has such, if they are there."""
+        """Load a state from `state_dict`, with the optimizers' states if it has any and this graph has optimizers."""
         self._settle()
         if not isinstance(state, Mapping):
             raise GraphError(f"load_state_dict takes what state_dict() gave; got {type(state).__name__}")
@@ -191,16 +192,16 @@ class Graph:
             self.__dict__["_before"] += int(state[STEPS]) - self._steps()
 
     def runtime_state_dict(self) -> dict[str, Any]:
-        """The compiled graph of this rank, for `flow.save`: its plan, and what its variables hold."""
+        """The compiled graph of this rank, for `flow.save`: its plan, and the values of its variables."""
         return saved.state_of(self)
 
     def load_runtime_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Become the graph whose `runtime_state_dict()` this is, without tracing and compiling: `build` isn't called,
-        and there need be no modules. `graph.numbers` holds what the host says at each launch, rates above all."""
+        """Load a compiled graph from `runtime_state_dict()`, without tracing and compiling: `build` isn't called, and
+        no modules are needed. `graph.numbers` holds the numbers that each launch reads, such as learning rates."""
         saved.load(self, state)
 
     def _training(self) -> list[Any]:
-        """The optimizers, each with its schedule behind it, and the scaler."""
+        """The optimizers, each followed by its schedule, and the scaler."""
         parts = [part for pair in self._optimizers for part in pair]
         return [part for part in (*parts, self._scaler) if part is not None]
 
@@ -212,8 +213,8 @@ class Graph:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if here.trace is not None:
-            here.trace.attributes.others.update(said_of(self))
-            return self.build(*args, **kwargs)  # a graph called inside another one's build is a part of it
+            here.trace.attributes.others.update(settings_of(self))
+            return self.build(*args, **kwargs)  # inside another graph's build it is inlined
         if self._closed:
             raise GraphError(f"{self._name} was closed")
         compiled = self._compiled
@@ -232,33 +233,33 @@ class Graph:
             LOG.info("%s, %d ops", took, len(self.job.nodes))
             if LOG.isEnabledFor(logging.DEBUG):
                 LOG.debug("%s: %s", self._name, self.passes())
-            if self._told >= 0:
+            if self._debug_level >= 0:
                 said = [f"{took}\n{self.passes()}", repr(self), self.job, self.plan]
-                print(*said[: self._told + 2], sep="\n", flush=True)
+                print(*said[: self._debug_level + 2], sep="\n", flush=True)
 
     def debug(
         self, v_level: int = -1, *, ranks: int | Sequence[int] | None = None, max_py_stack_depth: int = 2,
         only_user_py_stack: bool = True, op_repr_with_py_stack: bool = False,
     ) -> None:  # fmt: skip
-        """Print, when the graph is compiled, how long it and each pass took, and its blocks; from 1 on the job, from 2
-        on the plan, and, at 3, what each pass changed of the job, ahead of all.
+        """When the graph is compiled, print its blocks and the time of each pass; from level 1 also the job, from 2
+        also the plan, from 3, first, what each pass changed of the job.
 
-        On rank 0, or on `ranks`, of which -1 means all. A negative level prints nothing.
+        On rank 0, or on `ranks` (-1: all). A negative level prints nothing.
         """
         idle("Graph.debug(max_py_stack_depth)", max_py_stack_depth != 2)
         idle("Graph.debug(only_user_py_stack)", not only_user_py_stack)
         idle("Graph.debug(op_repr_with_py_stack)", op_repr_with_py_stack)
         chosen = (0,) if ranks is None else (ranks,) if isinstance(ranks, int) else tuple(ranks)
-        self.__dict__["_told"] = v_level if -1 in chosen or current().index in chosen else -1
+        self.__dict__["_debug_level"] = v_level if -1 in chosen or current().index in chosen else -1
 
     def _compile(self, *args: Any, **kwargs: Any) -> Any:
-        """`compile`, and what a launch would give, with zeros for the values."""
+        """`compile`, and return outputs filled with zeros."""
         self.compile(*args, **kwargs)
         return self._need().blank()
 
     @staticmethod
     def trace(func: Callable[..., Any]) -> Graph:
-        """A graph whose `build` is a function: `step = nn.Graph.trace(f); step(x)`."""
+        """Make a graph of a function, its `build`: `step = nn.Graph.trace(f); step(x)`."""
         if not inspect.isfunction(func):
             raise GraphError(f"Graph.trace takes a function; got {type(func).__name__}: {func!r:.60}")
         return type(func.__name__, (Graph,), {"build": staticmethod(func)})()
@@ -266,7 +267,7 @@ class Graph:
     with_dynamic_input_shape = staticmethod(with_dynamic_input_shape)
 
     def close(self) -> None:
-        """Finish what is in flight and end the graph's threads."""
+        """Finish the launches in flight and end the graph's threads."""
         compiled, self.__dict__["_closed"] = self._compiled, True
         if compiled is not None:
             compiled.close()
@@ -297,40 +298,40 @@ class Graph:
         return self._need().plan()
 
     def source(self) -> str:
-        """The chains of this rank, as the Python functions they are. Those that haven't run yet are not written yet."""
+        """The chains of this rank as Python functions. A chain's function is generated when it first runs."""
         compiled = self._need()
         tasks = compiled.lowered.plan.tasks
         binders = compiled.running.binders
         return "\n\n".join(binders[t.id].source.text for t in tasks if t.id in binders)
 
     def memory(self) -> str:
-        """What a launch takes on this rank: registers, what chains keep for themselves, what acts allocate. It is
-        known once the graph is compiled."""
+        """A launch's memory on this rank: registers, the chains' arenas, and what acts allocate. It is known once the
+        graph is compiled."""
         return str(usage(self.plan))
 
     def explain(self) -> str:
-        """What moves between the ranks in a launch, from which line of the program, and why layouts were chosen."""
+        """The data movements between ranks in a launch, with lines of the program, and why layouts were chosen."""
         return movements(self.job)
 
     def schedule(self, durations: Mapping[str, float] | None = None) -> Schedule:
-        """What all ranks do in a launch, under a virtual clock: `print` it, or write its `.svg()` to a file.
+        """The simulated schedule of a launch on all ranks: `print` it, or write its `.svg()` to a file.
 
-        Each act of a chain takes as long as `durations` says, by its name in the plan; without them, forward and the
-        gradients of inputs and of weights take one unit each.
+        `durations` gives the time of an act, by the chain's name in the plan; without them, forward and the gradients
+        of inputs and of weights take one unit each.
         """
         return imagine(self._need().lowered, durations)
 
     def passes(self) -> str:
-        """The passes of the compiler: how long each took, and how many nodes it met and left."""
+        """The compiler's passes: the time of each, and the number of nodes before and after."""
         return "\n".join(map(str, self.job.passes))
 
     def report(self) -> str:
-        """Who waits for which register of whom."""
+        """Which actors wait for which registers, as text."""
         return self._need().running.executor.report()
 
     @property
     def _graph_proto(self) -> str | None:
-        """Where OneFlow has a protocol buffer, the text of the logical graph; None before it is compiled."""
+        """The logical graph as text, where OneFlow has a protocol buffer; None before it is compiled."""
         return None if self._compiled is None else str(self.job)
 
     _full_graph_proto = _compiled_graph_proto = _graph_proto

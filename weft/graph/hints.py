@@ -1,4 +1,4 @@
-"""What programs tell OneFlow of its compiler and of collectives: it is taken, changes nothing, and says so once."""
+"""OneFlow's hints to its compiler and collectives: accepted without effect, with one warning."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from weft.core.idle import IDLE, idle
 
 
 def named(prefix: str) -> tuple[str, ...]:
-    """The setters of one place that do nothing."""
+    """The names of the setters with this prefix that have no effect."""
     return tuple(name.removeprefix(prefix) for name in IDLE if name.startswith(prefix) and "(" not in name)
 
 
 def taken(name: str, *args: Any, **options: Any) -> None:
-    """Nothing has to be said here for what this asks for; `False` asks for nothing."""
+    """Accept a hint, and warn once that it has no effect; `False` needs no warning."""
     idle(name, next(iter((*args, *options.values())), True))
 
 

@@ -1,8 +1,8 @@
-"""Lines of graphs: what a graph opens to the other ranks, taken over by the next once it has ended on all of them.
+"""Lines of graphs: a pool of connections to the other ranks. A graph leases one, and returns it when it has ended.
 
-Groups, links and channels stay open as long as their rank. So a program that compiles graphs and drops them may not
-open new ones for each. Ranks forget a graph at moments of their own; which lines are free on every rank they tell each
-other when they compile the next graph together, and take the first.
+Groups, links and channels stay open as long as their rank, so a program that compiles many graphs must reuse them.
+Ranks release a graph at different times; when they compile the next graph together, they exchange which lines are free,
+and lease the first that is free on all.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import torch
 from weft.core.rank import Rank, current
 from weft.transport import Channel, Line, transport_of
 
-TOLD: Final = 128  # bytes in which a rank says which lines are free; there may be more graphs at once than bits
+FREE_LINES: Final = 128  # bytes of the bit set of a rank's free lines; further lines aren't reused
 
 
 class Ring:
-    """A channel of a line. `total` counts what this end has posted, or acknowledged, in all graphs that had it."""
+    """A channel of a line. `total` counts this end's posts, or acknowledgements, over all its leases."""
 
     __slots__ = ("channel", "form", "total", "taken")
 
@@ -29,7 +29,7 @@ class Ring:
 
 
 class Lent(Channel):
-    """A channel that an earlier graph had: counts begin anew, at the slot where the earlier one's ended."""
+    """A reused channel: its counts start at 0, at the slot where the earlier lease ended."""
 
     def __init__(self, channel: Channel, base: int) -> None:
         self.shape, self.dtype, self.copies = channel.shape, channel.dtype, channel.copies
@@ -48,24 +48,24 @@ class Lent(Channel):
         self._channel.acknowledge()
 
     def acknowledged(self) -> int:
-        return max(self._channel.acknowledged() - self._base, 0)  # the last of the earlier ones may be under way
+        return max(self._channel.acknowledged() - self._base, 0)  # the last ones of the earlier lease may be in flight
 
     def rings(self, bell: Callable[[], None]) -> bool:
         return self._channel.rings(bell)
 
 
 class GraphLine:
-    """One graph's at a time. Both ends of a channel open it, in the same order among the channels of the two."""
+    """A line, leased to one graph at a time. Both ends of a channel open it, in the same order among their channels."""
 
     def __init__(self, name: str) -> None:
         self.transport = transport_of()
         self.line = Line(self.transport, name)
         self.free = False
         self.rings: dict[tuple[int, int], list[Ring]] = {}
-        self.lent: list[Ring] = []  # to the graph that has the line, in the order of its asking
+        self.lent: list[Ring] = []  # to the current graph, in the order of its requests
 
     def channel(self, src: int, dst: int, size: int, copies: int) -> Channel:
-        """Registers of `size` bytes or somewhat more, so that few forms serve many graphs."""
+        """A channel with registers of `size` bytes, rounded up so that it fits many graphs."""
         form, known = (roomy(size), copies), self.rings.setdefault((src, dst), [])
         ring = next((r for r in known if r.form == form and not r.taken), None)
         if ring is None:
@@ -77,7 +77,7 @@ class GraphLine:
         return Lent(ring.channel, ring.total) if ring.total else ring.channel
 
     def release(self, counts: Iterable[int]) -> None:
-        """The graph has ended here, after so many posts or acknowledgements on each of the channels it asked for."""
+        """End the lease, after so many posts or acknowledgements on each of its channels."""
         for ring, count in zip(self.lent, counts, strict=True):
             ring.total += count
             ring.taken = False
@@ -85,7 +85,7 @@ class GraphLine:
         self.free = True
 
     def renew(self) -> None:
-        """The line begins anew, on all ranks: what a graph sent ahead, and its reader never asked for, is let go."""
+        """Begin a new lease, on all ranks: discard what the earlier graph sent ahead and nobody read."""
         self.free = False
         me, totals = self.transport.rank, {}
         for pair, rings in sorted(self.rings.items()):
@@ -108,17 +108,17 @@ class GraphLine:
 
 
 class Lines:
-    """Of one rank. Every rank makes the same ones, as every rank compiles the same graphs."""
+    """One rank's pool of lines. Every rank makes the same ones, as every rank compiles the same graphs."""
 
     def __init__(self, rank: Rank) -> None:
         self.made: list[GraphLine] = []
 
     def free(self) -> int:
-        """Which are free on this rank, as bits."""
-        return sum(1 << i for i, line in enumerate(self.made[: 8 * TOLD]) if line.free)
+        """The lines that are free on this rank, as bits."""
+        return sum(1 << i for i, line in enumerate(self.made[: 8 * FREE_LINES]) if line.free)
 
     def take(self, free: int) -> GraphLine:
-        """The first of those that are free on all ranks, or a new one."""
+        """Lease the first line that is free on all ranks, or a new one."""
         if free:
             line = self.made[(free & -free).bit_length() - 1]
             line.renew()

@@ -1,4 +1,4 @@
-"""What a graph writes must not lie under something else that it reads, unless the trace knew of it."""
+"""Refuse graphs that write a variable whose memory overlaps another's, unless the trace knew them as views."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from weft.job.value import Value
 from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor
 
-MOST_WORK = 1_000_000  # candidates: strides can make the question as hard as one likes
+MOST_WORK = 1_000_000  # candidates to search: with strides the question is hard in general
 
 
 def refuse_overlaps(job: Job) -> None:
-    """Raise if a variable that the job writes shares memory with another, which the trace took for one of its own."""
+    """Raise if a variable that the job writes shares memory with another that the trace took as separate."""
     changed = {v for n in job.nodes for v in written(n)}
     if not changed:
         return
@@ -66,7 +66,7 @@ def _overlapping(variables: dict[Value, Tensor]) -> Iterator[tuple[tuple[Value, 
 
 
 class _Place:
-    """A tensor's addresses, as numpy knows to compare them; nobody reads there."""
+    """A tensor's addresses as an array interface, for numpy to compare; the memory isn't read."""
 
     def __init__(self, data: torch.Tensor) -> None:
         size = data.element_size()
@@ -80,7 +80,7 @@ class _Place:
 
 
 def _share(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether any element lies in both, or the search for one would take too long."""
+    """Whether two tensors share an element, or the search would take too long."""
     try:
         return np.shares_memory(_Place(a).array(), _Place(b).array(), max_work=MOST_WORK)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:

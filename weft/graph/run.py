@@ -1,4 +1,4 @@
-"""A compiled graph at work: memory for its registers, acts for its tasks, one VM instruction a launch."""
+"""The runtime of a compiled graph: memory for its registers, acts for its tasks, one VM instruction a launch."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ from weft.vm import vm_of
 from weft.vm.dependency import join, pending, untouched, writable
 from weft.vm.instruction import Instruction
 
-BRIEF: Final = int(2e9 * NAP)  # the executor's own thread takes a launch up after one nap or two
+BRIEF: Final = int(2e9 * NAP)  # ns: the executor's own thread starts on a launch after one or two naps
 CHAINS: Final = ("compute", "collective")  # kinds of tasks
 
 
 class Launch:
-    """What one call brings along, and where its results go."""
+    """One launch: its inputs, numbers and outputs."""
 
     __slots__ = ("inputs", "numbers", "outputs", "instruction", "ticket", "began")
 
@@ -61,19 +61,19 @@ class Launch:
 class Running:
     """The runtime of one compiled graph on one rank.
 
-    `numbers` names what the host says anew at each launch (learning rates).
+    `numbers` names the numbers that the host gives at each launch (learning rates).
     """
 
     def __init__(self, lowered: Lowered, numbers: list[str], written: list[int], line: GraphLine) -> None:
         self.lowered, self.numbers = lowered, numbers
-        self.written = written  # the places of the arguments that the program overwrites
+        self.written = written  # indices of the arguments that the program overwrites
         self.device = _device(lowered.plan)
         self.rank, self.transport, self.vm = current(), transport_of(), vm_of()
-        self.lent, self.line = line, line.line  # eager calls go on while launches are in flight
-        own = {t.stream for t in lowered.plan.tasks if t.kind == "collective"}  # these streams have lines of their own
+        self.lent, self.line = line, line.line  # a separate line, as eager calls overlap with launches
+        own = {t.stream for t in lowered.plan.tasks if t.kind == "collective"}  # streams with separate lines
         named = [(s.index, f"{self.line.name}/{s.name}") for s in lowered.plan.streams if s.index in own]
-        self.beside = {index: Line(self.transport, name) for index, name in named}
-        self.order = threading.Lock()  # of launches, as threads take them in
+        self.stream_lines = {index: Line(self.transport, name) for index, name in named}
+        self.order = threading.Lock()  # held while a thread submits a launch
         self.waiting: collections.deque[Launch] = collections.deque()  # launched, not yet taken in by the source
         self.under_way: collections.deque[Launch] = collections.deque()  # taken in, not yet handed out by the sink
         self.draws = Draws(lowered, self.rank)
@@ -83,16 +83,16 @@ class Running:
         self.exchanges = counters.exchanged
         self.bound: dict[Value, torch.Tensor] = {}  # the memory of the variables
         self.named: dict[str, torch.Tensor] = {}  # the same, by name
-        self.stale = True  # they have other memory by now
+        self.stale = True  # the memory of a variable has changed
         self.arenas: dict[int, torch.Tensor] = {}  # by task id
-        self.binders: dict[int, Binder] = {}  # the same; made anew when a variable is given other memory
+        self.binders: dict[int, Binder] = {}  # by task id; rebuilt when a variable gets other memory
         self.chains: list[dict[Any, Callable[[], None]]] = []
         self._registers()
         self.ended = self.dropped = False
         self.feeds: list[Feed] = []
         self.waits = Waits(self.transport, self.line.name, self._launch_shown)
         self.launches = 0
-        self.brief = False  # the last launch took less time than it would take another thread to begin one
+        self.brief = False  # the last launch took less time than handing it to another thread
         acts = {t.id: self._chain(t) for t in lowered.plan.tasks if t.kind in CHAINS} | self._ends() | self._readers()
         if self.device.type == "cuda":
             acts = in_order(lowered.plan, acts, Cuda(self.device))
@@ -115,7 +115,7 @@ class Running:
     # ---- acts ------------------------------------------------------------------------------------------
 
     def _chain(self, task: Task) -> Callable[[Turn], None]:
-        """One act of a chain: the function bound to the copies that are its turn, made when they first are."""
+        """A chain's act: it runs the function bound to the turn's copies, which is generated at its first use."""
         self.arenas[task.id] = torch.empty(task.step.arena, dtype=torch.uint8, device=self.device)
         functions: dict[Any, Callable[[], None]] = {}
         self.chains.append(functions)
@@ -125,11 +125,11 @@ class Running:
             binder = self.binders.get(task.id)
             if binder is None:
                 rank, arena, step = self.rank.index, self.arenas[task.id], self.lowered.plan.task(task.id).step
-                line = self.beside.get(task.stream, self.line)
+                line = self.stream_lines.get(task.stream, self.line)
                 binder = self.binders[task.id] = Binder(task.name, step, rank, arena, self.named, line, self.draws)
             slots = {p.register: self.memory[p.register][s] for p, s in zip(task.consumes, turn.consumed, strict=True)}
             slots |= {p.register: self.memory[p.register][s] for p, s in zip(task.produces, turn.produced, strict=True)}
-            trace = None if self.executor.trace is None else partial(self._told, binder.forms)
+            trace = None if self.executor.trace is None else partial(self._record_calls, binder.forms)
             with collecting.paused():
                 return binder.bind(slots, phase, trace)
 
@@ -151,11 +151,11 @@ class Running:
         return self.draws.chain(act, acts) if random else act
 
     def _ends(self) -> dict[int, Callable[[Turn], None]]:
-        """The source, which takes in a launch's inputs, and the sink, which hands out its outputs."""
+        """The acts of the source, which copies a launch's inputs in, and of the sink, which copies its outputs out."""
         plan = self.lowered.plan
         ends = {t.kind: t for t in plan.tasks if not t.ahead and t.kind in ("source", "sink")}
         places = inputs_of(ends["source"], self.memory, self.numbers)
-        filled: dict[tuple[int, int], float] = {}  # what a number's place holds already
+        filled: dict[tuple[int, int], float] = {}  # the number that each slot holds
 
         def source(turn: Turn) -> None:
             launch = self.waiting.popleft()
@@ -167,7 +167,7 @@ class Running:
                 for place, (i, is_input, view) in enumerate(places[slot]):
                     if is_input:
                         view.copy_(launch.inputs[i].data)  # type: ignore[arg-type]
-                    elif filled.get((slot, place)) != launch.numbers[i]:  # one number may have several places
+                    elif filled.get((slot, place)) != launch.numbers[i]:  # one number may fill several slots
                         view.fill_(launch.numbers[i])
                         filled[slot, place] = launch.numbers[i]
 
@@ -175,7 +175,7 @@ class Running:
         reads = outputs_of(ends["sink"], self.memory, lambda name: self.named[name])
 
         def sink(turn: Turn) -> None:
-            launch = self.under_way[0]  # until it is over: who gives up must find it
+            launch = self.under_way[0]  # stays in the queue until it is over: `_give_up` must find it
             for read, blob in zip(reads, launch.outputs, strict=True):
                 blob.data.copy_(read(turn))  # type: ignore[union-attr]
             self.draws.end()
@@ -187,17 +187,17 @@ class Running:
         return {ends["source"].id: source, ends["sink"].id: sink}
 
     def _readers(self) -> dict[int, Callable[[Turn], None]]:
-        """The acts of loaders, and what launches ask of them here: all ranks in the same order."""
+        """The acts of loaders, and their feeds on this rank: in the same order on all ranks."""
         acts: dict[int, Callable[[Turn], None]] = {}
         job, mine = self.lowered.job, {name: (t, p) for t, (name, p) in self.lowered.loaders.items()}
         for name, values in [(n.args[0], n.outputs) for n in job.nodes if n.op == "source"]:
-            told, followers = follow(name, job.loaders[name], self.rank.index, self.lent)
+            channels, followers = follow(name, job.loaders[name], self.rank.index, self.lent)
             self.feeds += followers
             if name in mine:
                 task, packet = mine[name]
                 views = [[packet.view(m, v) if v in packet.entries else None for v in values]
                          for m in self.memory[packet.id]]  # fmt: skip
-                reader = Reader(job.loaders[name], values, views, told)
+                reader = Reader(job.loaders[name], values, views, channels)
                 self.feeds.append(reader)
                 acts[task] = reader.act
         return acts
@@ -205,7 +205,7 @@ class Running:
     # ---- being watched ---------------------------------------------------------------------------------
 
     def _follow(self, tracing: bool) -> None:
-        """Tracing begins or ends: what runs meanwhile tells of its acts, and of each call."""
+        """Begin or end recording acts and calls."""
         self.executor.trace = self._acted if tracing else None
         for functions in self.chains:
             functions.clear()
@@ -214,7 +214,7 @@ class Running:
         for recorder in self.vm.recorders:
             recorder.act(self.lowered.plan.name, task, start, end)
 
-    def _told(self, forms: Mapping[str, Result], calls: Sequence[Call], times: Sequence[int]) -> None:
+    def _record_calls(self, forms: Mapping[str, Result], calls: Sequence[Call], times: Sequence[int]) -> None:
         for recorder in self.vm.recorders:
             recorder.calls(self.lowered.plan, forms, calls, times)
 
@@ -229,10 +229,10 @@ class Running:
         return self.stale
 
     def together(self, blobs: list[Blob]) -> list[Blob]:
-        """One blob that stands for all of them in an instruction."""
+        """One blob that represents all of them in an instruction."""
         self.vm.drain()
         while len(blobs) > 1:
-            with self.vm.lock:  # another thread may launch what shares them with this graph
+            with self.vm.lock:  # another thread may launch a graph that shares them
                 if not any(map(pending, blobs)):
                     join(blobs)
                     break
@@ -245,8 +245,8 @@ class Running:
         """Submit one launch: an instruction that reads the inputs and variables and writes the outputs and variables.
         Outputs beyond those that are given go into the inputs that the program overwrites.
 
-        Several may be in flight. Whoever waits for one of its results drives the actors meanwhile. A launch that would
-        be over before any other thread took it up runs at once, in the caller, with no record of it.
+        Several may be in flight. A thread that waits for a result drives the actors meanwhile. A launch that is shorter
+        than a thread switch runs at once, in the caller, without an instruction.
         """
         if self.transport.world_size > 1:
             self.transport.note(f"graph {self.lowered.plan.name}, launch {self.launches}")
@@ -268,13 +268,13 @@ class Running:
                 if self._at_once(launch):
                     return
             except BaseException as error:
-                self._submit(launch, partial(_again, error), reads, writes)  # what it was to write is lost
+                self._submit(launch, partial(_again, error), reads, writes)  # its outputs are lost
                 if not isinstance(error, Exception):
                     raise
                 return
         for b in inputs:
             if b.access is not None and any(w.name == self.lowered.plan.name for w in b.access.writers):
-                hooks.wait_read(b)  # a result of this graph's own: its launches keep no other order than their source's
+                hooks.wait_read(b)  # an output of this graph: its launches are ordered by their source only
 
         def start() -> None:
             with self.order:
@@ -289,7 +289,7 @@ class Running:
     ) -> None:  # fmt: skip
         name = self.lowered.plan.name
         inputs, over = launch.inputs, [launch.inputs[i] for i in self.written]
-        if over:  # in no more than one of the lists of operands
+        if over:  # each blob in only one of the lists of operands
             inputs = [b for b in inputs if not any(b is y for y in over)]
             writes = [b for b in writes if not any(b is y for y in over)]
         launch.instruction = self.vm.submit(
@@ -298,7 +298,7 @@ class Running:
         )  # fmt: skip
 
     def _at_once(self, launch: Launch) -> bool:
-        """Run it here and now, unless others are in flight. Its operands are free, as those of an eager op would be."""
+        """Run it in this thread, unless others are in flight. Its operands are free, as for an eager op."""
         with self.order:
             self.waiting.append(launch)
             until = self.executor.launch_if_idle()
@@ -324,7 +324,7 @@ class Running:
             self.waits.over()
 
     def _give_up(self, error: BaseException) -> None:
-        """No launch comes to its end any more, also where only the wait for one was broken off."""
+        """Fail all launches, also if only the wait for one was interrupted."""
         self.executor.fail(error)
         for other in (*self.under_way, *self.waiting):
             if other.instruction is not None and not other.instruction.finished:
@@ -336,7 +336,7 @@ class Running:
         return f"launch {self.executor.finished + 1} of graph {self.lowered.plan.name}"
 
     def _rebind(self) -> None:
-        """Bind the chains anew, once nothing is in flight: a variable was given other memory."""
+        """Bind the chains again after a variable got other memory, once nothing is in flight."""
         self.vm.drain()
         for id in lower_again(self.lowered):
             arena = self.lowered.plan.task(id).step.arena
@@ -371,7 +371,7 @@ def _again(error: BaseException) -> None:
 
 
 def _device(plan: Plan) -> torch.device:
-    """Where this rank's registers lie: with its part of the values."""
+    """The device of this rank's registers: that of its values."""
     for call in (c for t in plan.tasks for c in t.step.calls):
         form = call.option("form")
         if form is not None and isinstance(form[2], Device):

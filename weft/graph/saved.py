@@ -1,7 +1,7 @@
-"""Compiled graphs, saved and loaded: the plan of this rank as text, and what its variables hold.
+"""Save and load compiled graphs: the plan of this rank as text, and the values of its variables.
 
-Whoever loads one needs neither the model's class nor `build`: ops are looked up in the registry by name, and nothing in
-the file is executed.
+Loading needs neither the model's class nor `build`: ops are looked up in the registry by name, and nothing in the file
+is executed.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ KEYS: Final = (
 
 
 def machine() -> str:
-    """What a plan is made for: kernels and the layout of numbers."""
+    """What a plan depends on: architecture, byte order and torch's version."""
     return f"{platform.machine()} {sys.byteorder}, torch {'.'.join(torch.__version__.split('.')[:2])}"
 
 
 def state_of(graph: Graph) -> dict[str, Any]:
-    """What `load` takes; `flow.save` writes it."""
+    """The state that `load` takes; `flow.save` writes it."""
     compiled = graph._need()
     running, plan = compiled.running, compiled.lowered.plan
     _refuse(graph, compiled)
@@ -82,8 +82,8 @@ def state_of(graph: Graph) -> dict[str, Any]:
 
 
 def load(graph: Graph, state: Mapping[str, Any]) -> None:
-    """Make a graph the one whose state this is. Its modules' parameters and buffers of the same names take over the
-    values and are trained; what it has none for are tensors of the graph's own."""
+    """Load a compiled graph's state into a graph. Parameters and buffers of its modules with the same names get the
+    values and are trained; for other names the graph makes its own tensors."""
     if graph._compiled is not None:
         raise GraphError(f"{graph.name} is compiled already; load into one that was never called")
     plan = _plan(state)
@@ -144,7 +144,7 @@ def _refuse(graph: Graph, compiled: Compiled) -> None:
 
 
 def _plan(state: Mapping[str, Any]) -> Plan:
-    """The plan of a state, once it is known to fit, and to be one."""
+    """Check a state, and parse its plan."""
     missing = [key for key in KEYS if not isinstance(state, Mapping) or key not in state]
     if missing:
         raise CompileError(
@@ -172,7 +172,7 @@ def _plan(state: Mapping[str, Any]) -> Plan:
 
 
 def _check_forms(calls: tuple[Call, ...], outside: Mapping[str, Form] | None = None) -> None:
-    """Every result has the form that its op gives it for these operands."""
+    """Check that every result has the form that its op infers from the operands."""
     forms = {**(outside or {}), **{r.name: Form(r.shape, dtypes.named(r.dtype)) for c in calls for r in c.results}}
 
     def form(a: Any) -> Any:
@@ -196,7 +196,7 @@ def _check_forms(calls: tuple[Call, ...], outside: Mapping[str, Form] | None = N
 
 
 def _draws(plan: Plan) -> Iterator[Node]:
-    """What draws, as `graph.draws` knows it from a job."""
+    """A plan's draws as nodes of a job, for `graph.draws`."""
     for t in plan.tasks:
         forms = {r.name: r for c in t.step.calls for r in c.results}
 
@@ -254,7 +254,7 @@ def _example(v: Value) -> Tensor:
 
 
 def _text(value: Any, what: str) -> str:
-    """A tree as text: tensors by their number, lists and dicts told from tuples."""
+    """A tree as text: tensors by their index; lists, dicts and tuples are distinguished."""
     if isinstance(value, Ref):
         return f"%{value.name or 'out'}"
     if type(value) in (tuple, list):

@@ -1,5 +1,5 @@
-"""Loss scaling in a graph: the loss's gradient begins at the scale, the parameters' are divided by it, and a step whose
-gradients aren't finite leaves everything as it was.
+"""Loss scaling in a graph: the loss's gradient starts at the scale, gradients of parameters are divided by it, and a
+step with gradients that aren't finite is undone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ INVERSE: Final = "1 / loss scale"
 
 
 def begin(graph: Graph, builder: Builder, numbers: dict[str, Callable[[], float]]) -> None:
-    """Have losses scaled, if the graph was asked to."""
+    """Scale the losses, if the graph has a scaler."""
     scaler = graph._scaler
     if scaler is None or not scaler.is_enabled():
         return
@@ -33,12 +33,12 @@ def begin(graph: Graph, builder: Builder, numbers: dict[str, Callable[[], float]
 
 
 def unscaled(builder: Builder, grads: Mapping[Tensor, Tensor]) -> dict[Tensor, Tensor]:
-    """The gradients of what was to be minimised, not of what was scaled."""
+    """The gradients, divided by the scale."""
     return {p: g if builder.scaled_by is None else builder.times(g, INVERSE) for p, g in grads.items()}
 
 
 def _known_to_all(flag: Tensor, grads: list[Tensor]) -> Tensor:
-    """On every rank that holds a gradient: each chooses the next scale."""
+    """The flag on every rank that holds a gradient, as each chooses the next scale."""
     if flag.spec is None:
         return flag
     ranks = sorted({r for g in grads if g.spec is not None for r in g.spec.placement.ranks.flatten().tolist()})
@@ -46,7 +46,7 @@ def _known_to_all(flag: Tensor, grads: list[Tensor]) -> Tensor:
 
 
 class Guard:
-    """Restores what an update has written, if a gradient wasn't finite."""
+    """Restores what an update wrote if a gradient wasn't finite."""
 
     def __init__(self, graph: Graph, grads: Iterable[Tensor]) -> None:
         given = list(grads)
@@ -56,7 +56,7 @@ class Guard:
         self.before: list[tuple[Tensor, Tensor]] = []
 
     def keep(self, tensors: Iterable[Tensor]) -> None:
-        """Take note of the values before the update."""
+        """Save the values before the update."""
         if self.finite is not None:
             self.before += [(t, ops.clone(t)) for t in {id(t): t for t in tensors}.values()]
 

@@ -1,4 +1,4 @@
-"""Graphs that share what they hold: one compiled for each form of inputs, and one that takes another's parameters."""
+"""Graphs that share parameters: a class that compiles one graph for each form of inputs, and `Graph.share_from`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from weft.tensor.tensor import Tensor
 
 
 def with_dynamic_input_shape(*, size: int = 10) -> Callable[[type], type]:
-    """A class decorator: a graph of this class takes inputs of any form, and keeps what it compiled for the `size`
-    forms called last. Modules, optimizers and config are the same for all. Every rank calls with the same forms.
+    """A class decorator for dynamic input shapes: a graph of this class takes inputs of any form, and caches compiled
+    graphs for the last `size` forms. They share modules, optimizers and config. All ranks call with the same forms.
 
     >>> @flow.nn.Graph.with_dynamic_input_shape(size=2)
     ... class Twice(flow.nn.Graph):
@@ -39,7 +39,7 @@ def with_dynamic_input_shape(*, size: int = 10) -> Callable[[type], type]:
                 graph.__dict__.update(_name=self.numbered(), _compiled=None)
             graph.compile(*args, **kwargs)
             kept[form] = graph
-            self.__dict__["_compiled"] = graph._compiled  # which job, plan and the like are of
+            self.__dict__["_compiled"] = graph._compiled  # for job, plan and the like
             if len(kept) > size:
                 kept.popitem(last=False)[1].close()
             return graph
@@ -67,8 +67,8 @@ Owned = tuple[Any, str]  # where a module keeps a tensor, and under which name
 
 
 def share(mine: Any, others: Any) -> None:
-    """Let the modules of a graph hold the parameters and buffers of those that another graph has under their names. All
-    or none: each must be there, and of one form."""
+    """Let the modules of a graph share the parameters and buffers of the modules of the same names in another graph.
+    All or none: each must exist there, with the same form."""
     todo: list[tuple[Owned, Tensor]] = []
     for name in mine._blocks:
         if name not in others._blocks:

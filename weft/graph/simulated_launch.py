@@ -1,4 +1,4 @@
-"""A launch of a compiled graph under a virtual clock, all ranks together."""
+"""Simulate a launch of a compiled graph on all ranks, with a virtual clock."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from weft.simulator.simulate import simulate
 
 
 def imagine(lowered: Lowered, durations: Mapping[str, float] | None = None) -> schedule.Schedule:
-    """What all ranks do in a launch, if acts take so long, by the names of their tasks; else each part of them takes
-    one unit: forward, gradients of inputs, gradients of weights. Ranks with the same chains count as one."""
+    """The schedule of all ranks in a launch. `durations` are times of acts by their tasks' names; by default forward,
+    gradients of inputs and gradients of weights take one unit each. Ranks with the same chains count as one."""
     job, world = lowered.job, lowered.plan.world_size
     places = list(dict.fromkeys(v.spec.placement for n in job.nodes for v in n.outputs if v.spec is not None))
     alike: dict[tuple[bool, ...], list[int]] = {}

@@ -17,7 +17,7 @@ from weft.core.errors import GraphError
 from weft.core.rank import current
 from weft.graph import budget, scaling, tree
 from weft.graph.agree import agree
-from weft.graph.blocks import Said
+from weft.graph.blocks import BlockSettings
 from weft.graph.compiled import Compiled, Holder, Output
 from weft.graph.lines import lines
 from weft.graph.overlap import refuse_overlaps
@@ -52,7 +52,7 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     options = msgspec.structs.replace(graph.config.options(), links=links_of(current()), backend=transport_of().backend)
     job = Job(graph.name)
     job.micro_batches = options.micro_batches
-    builder = Builder(job, said_of(graph))
+    builder = Builder(job, settings_of(graph))
     examples: list[tuple[str, Tensor]] = []
     fed: list[tuple[Tensor, Value]] = []
     numbers: dict[str, Callable[[], float]] = {}
@@ -77,7 +77,7 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         finally:
             builder.settle(keep=False)
     refuse_overlaps(job)
-    lowered = budget.compiled(job, options, passes.told(job) if graph._told >= TELLS_PASSES else None)
+    lowered = budget.compiled(job, options, passes.show_changes(job) if graph._debug_level >= TELLS_PASSES else None)
     job, rank = lowered.job, current()
     verify(lowered.plan)
     for optimizer, _ in graph._optimizers:
@@ -98,39 +98,38 @@ TELLS_PASSES = 3  # the level of `Graph.debug` from which on
 
 
 def _forget() -> None:
-    """End the graphs of this rank that were dropped."""
+    """Close this rank's graphs that were garbage collected."""
     rank = current()
     for running in [r for r in tuple(rank.resources.values()) if isinstance(r, Running) and r.dropped]:
         try:
             running.close()
         except Exception as error:
-            if error is not running.executor.error:  # else: who reads a result of the failed launch is told
+            if error is not running.executor.error:  # else readers of the failed launch's results get it
                 raise
         if running.executor.closing:
             rank.resources.pop(f"graph {running.lowered.plan.name}", None)
 
 
 def _dropped(running: Running) -> None:
-    """The graph is gone. Whoever collects it may be amid one of its acts, or another rank; and what is raised here, as
-    an interrupt is, would be lost: unless nothing has to be waited for, the rank closes it as it compiles the next, or
-    ends."""
+    """A finalizer of graphs. The collecting thread may be inside one of its acts, or be another rank's, and exceptions
+    would be lost. So a graph that can't be closed at once is closed when the rank compiles the next, or ends."""
     running.dropped = True
     executor, rank = running.executor, running.rank
     if rank is current() and rank.world_size == 1 and executor.finished >= executor.launched:
         _forget()
 
 
-def said_of(graph: Graph) -> dict[int, Said]:
-    """What is said of each module, by its identity."""
-    found: dict[int, Said] = {}
+def settings_of(graph: Graph) -> dict[int, BlockSettings]:
+    """The settings of each module, by identity."""
+    found: dict[int, BlockSettings] = {}
     for block in graph._blocks.values():
         for inner in block.modules():
-            found.setdefault(id(inner._origin), Said()).blocks.append(inner)
+            found.setdefault(id(inner._origin), BlockSettings()).blocks.append(inner)
     return found
 
 
 def _name_parameters(graph: Graph, builder: Builder) -> list[Holder]:
-    """Name them, and tell who holds which parameter."""
+    """Name the graph's parameters; return where each is held."""
     holders = []
     for name, block in graph._blocks.items():
         module = block.to(Module)
@@ -157,10 +156,10 @@ def _feeder(
 
 
 def _written(fed: list[tuple[Tensor, Value]]) -> dict[int, Value]:
-    """What the program wrote into its arguments, by their places: the caller's tensors will hold it."""
+    """The values that the program wrote into its arguments, by index: they are copied to the caller's tensors."""
     found: dict[int, Value] = {}
     for place, (t, before) in enumerate(fed):
-        if t.value is not before and t.value.shape == before.shape:  # else it was given another form, not written
+        if t.value is not before and t.value.shape == before.shape:  # else it was reshaped in place, not written
             if before.spec is not None and t.spec is not before.spec:
                 t = ops.to_global(t, before.spec.placement, before.spec.nd_sbp)
             found[place] = t.value

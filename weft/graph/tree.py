@@ -1,4 +1,4 @@
-"""Arguments as trees: nested tuples, lists and dicts with tensors at the leaves."""
+"""Trees of arguments (pytrees): nested tuples, lists and dicts with tensors at the leaves."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ def rebuild(tree: Any, make: Callable[[Any], Any]) -> Any:
         parts = {k: rebuild(t, make) for k, t in tree.items()}
         if type(tree) is dict:
             return parts
-        made = copy.copy(tree)  # of a kind of its own, which may know more than its items
+        made = copy.copy(tree)  # a subclass, which may have more than its items
         made.update(parts)
         return made
     return make(tree)
 
 
 def ours(tree: Any) -> Any:
-    """The same tree, with Weft's tensors for torch's."""
+    """The same tree, with torch's tensors converted to Weft's."""
     if not any(isinstance(leaf, torch.Tensor) for _, leaf in leaves(tree)):
         return tree
     return rebuild(tree, lambda leaf: taken(leaf) if isinstance(leaf, torch.Tensor) else leaf)
 
 
 def form(tree: Any) -> Any:
-    """What of the arguments a compiled graph depends on: structure, tensors' forms, other values themselves."""
+    """The cache key of arguments: structure, forms of tensors, values of other leaves."""
     if isinstance(tree, (tuple, list)):
         return (type(tree).__name__, *map(form, tree))
     if isinstance(tree, dict):
@@ -71,7 +71,7 @@ def form(tree: Any) -> Any:
 
 
 def check(leaf: Any, what: str) -> None:
-    """Refuse a leaf that may hold tensors where nobody looks for them."""
+    """Refuse a leaf in which tensors might be hidden."""
     if isinstance(leaf, (set, frozenset)) or (dataclasses.is_dataclass(leaf) and not isinstance(leaf, type)):
         raise GraphError(
             f"{what} of a graph is a {type(leaf).__name__}: tensors are found in tuples, lists and dicts only, nested "

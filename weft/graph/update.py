@@ -1,4 +1,4 @@
-"""The optimizers' part of a job: gradients, summed over micro-batches and in the parameters' layout, applied."""
+"""The optimizers' part of a job: accumulate gradients, move them to the parameters' layouts, update."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def update(graph: Graph, builder: Builder, numbers: dict[str, Callable[[], float]]) -> Tensor | None:
-    """Add the nodes that update parameters. `numbers` gets what each launch asks of the host.
+    """Add the nodes that update parameters. `numbers` gets the functions that each launch asks for numbers.
 
-    Gives what says whether the gradients were finite, if somebody wants to know.
+    Returns the flag that says whether the gradients were finite, if there is a scaler.
     """
     if not graph._optimizers:
         _see_use(graph, builder)
@@ -41,7 +41,7 @@ def update(graph: Graph, builder: Builder, numbers: dict[str, Callable[[], float
             )
         guard = scaling.Guard(graph, (g for grads in every for g in grads.values()))
         for i, ((optimizer, _), grads) in enumerate(zip(graph._optimizers, every, strict=True)):
-            with dispatch.tracing(None):  # states are there before the job runs
+            with dispatch.tracing(None):  # make the states eagerly
                 optimizer.prepare(grads)
             for p in grads:
                 for what, t in optimizer.state[p].items():
@@ -63,7 +63,7 @@ def update(graph: Graph, builder: Builder, numbers: dict[str, Callable[[], float
 
 
 def _gradients(graph: Graph, builder: Builder, optimizer: Optimizer, known: set[int]) -> dict[Tensor, Tensor]:
-    """What the losses gave for the optimizer's parameters; those that no loss depends on are left as they are."""
+    """The gradients of the optimizer's parameters; those that no loss depends on have none."""
     grads: dict[Tensor, Tensor] = {}
     dropped = False
     for group in optimizer.param_groups:
@@ -88,7 +88,7 @@ def _gradients(graph: Graph, builder: Builder, optimizer: Optimizer, known: set[
 
 
 def _see_use(graph: Graph, builder: Builder) -> None:
-    """Without an optimizer, backward is for what the program itself does with `.grad`."""
+    """Without an optimizer, raise if the program uses no `.grad` after backward."""
     found = {g.value for leaf, _ in builder.gradients.values() if (g := leaf.grad) is not None}
     if not any(v in found for node in builder.job.nodes for v in node.operands()):
         raise TraceError(
@@ -103,12 +103,12 @@ def _in_layout(g: Tensor, p: Tensor) -> Tensor:
     return ops.to_global(g, p.spec.placement, p.spec.nd_sbp)
 
 
-READ: Final = ("params", "lr", "initial_lr", "lr_scale")  # of a group, what isn't compiled in
+READ: Final = ("params", "lr", "initial_lr", "lr_scale")  # a group's options that aren't compiled in
 
 
 class Rate:
-    """A group's learning rate, asked for at each launch, times its `lr_scale`, if it has one. Its other options are
-    constants of the job."""
+    """A group's learning rate, read at each launch, times its `lr_scale`, if any. Its other options are constants of
+    the job."""
 
     __slots__ = ("graph", "optimizer", "exchanges", "group", "compiled", "seen")
 

@@ -1,4 +1,4 @@
-"""What a rank says while it waits long for a launch, and learns from those for whom it waits."""
+"""Report long waits for a launch to the other ranks, and detect their failures."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 from weft.core.errors import DeadlineError
 from weft.transport.base import Transport
-from weft.transport.stuck import Need, Watcher, told
+from weft.transport.stuck import Need, Watcher, waits_of
 
 
 class Waits:
-    """Of one graph, one after another. `what` names the launch.
+    """The waits of one graph, one after another. `what` names the launch.
 
-    They have a line of their own, and no circle follows from them, since others may launch yet.
+    They are on a separate line, and prove no deadlock, since others may launch yet.
     """
 
     def __init__(self, transport: Transport, line: str, what: Callable[[], str]) -> None:
@@ -22,7 +22,7 @@ class Waits:
         transport.lines.add(self._line)
 
     def look(self, needed: tuple[int, ...]) -> None:
-        """Raise if a rank has failed, or if one that is waited for has ended; after a while, tell the others."""
+        """Raise if a rank has failed, or if a needed one has ended; after a while, report the wait to the others."""
         self._transport.look_around(needed)
         self._needed = needed
         if needed:
@@ -34,11 +34,11 @@ class Waits:
         return self._line, self._what(), [Need(rank, "", 0) for rank in self._needed], {}
 
     def over(self, error: BaseException | None = None) -> None:
-        """A wait has ended; if by its deadline, the error says what those are at that were waited for."""
+        """End a wait; an error of its deadline gets a note of where the needed ranks are."""
         watcher, self._watcher = self._watcher, None
         if isinstance(error, DeadlineError):
             elsewhere = "" if watcher is None else watcher.elsewhere()
-            others = elsewhere or told(self._transport, self._needed or range(self._transport.world_size))
+            others = elsewhere or waits_of(self._transport, self._needed or range(self._transport.world_size))
             if others and others not in str(error):
                 error.add_note(others.removeprefix("; "))
         if watcher is not None:

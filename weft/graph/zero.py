@@ -1,7 +1,7 @@
-"""ZeRO: of what every data-parallel rank would hold alike, each holds a part.
+"""ZeRO: shard over data-parallel ranks what each of them would hold whole.
 
-Parameters rest split along their first dimension, and so do the optimizer's states and the gradients that it is given:
-a sum over ranks becomes a reduce-scatter. `build` reads each parameter whole, gathered once a launch.
+Parameters are split along their first dimension, and so are the optimizer's states and gradients: an all-reduce becomes
+a reduce-scatter. `build` reads each parameter whole, by an all-gather once a launch.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def partition(graph: Graph, builder: Builder) -> Iterator[None]:
-    """Split what the optimizers update, and tell the trace how to read it. If that fails, all is as it was."""
+    """Shard the optimizers' parameters, and register how the trace reads them. Undone if compilation fails."""
     least = graph.config.shard_min_size
     if least is None:
         yield
@@ -68,7 +68,7 @@ def _split(p: Tensor, state: dict[str, Any], sbp: NdSbp) -> None:
 
 
 def split_of(spec: Spec, least: int) -> NdSbp | None:
-    """The layout with the first axis along which all ranks hold the same split; None if that isn't worth it."""
+    """The layout split along the first axis on which the tensor is broadcast; None if it is too small."""
     if not spec.shape or math.prod(spec.shape) < least or any(s.dim == 0 for s in spec.nd_sbp):
         return None
     for axis, (ranks, s) in enumerate(zip(spec.placement.shape, spec.nd_sbp, strict=True)):
@@ -85,6 +85,6 @@ def _parameters(graph: Graph) -> Iterator[tuple[Any, Tensor]]:
 
 
 def _laid_out(t: Tensor, sbp: NdSbp) -> Tensor:
-    """The same value; a split one has memory of its own, so that the whole can go."""
+    """The same value in this layout; a shard is copied, so that the whole can be freed."""
     assert t.spec is not None
     return ops.clone(ops.to_global(t, t.spec.placement, sbp))

@@ -1,4 +1,4 @@
-"""Doors to other libraries: tensors, modules and state from torch and numpy, and torch's names for Weft's."""
+"""Interoperation with other libraries: tensors, modules and states from torch, and `import torch` that gives Weft."""
 
 from weft.interop.torch_state import from_torch, load_torch, to_torch
 

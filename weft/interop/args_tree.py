@@ -10,11 +10,11 @@ from weft.core.errors import ArgumentError
 from weft.graph.blocks import meta_text
 from weft.tensor.tensor import Tensor
 
-INNER = (tuple, list, dict, OrderedDict)  # of exactly these kinds: others are leaves
+INNER = (tuple, list, dict, OrderedDict)  # exactly these types: others are leaves
 
 
 class NamedArg:
-    """A node: its name, where it stands, and its value, in which nodes stand for values."""
+    """A node: its name, its index, and its value, in which nodes replace values."""
 
     def __init__(self, prefix: str, name: str, index: int) -> None:
         self._prefix, self._name, self._index = prefix, name, index
@@ -76,7 +76,7 @@ class ArgsTree:
         return node
 
     def iter_nodes(self) -> Iterator[Any]:
-        """Every node, parents first: values, or with names the nodes that bear them."""
+        """Every node, parents first: values, or `NamedArg`s if they have names."""
         return _walk(self._io_args if self._named is None else self._named)
 
     def iter_named_nodes(self) -> Iterator[tuple[str, NamedArg]]:
@@ -85,7 +85,7 @@ class ArgsTree:
         return ((f"{n.prefix()}_{n.name()}", n) for n in _walk(self._named))
 
     def map_leaf(self, function: Callable[[Any], Any]) -> Any:
-        """The same tree of what a function makes of each leaf."""
+        """The same tree with a function applied to each leaf."""
         return _mapped(self._io_args if self._named is None else self._named, function)
 
 

@@ -1,8 +1,8 @@
-"""What bypasses `__torch_function__`: states that torch's C++ keeps, and functions that take functions.
+"""Replace what bypasses `__torch_function__`: state in torch's C++, and functions that take functions.
 
-From the first module on that `from_torch` takes, each of these asks whether its thread runs such a module's code, and
-is Weft's there, torch's own everywhere else. They are replaced where torch's own Python looks them up, so that a name
-which a program imported before (`from torch.utils.checkpoint import checkpoint`) is met, too.
+After the first `from_torch(module)`, each of these checks whether its thread runs such a module's code: if so it is
+Weft's, else torch's own. They are replaced where torch's own Python looks them up, so that names that a program
+imported before (`from torch.utils.checkpoint import checkpoint`) are covered, too.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ WEFT: Final = __name__.partition(".")[0]
 
 
 def running() -> bool:
-    """Whether this is called by a module's own code, and not by Weft's work for it, which runs on torch's kernels."""
+    """Whether the caller is a torch module's own code, and not Weft's work for it, which runs on torch's kernels."""
     return inside.depth > 0 and torch._C._is_torch_function_mode_enabled()
 
 
 def between(ours: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of Weft's, between stand-ins; functions that it takes first, or gives, are so, too."""
+    """Wrap a function of Weft's to take and return facades; its first argument and result, if functions, too."""
 
     @functools.wraps(ours)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -52,7 +52,7 @@ def between(ours: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def replace(home: Any, name: str, ours: Callable[..., Any]) -> None:
-    """Let a name of torch's be `ours` where modules of torch's run here."""
+    """Replace a name of torch's by `ours` inside torch modules on Weft's tensors."""
     theirs = getattr(home, name)
 
     @functools.wraps(theirs)
@@ -62,11 +62,11 @@ def replace(home: Any, name: str, ours: Callable[..., Any]) -> None:
     setattr(home, name, call)
 
 
-# ---- functions with gradients of their own -----------------------------------------------------------
+# ---- custom autograd functions -----------------------------------------------------------------------
 
 
 class Held(FunctionCtx):
-    """What a torch.autograd.Function finds as its `ctx`."""
+    """The `ctx` of a torch.autograd.Function."""
 
     to_save: tuple[Any, ...] = ()
     non_differentiable: tuple[Any, ...] = ()
@@ -80,7 +80,7 @@ class Held(FunctionCtx):
         self.needs_input_grad: tuple[bool, ...] = ()
 
     def keep(self, ctx: Context) -> None:
-        """Tell Weft's what was told this one."""
+        """Copy what was set on this ctx to Weft's."""
         ctx.save_for_backward(*inward(self.to_save))
         ctx.mark_non_differentiable(*inward(self.non_differentiable))
         ctx.set_materialize_grads(self.materialize_grads)
@@ -131,13 +131,13 @@ def _apply(kind: Any, *args: Any, **kwargs: Any) -> Any:
         y = _named(kind).apply(held, *(a.of if type(a) is Facade else a for a in given))
         several = y if isinstance(y, tuple) else (y,)
         returned, held.returned = held.returned, ()
-        for a in held.dirty_tensors:  # who holds what was overwritten, holds what has this gradient
+        for a in held.dirty_tensors:  # holders of an overwritten tensor get this gradient
             a.of = next((t for t, before in zip(several, returned, strict=True) if before is a.of), a.of)
         return outward(y)
 
 
 def _delayed(message: bytes, count: int) -> Callable[..., Any]:
-    """What @once_differentiable gives: gradients that have none themselves."""
+    """The result of @once_differentiable: gradients that can't be differentiated."""
 
     def call(*gradients: Any) -> Any:
         ours = inward(gradients)
@@ -205,7 +205,7 @@ def _checkpoint(*args: Any, **kwargs: Any) -> Any:
 
 
 def _undecorated() -> Any:
-    """Torch's own as its decorator has it: hidden from torch.compile, where that was ever imported."""
+    """Torch's own function behind its decorator, which hides it from torch.compile once that is imported."""
     dynamo = sys.modules.get("torch._dynamo")
     return BLOCK if dynamo is None else dynamo.disable(BLOCK, wrapping=False)
 
@@ -229,7 +229,7 @@ STATES: Final = frozenset({"get_rng_state", "set_rng_state", "manual_seed", "see
 
 @functools.cache
 def install() -> None:
-    """Once for the process, when it takes its first module."""
+    """Install the replacements, once for the process, at the first module."""
     root = sys.modules[WEFT]
 
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:

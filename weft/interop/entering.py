@@ -1,4 +1,4 @@
-"""From Weft's side into code that was written for torch: a module's `forward`, or a function that it handed over."""
+"""Enter code that was written for torch: a module's `forward`, or a callback of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from weft.tensor.tensor import Tensor
 
 
 def compiling(more: int) -> None:
-    """Let `torch.compiler.is_compiling()` be true while graphs trace a module: so it takes no branch on values."""
+    """Make `torch.compiler.is_compiling()` true while graphs trace a module, so that it doesn't branch on values."""
     if more:
         with traces.lock:
             traces.now += more
@@ -40,7 +40,7 @@ traces = Traces()
 
 
 class entered:
-    """From outside into torch's code: what it calls is Weft's, until it is left."""
+    """A context in which torch's code runs: torch's functions called there are Weft's."""
 
     def __init__(self, given: Iterable[Any]) -> None:
         self.given = given
@@ -50,11 +50,11 @@ class entered:
         found = next((t.spec.placement for t in self.given if isinstance(t, Tensor) and t.spec is not None), None)
         inside.everywhere = inside.everywhere or found is not None
         if found is not None and here.place is None:
-            here.place = found, (broadcast,) * found.ndim  # what a module makes in `forward` is alike on all ranks
+            here.place = found, (broadcast,) * found.ndim  # tensors made in `forward` are the same on all ranks
         torch._C._set_grad_enabled(here.grad)
-        self.open = torch._C._EnableTorchFunction()  # Weft's own work, amid which this may be called, had it off
+        self.open = torch._C._EnableTorchFunction()  # Weft's own work, inside which this may be called, disabled it
         self.open.__enter__()
-        # one mode, never two: what one of them answers is computed by torch's functions, which the other would see
+        # one mode, never two: an outer one would see the torch functions that implement the inner one's results
         self.mode = None if any(type(m) is Mode for m in modes()) else Mode()
         inside.depth += 1
         self.traced = here.trace is not None
@@ -73,7 +73,7 @@ class entered:
 
 
 class Callback:
-    """A function of torch's code, as Weft calls it: for a hook, say, or a block whose activations are forgotten."""
+    """A callback of torch's code, as Weft calls it: a hook, say, or a checkpointed block."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -85,7 +85,7 @@ class Callback:
 
 
 def _generator(theirs: torch.Generator) -> Generator:
-    """Weft's over the same state."""
+    """Weft's generator over the same state."""
     ours = _generators.get(theirs)
     if ours is None:
         ours = _generators[theirs] = Generator(str(theirs.device))
@@ -95,7 +95,7 @@ def _generator(theirs: torch.Generator) -> Generator:
 
 
 def _by_generator() -> MutableMapping[torch.Generator, Generator]:
-    """Nothing keeps a generator alive, but for a version of torch whose generators have no weak references."""
+    """A cache by generator, with weak references where torch's generators support them."""
     try:
         weakref.ref(torch.Generator())
     except TypeError:

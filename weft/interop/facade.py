@@ -1,8 +1,8 @@
-"""`Facade`: a Weft tensor as code sees it that was written for torch.
+"""`Facade`: a Weft tensor that looks like torch's to code written for torch.
 
-A layer of torch's asks a tensor for a dtype and hands that to `torch.zeros`; it asks whether it has a `torch.Tensor`.
-So inside torch's modules tensors answer in torch's words; what they compute is Weft's. Methods go straight to Weft's
-of the same name; torch's functions find a facade by its `__torch_function__`, and functions.py says what they are here.
+A layer of torch's passes a tensor's dtype to `torch.zeros`, and checks for `torch.Tensor`. So inside torch's modules
+tensors have torch's attributes, and compute by Weft. Methods go to Weft's of the same name; torch's functions dispatch
+by `__torch_function__` to those of functions.py.
 """
 
 from __future__ import annotations
@@ -27,13 +27,12 @@ from weft.tensor.parameter import Buffer, Parameter
 from weft.tensor.tensor import Tensor, of_torch
 
 Function = Callable[..., Any]
-as_itself = torch._C.DisableTorchFunction  # in a `with` block, torch's functions are torch's again: Weft's kernels
+as_itself = torch._C.DisableTorchFunction  # a context in which torch's functions are torch's own, for Weft's kernels
 
 
 class Facade(torch.Tensor):
-    """What torch's modules hold in their hands: `of` is the tensor. To torch's C++ it is a tensor of one number without
-    data, which fits wherever a tensor, a number or a size may stand; a call goes to `__torch_function__` before that
-    is read."""
+    """The tensor that torch's modules see; `of` is Weft's. To torch's C++ it is a meta tensor of one element, valid
+    wherever a tensor, a number or a size may be; calls go to `__torch_function__` before it is read."""
 
     __slots__ = ("of",)
     of: Tensor
@@ -72,17 +71,17 @@ class Facade(torch.Tensor):
 
     @property
     def device(self) -> torch.device:  # type: ignore[override]
-        """Of a global tensor, the kind of device that its ranks have."""
+        """The device; of a global tensor, that of its placement's type."""
         with as_itself():
             return self.of.device.torch if self.of.spec is None else Device(self.of.spec.placement.type).torch
 
     def data_ptr(self) -> int:
-        """Where its memory begins; of a tensor that has none yet, a number of its own."""
+        """The address of its memory; of a tensor without any yet, a unique number."""
         with as_itself():
             return id(self.of) if self.of.value is not None else self.of.data_ptr()
 
     def untyped_storage(self) -> Any:
-        """Its memory; that of a tensor that has none yet is nobody's."""
+        """Its storage; of a tensor without any yet, a common empty one."""
         with as_itself():
             return (
                 torch.empty(0).untyped_storage() if self.of.value is not None else self.of.to_torch().untyped_storage()
@@ -95,7 +94,7 @@ make = torch.Tensor._make_subclass
 
 
 def facade(x: Tensor) -> Facade:
-    """A new one; a parameter's is always the same, as programs compare them by `is`."""
+    """A facade of a tensor; a parameter's is always the same object, as programs compare them by `is`."""
     if type(x) is Parameter or type(x) is Buffer:
         return kept(x)
     made = make(Facade, NOBODY)
@@ -104,7 +103,7 @@ def facade(x: Tensor) -> Facade:
 
 
 def kept(x: Tensor) -> Facade:
-    """The facade that belongs to a tensor which modules hold."""
+    """The cached facade of a tensor that modules hold."""
     known = x.__dict__.get("_facade")
     if known is None or known.of is not x:  # a copy of x has the original's
         known = make(Facade, NOBODY)
@@ -117,7 +116,7 @@ def kept(x: Tensor) -> Facade:
 
 
 def inward(v: Any) -> Any:
-    """What Weft takes for what torch's code gives: tensors, dtypes, devices, and what holds them."""
+    """Convert from torch's types to Weft's: tensors, dtypes, devices, and containers of them."""
     convert = TO_WEFTS.get(type(v))
     if convert is not None:
         return convert(v)
@@ -127,7 +126,7 @@ def inward(v: Any) -> Any:
 
 
 def outward(v: Any) -> Any:
-    """What torch's code expects for what Weft gives."""
+    """Convert from Weft's types to torch's."""
     convert = TO_TORCHS.get(type(v))
     if convert is not None:
         return convert(v)
@@ -140,7 +139,7 @@ def _rebuilt(v: Any, convert: Function) -> Any:
 
 
 def _data(v: torch.Tensor) -> Tensor:
-    """A real tensor of torch's as Weft's, whoever stands in between at the moment."""
+    """A plain torch tensor as Weft's, whatever mode is active."""
     with as_itself():
         return of_torch(v.detach())
 
@@ -181,12 +180,12 @@ TO_TORCHS: dict[type, Function] = {
 
 
 def returned(v: Any) -> Any:
-    """What leaves a module of torch's: its records of tensors hold Weft's."""
+    """Convert the result of a torch module, dataclasses and similar records of tensors included."""
     return _record(v, inward, TO_WEFTS)
 
 
 def given(v: Any) -> Any:
-    """What comes to a module of torch's: records of Weft's tensors hold what its code can use."""
+    """Convert the arguments of a torch module, dataclasses and similar records of tensors included."""
     return _record(v, outward, TO_TORCHS)
 
 
@@ -213,7 +212,7 @@ def _record(v: Any, convert: Function, table: dict[type, Function]) -> Any:
 
 
 def meet(args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The same arguments, where all tensors are global if one is, and where stages of a pipeline meet on the later."""
+    """The arguments with all tensors made global if one is, and moved to the later pipeline stage if stages differ."""
     found: list[Any] = []
     _facades(args, found)
     if kwargs:
@@ -230,7 +229,7 @@ def meet(args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
 
 
 def _at(f: Any, where: Any) -> Tensor | None:
-    """What stands for a tensor among others of a placement: a local one is alike on all ranks, as a module keeps it."""
+    """A tensor moved to a placement: a local one is assumed to be the same on all ranks, like a module's buffer."""
     t: Tensor = f.of if type(f) is Facade else inward(f)
     if t.spec is not None:
         return None if type(t) is Parameter or t.placement == where else t.to_global(where, t.sbp)
@@ -260,7 +259,7 @@ def _exchanged(v: Any, moved: dict[int, Facade]) -> Any:
     return type(v)(_exchanged(p, moved) for p in v) if type(v) in (list, tuple) else moved.get(id(v), v)
 
 
-# ---- what a tensor can be asked ----------------------------------------------------------------------
+# ---- attributes and methods --------------------------------------------------------------------------
 
 
 def _property(name: str) -> property:
@@ -276,7 +275,7 @@ def _property(name: str) -> property:
 
 
 def method(ours: Function, name: str) -> Function:
-    """A method of Weft's, between facades."""
+    """A method of Weft's, wrapped for facades."""
 
     def call(self: Facade, *args: Any, **kwargs: Any) -> Any:
         with as_itself():
@@ -293,7 +292,7 @@ def method(ours: Function, name: str) -> Function:
 
 
 def _answered(theirs: Function) -> Function:
-    """A method that only torch has: what torch's function is here."""
+    """A method that only torch has: it calls the replacement of torch's function."""
 
     def call(self: Facade, *args: Any, **kwargs: Any) -> Any:
         return inside.answer(theirs, (self, *args), kwargs)
@@ -302,7 +301,7 @@ def _answered(theirs: Function) -> Function:
 
 
 def _install() -> None:
-    """What torch's tensors have, facades have: Weft's of the same name, or what torch's function is here."""
+    """Give facades all attributes of torch's tensors: Weft's of the same name, or a replacement of torch's function."""
     for name in {*dir(torch.Tensor), *(n for n in dir(Tensor) if not n.startswith("_"))} - {*vars(Facade), *PYTHONS}:
         theirs, ours = getattr(torch.Tensor, name, None), getattr(Tensor, name, None)
         if isinstance(theirs, GETTERS) or (theirs is None and not callable(ours)):

@@ -1,8 +1,8 @@
-"""The files that PyTorch and OneFlow keep names in, such as `weft.nn.modules.batchnorm` or `weft.distributions.normal`.
+"""Modules at PyTorch's and OneFlow's paths, such as `weft.nn.modules.batchnorm` or `weft.distributions.normal`.
 
-Weft's folders are cut otherwise. A file is made when it is asked for, of the names that its folder has here and that
-torch's file of this path has, too. A folder with two paths, such as `weft.data`, which is `weft.utils.data`, has each
-file of its own once: Python would read it anew under the second path, and its classes would be there twice.
+Weft's folders are organised differently. Such a module is made at its first import, of the names that its folder has
+here and that torch's module of this path has, too. A folder with two paths, such as `weft.data`, which is
+`weft.utils.data`, has each module once: Python would import it again under the second path, with duplicate classes.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ SPREAD: Final = (
     "nn.modules",
     "nn.utils",
     "utils.data",
-)  # folders whose files people reach without importing them
+)  # folders whose modules people use as attributes, without importing them
 
 
 class Files(MetaPathFinder, Loader):
-    """Finds what Python doesn't, or would find twice."""
+    """An import hook for these modules."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         folder, _, file = name.rpartition(".")
@@ -52,13 +52,13 @@ class Files(MetaPathFinder, Loader):
 
 
 def _exists(name: str) -> bool:
-    """Whether there is a file of this name in the folder that it names."""
+    """Whether Weft has a file of this module's name."""
     folder = sys.modules[name.rpartition(".")[0]]
     return PathFinder.find_spec(name, getattr(folder, "__path__", [])) is not None
 
 
 def _names(name: str, home: ModuleType) -> list[str]:
-    """What a folder of Weft's has of a file of torch's."""
+    """The names of a torch module that a folder of Weft's has."""
     try:
         file = importlib.import_module(f"torch.{name.partition('.')[2]}")
     except ImportError:
@@ -68,7 +68,7 @@ def _names(name: str, home: ModuleType) -> list[str]:
 
 
 def _reach(folder: str) -> None:
-    """Let a folder's files be its attributes, imported or not."""
+    """Make a folder's modules its attributes, imported or not."""
 
     inner = vars(sys.modules[folder]).get("__getattr__")
 
@@ -89,7 +89,7 @@ def _reach(folder: str) -> None:
 
 
 def spread() -> None:
-    """Let the files be found: to be called once, when all folders are there."""
+    """Install the import hook, once, when all folders are imported."""
     sys.meta_path.insert(0, Files())
     for folder in SPREAD:
         _reach(f"{WEFT}.{folder}")

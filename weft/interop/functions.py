@@ -1,8 +1,8 @@
-"""What torch's functions are inside torch's modules: Weft's of the same name.
+"""Replace torch's functions inside torch's modules by Weft's of the same name.
 
-The table is not written out. A function of torch's has a public name, `torch.nn.functional.linear` or
-`torch.Tensor.add`; what Weft has under it is called. What only torch has, and has in Python, runs as torch wrote it,
-on Weft's tensors. What remains is an error that names the function.
+The table is derived: a function of torch's has a public name, `torch.nn.functional.linear` or `torch.Tensor.add`, and
+Weft's function of this name is called. What only torch has, in Python, runs as torch wrote it, on Weft's tensors.
+Anything else is an error that names the function.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ TABLE: dict[Any, Answer] = {}
 
 
 class Mode(TorchFunctionMode):
-    """While it is on, this thread's calls of torch's functions, those that make tensors among them, are Weft's."""
+    """A mode in which this thread's calls of torch's functions, factories of tensors included, are Weft's."""
 
     def __torch_function__(self, func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return answer(func, args, kwargs or {})
 
 
 def answer(func: Function, args: Any, kwargs: dict[str, Any]) -> Any:
-    """What a call of one of torch's functions gives here."""
+    """Call the replacement of one of torch's functions."""
     found = TABLE.get(func)
     if found is None:
         found = TABLE[func] = _find(func)
@@ -65,7 +65,7 @@ def _spread(f: Function, args: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def _name(func: Any) -> str:
-    """`torch.nn.functional.linear`, say."""
+    """A function's public name, like `torch.nn.functional.linear`."""
     if isinstance(func, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
         return str(getattr(func, "overloadpacket", func))  # aten.slice
     home = getattr(func, "__module__", None) or "torch"
@@ -73,7 +73,7 @@ def _name(func: Any) -> str:
 
 
 def counterpart(name: str) -> Function | None:
-    """What Weft has under a name of torch's; None if nothing."""
+    """Weft's function of torch's name, or None."""
     _, *folders, last = name.split(".")
     root: Any = sys.modules[WEFT]
     found: Any = root
@@ -118,7 +118,7 @@ def _accessor(name: str) -> Answer:
 
 
 def _body(func: Any) -> Function | None:
-    """A function of torch's that is written in Python, as it runs where nobody stands in between."""
+    """The Python implementation of a function of torch's, without dispatch to `__torch_function__`, or None."""
     func = getattr(func, "_torchdynamo_inline", func)  # what torch.jit.script was given
     if isinstance(func, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
         own = OPDEFS.get(_name(func).replace(".", "::"))  # what torch.library.custom_op was given
@@ -146,7 +146,7 @@ def _running(body: Function, args: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def _real(func: Function, name: str, args: Any, kwargs: dict[str, Any]) -> Any:
-    """Torch's own, where no tensor takes part: it makes one, or answers something else."""
+    """Call torch's own function, if no tensor is among the arguments: a factory, or a query."""
     if any(isinstance(a, (Facade, torch.Tensor, Tensor)) for a in _flat((args, tuple(kwargs.values())))):
         raise ArgumentError(
             f"{name}: a module of torch's calls it on Weft's tensors, and Weft has no function of this name. Let the "
@@ -164,11 +164,11 @@ def _flat(values: Any) -> Any:
 
 
 def provide(theirs: Function, ours: Function) -> None:
-    """Let a function of torch's be one of yours, on Weft's tensors, inside torch's modules."""
+    """Replace a function of torch's by one of yours, on Weft's tensors, inside torch's modules."""
     TABLE[theirs] = _calling(ours)
 
 
-# ---- what no name tells ------------------------------------------------------------------------------
+# ---- exceptions to the names -------------------------------------------------------------------------
 
 
 def _set_grad_enabled(mode: bool) -> None:

@@ -1,4 +1,4 @@
-"""Whether this thread runs code of torch's modules, on Weft's tensors."""
+"""The thread's state: whether it runs code of torch's modules, on Weft's tensors."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 class Inside(threading.local):
     """The running thread's state.
 
-    depth       how many calls from outside are under way
-    everywhere  whether tensors are global: then those that the code makes become so where they meet
+    depth       the number of nested calls into torch's code
+    everywhere  whether tensors are global: then local ones that the code makes are converted when mixed with them
     """
 
     depth: int = 0
     everywhere: bool = False
-    answer: Callable[[Callable[..., Any], Any, Any], Any]  # what one of torch's functions is here; functions.py
+    answer: Callable[[Callable[..., Any], Any, Any], Any]  # the call of a torch function; set by functions.py
 
 
 inside = Inside()

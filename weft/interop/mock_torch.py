@@ -1,7 +1,7 @@
-"""`flow.mock_torch`: while it is enabled, `import torch` in a program of one's own gives Weft.
+"""`flow.mock_torch`: while it is enabled, `import torch` in a user's program gives Weft.
 
-Who imports decides: packages that are installed go on importing torch itself, unless `enable(packages=("timm",))` names
-them. What Weft lacks and isn't about tensors, such as `torch.fx`, is torch's own.
+It depends on the importing module: installed packages still import torch itself, unless `enable(packages=("timm",))`
+names them. What Weft lacks and isn't about tensors, such as `torch.fx`, is torch's own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WEFT: Final = __name__.partition(".")[0]
 
 
 def error_msg(name: str) -> str:
-    """What a program hears that uses a name of torch's that Weft lacks."""
+    """The error for a name of torch's that Weft lacks."""
     return (
         f"Weft has no {name}. Under flow.mock_torch the program sees Weft in torch's place; write "
         "`with flow.mock_torch.disable():` around what needs torch itself"
@@ -35,7 +35,7 @@ def error_msg(name: str) -> str:
 
 
 class ModuleWrapper(ModuleType):
-    """A module of torch's, by its dotted name, whose names are Weft's."""
+    """A mock of a torch module, by its dotted name, with Weft's names."""
 
     def __init__(self, name: str, target: Any) -> None:
         super().__init__(name, f"Weft, in the place of {name}.")
@@ -43,7 +43,7 @@ class ModuleWrapper(ModuleType):
         if name == "torch":
             self.__dict__["__version__"] = torch.__version__
         if isinstance(target, ModuleType):
-            self.__dict__["__path__"] = []  # it has modules of its own
+            self.__dict__["__path__"] = []  # it has submodules
             self.__dict__["__file__"] = getattr(target, "__file__", None)
 
     def __getattr__(self, name: str) -> Any:
@@ -65,7 +65,7 @@ class ModuleWrapper(ModuleType):
 
 
 class Missing:
-    """Under `enable(lazy=True)`, what stands for a name that Weft lacks, until it is used."""
+    """Under `enable(lazy=True)`, a placeholder for a name that Weft lacks, which raises when used."""
 
     def __init__(self, name: str) -> None:
         self.__name__ = name
@@ -83,8 +83,8 @@ class Missing:
 
 
 def _is_spread(path: str, folder: Any) -> bool:
-    """Whether this is a file of torch's of which Weft has something where torch has the file: of
-    `torch.distributions.normal`, say, `distributions.Normal`."""
+    """Whether Weft's folder has some name of a torch submodule: of `torch.distributions.normal`, say,
+    `distributions.Normal`."""
     if path.count(".") < 2 or not isinstance(folder, ModuleType):
         return False
     try:
@@ -96,13 +96,13 @@ def _is_spread(path: str, folder: Any) -> bool:
 
 @functools.cache
 def _of_tensors() -> frozenset[int]:
-    """The functions of torch's that take or make tensors, as torch itself lists them for those who override it."""
+    """The ids of torch's functions that take or make tensors, as torch.overrides lists them."""
     listed = overrides.get_overridable_functions().values()
     return frozenset(map(id, [*overrides.get_ignored_functions(), *(f for functions in listed for f in functions)]))
 
 
 def _passed(path: str) -> Any:
-    """What torch has under this name if that isn't about tensors: those would be torch's, and Weft's don't fit."""
+    """Torch's own object of this name if it isn't about tensors, as it wouldn't work with Weft's."""
     try:
         return importlib.import_module(path)
     except ImportError:
@@ -118,8 +118,8 @@ def _passed(path: str) -> Any:
 
 
 class OwnOp:
-    """What `torch.library.custom_op` makes of a program's function: that, as it is written with Weft's ops. Forms,
-    gradients and layouts follow from them."""
+    """The mock of `torch.library.custom_op`: the function itself, written with Weft's ops, from which forms, gradients
+    and layouts follow."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -143,21 +143,21 @@ def _own_op(name: str, fn: Any = None, /, **_: Any) -> Any:
 
 
 def _left_out(*_: Any, **__: Any) -> Callable[[Any], Any]:
-    """A decorator that says what follows anyway."""
+    """A decorator without effect, for what Weft derives anyway."""
     return lambda f: f
 
 
 ABOUT_TENSORS: Final = (torch.nn.Module, torch.optim.Optimizer, torch.autograd.Function)
-OURS: Final[dict[str, Any]] = {  # in modules of torch's that pass
+OURS: Final[dict[str, Any]] = {  # replacements in modules that are torch's own
     "torch.ops": torch._ops.ops,  # where libraries look up and load operators of their own
     "torch.library.custom_op": _own_op,
     "torch.library.register_fake": _left_out,
-    "torch._dynamo.mark_static_address": lambda t, guard=False: None,  # nothing here looks at addresses
+    "torch._dynamo.mark_static_address": lambda t, guard=False: None,  # addresses don't matter here
 }
 
 
 class _Mock:
-    """The state of the whole program: whether it is on, and what it replaced."""
+    """The process's state: whether the mock is enabled, and what it replaced."""
 
     def __init__(self) -> None:
         self.on = False
@@ -166,7 +166,7 @@ class _Mock:
         self.lazy = False
         self.extra: dict[str, Any] = dict(OURS)
         self.packages: frozenset[str] = frozenset()
-        self.aside: dict[str, ModuleType] = {}  # modules of these packages that see the other torch
+        self.aside: dict[str, ModuleType] = {}  # these packages' modules of the other mode
 
     def ask(self, lazy: bool, extra: Mapping[str, Any] | None, packages: Sequence[str]) -> None:
         self.lazy, self.extra, self.root = lazy, {**OURS, **(extra or {})}, None
@@ -179,7 +179,7 @@ class _Mock:
             self._swap()
 
     def look(self, path: str, target: Any) -> Any:
-        """What stands for `path` in the module of Weft's or of torch's that stands for its folder."""
+        """The mock of `path`, an attribute of `target`, Weft's or torch's module for its folder."""
         name = path.rpartition(".")[2]
         if path in self.extra:
             given = self.extra[path]
@@ -224,8 +224,8 @@ class _Mock:
     def load(
         self, name: str, globals: Any = None, locals: Any = None, fromlist: Sequence[str] | None = (), level: int = 0
     ) -> Any:
-        """What an import statement calls, and C code such as pickle's, in the name of whoever called that: it looks
-        for what it has imported in sys.modules, and gives an empty list where a statement gives a tuple or None.
+        """The replacement of `__import__`. C code such as pickle's calls it, too, on behalf of its caller: it reads the
+        result from sys.modules, and passes an empty `fromlist` list where a statement passes a tuple or None.
         `importlib.util.find_spec` asks for the folders of torch's files."""
         if isinstance(fromlist, list) and fromlist in ([], ["__path__"]):
             return self.real(name, globals, locals, tuple(fromlist), level)
@@ -249,14 +249,14 @@ class _Mock:
         self.on = on
 
     def _swap(self) -> None:
-        """Each side has the packages' modules that it imported."""
+        """Swap the named packages' modules: mock and real mode have separate copies."""
         here = [name for name in sys.modules if name.partition(".")[0] in self.packages]
         aside, self.aside = self.aside, {name: sys.modules.pop(name) for name in here}
         sys.modules.update(aside)
 
     def is_own(self, globals: dict[str, Any] | None) -> bool:
-        """Whether code with these globals sees Weft: it is of no installed package but of those that were named, and
-        neither Weft's nor torch's."""
+        """Whether code with these globals sees Weft: it isn't of an installed package, except the named ones, nor
+        Weft's or torch's."""
         found = globals or {}
         package = str(found.get("__name__", "")).partition(".")[0]
         if package in self.packages:
@@ -277,7 +277,7 @@ INSTALLED: Final = _installed()
 
 
 def _is_made_by_torch(globals: dict[str, Any]) -> bool:
-    """Whether these are of a module that code of torch's is importing now: it writes some of its own to files."""
+    """Whether these globals are of a file that torch has generated and is importing now."""
     at: FrameType | None = sys._getframe(3)
     if at is None or at.f_code.co_name != "<module>":
         return False
@@ -287,7 +287,7 @@ def _is_made_by_torch(globals: dict[str, Any]) -> bool:
 
 
 def _file_of(folder: Any, name: str) -> ModuleType | None:
-    """A module of Weft's that nobody has imported yet."""
+    """Import a submodule of Weft's, if there is one."""
     if not isinstance(folder, ModuleType) or folder.__name__.partition(".")[0] != WEFT:
         return None
     path = f"{folder.__name__}.{name}"
@@ -300,7 +300,7 @@ def _file_of(folder: Any, name: str) -> ModuleType | None:
 
 
 def _named(path: str) -> Any:
-    """What a dotted name stands for."""
+    """The object of a dotted name."""
     folder, _, name = path.rpartition(".")
     try:
         return importlib.import_module(path)
@@ -309,7 +309,7 @@ def _named(path: str) -> Any:
 
 
 def _exchange(names: dict[str, Any], mocked: bool) -> None:
-    """Let the modules of torch's that the caller imported already be the others."""
+    """Swap torch modules that the caller imported already for their mocks, or back."""
     for name, value in list(names.items()):
         if not isinstance(value, ModuleType) or value.__name__.partition(".")[0] != "torch":
             continue

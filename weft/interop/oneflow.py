@@ -1,4 +1,4 @@
-"""Modules that OneFlow's programs import by their paths, and that are no folders here: a table of their names."""
+"""Modules at OneFlow's paths that aren't folders here: a table of their names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from weft.tensor.tensor import Tensor
 
 
 class TensorTuple(list[Tensor]):
-    """A list that holds tensors only."""
+    """A list of tensors, checked."""
 
     def __init__(self, tensors: Iterable[Tensor] = ()) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class lazy_mode:
 
     @staticmethod
     def guard(enabled: bool) -> AbstractContextManager[Any]:
-        """In build, `guard(False)`: what is called inside runs now, and is no part of the graph."""
+        """`guard(False)` inside build: run calls eagerly, outside of the graph."""
         if enabled and here.trace is None:
             raise TraceError("lazy_mode.guard(True) outside of build(): only a graph that is being traced has such ops")
         return nullcontext() if enabled else tracing(None)
@@ -62,25 +62,25 @@ class lazy_mode:
 
 
 def BalancedPartNums(total: int, part_size: int) -> list[int]:
-    """How many each of `part_size` parts gets; the first ones get the rest."""
+    """The sizes of `part_size` balanced parts; the first ones get the remainder."""
     each, rest = divmod(total, part_size)
     return [each + (i < rest) for i in range(part_size)]
 
 
 def BalancedRanges(total: int, part_size: int) -> list[tuple[int, int]]:
-    """Where each part begins and ends."""
+    """The range of each balanced part: begin and end."""
     ends = [0, *itertools.accumulate(BalancedPartNums(total, part_size))]
     return list(itertools.pairwise(ends))
 
 
 def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
-    """All elements in a row."""
+    """All elements, concatenated."""
     flat = [ops.reshape(t, (-1,)) for t in tensors]
     return flat[0] if len(flat) == 1 else ops.cat(flat, 0)
 
 
 def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The pieces of a row, in the shapes of tensors."""
+    """Split a flat tensor into the shapes of `tensors`."""
     starts = [0, *itertools.accumulate(t.numel() for t in tensors)]
     return [
         ops.reshape(ops.narrow(flat, 0, start, t.numel()), tuple(t.shape))
@@ -104,7 +104,7 @@ def convert_numpy_dtype_to_oneflow_dtype(numpy_dtype: Any) -> dtypes.DType:
 
 
 def get_cuda_version() -> int:
-    """As CUDA counts its versions: 12040 is 12.4; 0 without."""
+    """CUDA's version as a number: 12040 is 12.4; 0 without CUDA."""
     major, _, minor = (torch.version.cuda or "0.0").partition(".")
     return int(major) * 1000 + int(minor) * 10
 
@@ -121,7 +121,7 @@ def _nothing_to_build(name: str) -> Callable[[], Any]:
 
 
 def _no() -> bool:
-    """False: there is no such thing here."""
+    """False: Weft has no such feature."""
     return False
 
 
@@ -147,7 +147,7 @@ RDMA: dict[str, Callable[[], Any]] = {"init_rdma": init_rdma, "rdma_is_initializ
 
 
 def modules(broadcast_object_list: Callable[[list[Any], int], Any]) -> dict[str, dict[str, Any]]:
-    """The names of each module, by its path; parents before what they hold."""
+    """The names of each module, by its path; parents before children."""
     kinds = ("set_default_tensor_type", "is_floating_point", "convert_oneflow_dtype_to_numpy_dtype")
 
     def _broadcast_py_object(obj: Any, src: int = 0) -> Any:

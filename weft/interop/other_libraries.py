@@ -1,8 +1,8 @@
-"""What others' functions answer where they are given Weft's tensors and modules: a table.
+"""Let functions of other libraries take Weft's tensors and modules: a table.
 
-A function of torch's that asks for `__torch_function__` computes with Weft's op of the same name; so code that was
-written for torch's tensors takes Weft's. What doesn't ask is named below. Each is replaced where it lives, once that is
-imported, by one that looks at what it is given, and is the other's own for all but Weft's values.
+A function of torch's that supports `__torch_function__` calls Weft's op of the same name, so code written for torch's
+tensors takes Weft's. Other functions are listed below. Each is wrapped once its module is imported: for Weft's values
+it calls the replacement, for all others the original.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Function = Callable[..., Any]
 
 
 class Answering(threading.local):
-    """Which of torch's functions are under way on Weft's tensors, in this thread."""
+    """The torch functions that are running on Weft's tensors in this thread."""
 
     functions: tuple[Function, ...] = ()
 
@@ -46,9 +46,9 @@ answering = Answering()
 
 
 def _answered(cls: type, func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """A function of torch's, given one of Weft's tensors: Weft's, or torch's Python on Weft's tensors.
+    """`__torch_function__` of Weft's tensors: Weft's function of the same name, or torch's Python on Weft's tensors.
 
-    Where that is what Weft's own kernel calls, it was given a tensor for a number, and torch refuses.
+    If Weft's own kernel called it, a tensor was passed for a number, and torch refuses it.
     """
     if func in answering.functions:
         return NotImplemented
@@ -84,7 +84,7 @@ def holds(values: Iterable[Any]) -> bool:
 
 @functools.cache  # torch has some under several names, each of which must stay the same function
 def counterpart(theirs: Function, name: str) -> Function:
-    """Of Weft's values, Weft's function of the same name; also where theirs gives a function, of what that is given."""
+    """Wrap a function: for Weft's values, call Weft's of the same name; if it returns a function, wrap that, too."""
     path = PLACES.get(name, theirs.__module__.partition(".")[2])
 
     def ours(*args: Any, **kwargs: Any) -> Any:
@@ -131,7 +131,7 @@ def _compile(theirs: Function) -> Function:
 
 
 def _data(t: Any, name: str = "") -> Any:
-    """A local tensor as torch's, over the same memory; all else as it is."""
+    """A local tensor as torch's, over the same memory; other values unchanged."""
     if not isinstance(t, Tensor):
         return t
     if t.is_global:
@@ -197,7 +197,7 @@ def _replace(module: ModuleType) -> None:
 
 
 class Later(MetaPathFinder, Loader):
-    """Imports a module of the table as others would, and then replaces its names."""
+    """An import hook: after the import of a module of the table, wrap its functions."""
 
     def find_spec(self, name: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
         if name not in REPLACED or name in self.looking:
@@ -228,7 +228,7 @@ class Later(MetaPathFinder, Loader):
 
 
 def install() -> None:
-    """Once for the process, when Weft is imported."""
+    """Install the hook, once for the process, when Weft is imported."""
     Tensor.__torch_function__ = classmethod(_answered)  # type: ignore[attr-defined]
     for name in REPLACED:
         if name in sys.modules:

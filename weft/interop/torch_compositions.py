@@ -1,4 +1,4 @@
-"""Functions of torch's that have no name here, written with those that have: layers of torch's call them."""
+"""Replacements of torch's internal functions, which layers of torch's call, composed of Weft's functions."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from weft.tensor.tensor import Tensor
 
 
 def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Any:
-    """Torch's: of what is empty and has no form yet, as caches are that begin, nothing is left."""
+    """Like torch's `cat`: empty 1-d tensors, such as new caches, are skipped."""
     some = [t for t in tensors if tuple(t.shape) != (0,)]
     return ops.cat(some or tensors, dim if axis is None else axis)
 
 
 def weight_norm(v: Any, g: Any, dim: int = 0) -> Any:
-    """A weight of direction v and lengths g, the latter along one dimension."""
+    """A weight with direction v and norms g along one dimension."""
     others = tuple(d for d in range(v.ndim) if d != dim % v.ndim)
     return v * (g / (v * v).sum(others, keepdim=True).sqrt())
 
 
 def grouped_mm(a: Any, b: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
-    """Rows, group by group, times the group's own matrix; `offs` tells where each group ends."""
+    """Multiply each group of rows by the group's matrix; `offs` are the ends of the groups."""
     if offs is None or a.ndim != 2 or b.ndim != 3 or bias is not None:
         raise ArgumentError("grouped_mm is here of rows [t, k] in groups that end at offs, and matrices [groups, k, n]")
     if offs.value is None and offs.spec is None:
         ends = offs.tolist()
         parts = [a[start:end] @ b[i] for i, (start, end) in enumerate(itertools.pairwise([0, *ends]))]
         y = ops.cat([*parts, a.new_zeros(a.shape[0] - ends[-1], b.shape[2])], 0)
-    else:  # nobody knows yet where they end: each matrix takes all rows, and keeps its own
+    else:  # the ends aren't known while tracing: multiply all rows by each matrix, and mask
         row = ops.cumsum(ops.ones_like(a[:, 0], None), 0) - 1
         group = (row.unsqueeze(1) >= offs.unsqueeze(0)).to(a.dtype).sum(1)
         own = [(group == i).to(a.dtype).unsqueeze(1) * (a @ b[i]) for i in range(b.shape[0])]
@@ -46,12 +46,12 @@ def grouped_mm(a: Any, b: Any, offs: Any = None, bias: Any = None, out_dtype: An
 
 
 def sliced(x: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
-    inside = slice(start, end, step).indices(x.shape[dim])  # ends are the largest integer, as a compiler says "all"
+    inside = slice(start, end, step).indices(x.shape[dim])  # the largest integer as an end means "all"
     return x[(slice(None),) * (dim % x.ndim) + (slice(*inside),)]
 
 
 def _layer(mode: str, weights: Any, bias: bool, layers: int, dropout: float, train: bool, both: bool) -> RNNBase:
-    """A layer over time of given weights."""
+    """A recurrent layer with given weights."""
     kinds = ["weight_ih", "weight_hh", *(["bias_ih", "bias_hh"] if bias else [])]
     places = layers * (2 if both else 1)
     projected = len(weights) > places * len(kinds)

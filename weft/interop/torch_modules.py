@@ -1,8 +1,8 @@
-"""Modules of torch's on Weft's tensors, and back.
+"""Convert torch's modules to Weft's tensors, and back.
 
-`from_torch` copies the tree of modules, not the memory: each module's class gets a twin, which is also a `nn.Module` of
-Weft's. Methods of the class stay in front, so `forward` is the code as it was written; behind them stands Weft's
-`Module` in the place of torch's, so parameters, states, layouts and graphs are Weft's.
+`from_torch` copies the tree of modules, not the memory: each module's class gets a derived class that is also a
+`nn.Module` of Weft's. The class's own methods come first, so `forward` is the code as it was written; Weft's `Module`
+replaces torch's as the base, so parameters, states, layouts and graphs are Weft's.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from weft.tensor.tensor import Tensor, of_torch
 
 
 class Member:
-    """An attribute that holds a tensor: inside torch's code it is one that torch's code can use."""
+    """A descriptor of an attribute with a tensor: inside torch's code it gives a facade."""
 
     def __init__(self, name: str, inner: Any) -> None:
         self.name, self.inner = name, inner
@@ -52,7 +52,7 @@ class Member:
 
 
 class Watched:
-    """Lets the hooks on a module's gradients see what its `forward` sees."""
+    """Adapts a module's backward hooks to facades, which its `forward` sees."""
 
     def __init__(self, module: Any, hooks: Any) -> None:
         self.watch = Watch(module, hooks, Callback)
@@ -67,7 +67,7 @@ class Watched:
 
 
 class Absent:
-    """What torch's base class has only to say that there is nothing."""
+    """Hides a class attribute of torch's base class that only declares a missing one."""
 
     def __get__(self, module: Any, kind: type) -> Any:
         raise AttributeError(f"{kind.__name__} keeps nothing beside its tensors")
@@ -77,7 +77,7 @@ TORCHS: Any = torch.nn.Module  # any, as its methods say torch's tensors where W
 
 
 class TorchModule(Module, TORCHS):
-    """What stands behind a class of torch's in the place of torch's own `Module`."""
+    """The base class that replaces torch's own `Module` in converted classes."""
 
     torch_class: type
     get_extra_state: Any = Absent()
@@ -149,7 +149,7 @@ def from_module(module: torch.nn.Module) -> Any:
         memo[id(t)] = _taken(t)
     with _Copying():
         made = copy.deepcopy(module, memo)
-    with _lock:  # ranks that are threads share the twins of classes
+    with _lock:  # ranks that are threads share the derived classes
         for m in list(torch.nn.Module.modules(made)):
             _become(m)
     return made
@@ -169,7 +169,7 @@ def _taken(t: torch.Tensor) -> Facade:
 
 
 class _Copying(torch.overrides.TorchFunctionMode):
-    """Tensors that are copied become Weft's."""
+    """A mode in which copied tensors become Weft's."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is torch.Tensor.__deepcopy__:
@@ -187,7 +187,7 @@ TABLES = {
 
 
 def _become(m: Any) -> None:
-    """Let a copied module of torch's be one of Weft's: where it keeps what, and its class."""
+    """Turn a copied torch module into one of Weft's: its tables of members, and its class."""
     held = m.__dict__
     roles: dict[str, str] = {}
     members: dict[str, Any] = {}
@@ -215,7 +215,7 @@ def _become(m: Any) -> None:
 
 @functools.cache
 def _twin(kind: type) -> type:
-    """The class of a module's twin."""
+    """The derived class of a converted module, cached."""
     space: dict[str, Any] = {
         "torch_class": kind, "__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__,
     }  # fmt: skip
@@ -227,7 +227,7 @@ def _twin(kind: type) -> type:
 
 
 def _entering(f: Callable[..., Any], as_it_is: bool) -> Callable[..., Any]:
-    """A method as it is called from outside, too."""
+    """Wrap a method so that it can also be called from outside of torch's code."""
 
     @functools.wraps(f)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -245,7 +245,7 @@ def _entering(f: Callable[..., Any], as_it_is: bool) -> Callable[..., Any]:
 
 
 def to_module(module: Any) -> torch.nn.Module:
-    """The module as torch's again, over the same memory; what is global, gathered from the ranks that hold it."""
+    """Convert back to a torch module, over the same memory; global tensors are gathered."""
     if not isinstance(module, TorchModule):
         raise ArgumentError(
             f"to_torch gives a module of torch's back that from_torch took; {type(module).__name__} was written for "

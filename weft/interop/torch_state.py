@@ -1,4 +1,4 @@
-"""Tensors and states to and from torch, sharing memory where that is possible."""
+"""Convert tensors and states to and from torch, sharing memory if possible."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def from_torch(data: torch.Tensor) -> Tensor: ...
 @overload
 def from_torch(data: torch.nn.Module) -> Any: ...
 def from_torch(data: Any) -> Any:
-    """A local tensor over a torch tensor's memory; its gradient stays behind. Or a module of torch's as one of Weft's,
-    over the same memory: it computes what it did, on Weft's tensors, and trains as any module here does.
+    """A local tensor over a torch tensor's memory, without its gradient. Or a torch module converted to Weft's, over
+    the same memory: it computes the same, on Weft's tensors, and trains like any module here.
 
     >>> import torch
     >>> from weft.interop import from_torch
@@ -46,8 +46,8 @@ def to_torch(x: Tensor) -> torch.Tensor: ...
 @overload
 def to_torch(x: Module) -> torch.nn.Module: ...
 def to_torch(x: Any) -> Any:
-    """A torch tensor over a local tensor's memory, or over this rank's part of a global one. Or a module that
-    `from_torch` took, as torch's again, with the whole of each tensor: all ranks call it together.
+    """A torch tensor over a local tensor's memory, or over this rank's part of a global one. Or a torch module from one
+    that `from_torch` converted, with the whole of each tensor: all ranks call it together.
 
     >>> from weft.interop import to_torch
     >>> to_torch(flow.ones(2)).sum().item()
@@ -59,7 +59,7 @@ def to_torch(x: Any) -> Any:
 def load_torch(module: Module, source: torch.nn.Module | Mapping[str, Any], strict: bool = True) -> Module:
     """Copy the state of a torch module, or a state dict of torch tensors, into a module with the same names.
 
-    A module in a global layout takes its part of each tensor.
+    A module with global parameters takes this rank's part of each tensor.
     """
     state = source.state_dict() if isinstance(source, torch.nn.Module) else source
     module.load_state_dict({k: from_torch(v) for k, v in state.items() if isinstance(v, torch.Tensor)}, strict=strict)

@@ -1,4 +1,4 @@
-"""Between local and global tensors, and from one layout to another, eagerly."""
+"""Convert between local and global tensors, and from one layout to another, eagerly."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def to_global(x: Tensor, placement: Placement, nd_sbp: NdSbp) -> Tensor:
 
 @functools.lru_cache(maxsize=4096)
 def _layouts(spec: Spec | None, target: Spec | tuple[Placement, Any], world: bool = False) -> Fold:
-    """What ranks compare of a conversion: they all name the same layouts, in the same order."""
+    """The fingerprint of a conversion, by which ranks check that they name the same layouts in the same order."""
     placement, how = (target.placement, target.nd_sbp) if isinstance(target, Spec) else target
     ranks = frozenset(placement.members if spec is None else (*placement.members, *spec.placement.members))
     text = f"{'a local tensor' if spec is None else spec} to {placement} {sbps.show(how)}"
@@ -80,15 +80,15 @@ def to_local(x: Tensor) -> Tensor:
 
 
 def from_local(x: Tensor, placement: Placement, nd_sbp: NdSbp, shape: Any, copy: bool) -> Tensor:
-    """A global tensor of each rank's part. Broadcast takes the data of the first rank, so that the parts do agree."""
+    """A global tensor from each rank's part. For broadcast the first rank's data is taken, so that all parts agree."""
     rank = current()
     placement.check(rank.world_size)
     data = local_data(x, "to_global")
     if data.device.type != placement.type:
         data = data.to(device_of(placement).torch)
-    if rank.world_size > 1:  # those that compare their parts' shapes are all ranks of the world
-        told = _layouts(None, (placement, sbps.nd(nd_sbp, placement.ndim)), shape is None)
-        fingerprints.of(rank).fold(*told)
+    if rank.world_size > 1:  # without a shape, all ranks of the world compare their parts
+        fold = _layouts(None, (placement, sbps.nd(nd_sbp, placement.ndim)), shape is None)
+        fingerprints.of(rank).fold(*fold)
     logical, dtype = (tuple(shape), x.dtype) if shape is not None else _agree(data, x.dtype, placement, nd_sbp)
     nd_sbp = sbps.nd(nd_sbp, placement.ndim, len(logical))
     spec = Spec(logical, dtype, placement, nd_sbp)
@@ -110,7 +110,7 @@ def from_local(x: Tensor, placement: Placement, nd_sbp: NdSbp, shape: Any, copy:
 
 
 def _agree(data: torch.Tensor, dtype: DType, placement: Placement, nd_sbp: Any) -> tuple[tuple[int, ...], DType]:
-    """The logical shape and dtype that the ranks' parts make together. Every rank of the world takes part."""
+    """Infer the logical shape and dtype from the ranks' parts. A collective of all ranks of the world."""
     rank = current()
     nd_sbp = sbps.nd(nd_sbp, placement.ndim)
     if rank.world_size == 1:
@@ -150,7 +150,7 @@ _CONVERSIONS = {"to_global": to_global, "to_local": to_local, "from_local": from
 
 
 def whole(x: Tensor, what: str) -> Tensor:
-    """The logical value on every rank of the world, in the placement or not, as a local tensor."""
+    """The logical value as a local tensor, on every rank of the world, in the placement or not."""
     spec, rank = x.spec, current()
     assert spec is not None
     flat = (broadcast,) * spec.placement.ndim
@@ -175,7 +175,7 @@ READ: Final = (
 
 @functools.lru_cache(maxsize=4096)
 def _reading(spec: Spec) -> Fold:
-    """What ranks compare of a value that is read, beside the layouts that it then goes through."""
+    """The fingerprint of reading a value."""
     name, _, _, ranks = _layouts(spec, (Placement.all(spec.placement.type), (broadcast,)))
     text = f"numpy(), item() or the like of {spec}, which every rank calls"
     return name, crc32(text.encode()), text, ranks

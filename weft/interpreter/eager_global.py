@@ -1,4 +1,4 @@
-"""Eager, on global tensors: choose a signature, box the operands into it, run the kernel on this rank's shards."""
+"""Eager execution on global tensors: choose a signature, box the operands, run the kernel on this rank's shards."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from weft.vm.trace import MOVEMENTS
 
 
 class Prepared:
-    """What a call of these specs and attributes does on this rank: found once, then run."""
+    """A cached plan of a call with these specs and attributes on this rank."""
 
     __slots__ = ("op", "routes", "kernel", "args", "inputs", "outputs", "member", "box", "shape", "placement")
 
@@ -69,8 +69,8 @@ def _prepare(op: Op, frozen: tuple[Any, ...], rank: int, links: Links) -> Prepar
 
 
 @functools.lru_cache(maxsize=1 << 12)
-def _told(op: Op, frozen: tuple[Any, ...], placement: Placement) -> tuple[str, int, str, frozenset[int]]:
-    """What ranks compare of a call under WEFT_CHECK=full."""
+def _fingerprint(op: Op, frozen: tuple[Any, ...], placement: Placement) -> tuple[str, int, str, frozenset[int]]:
+    """The fingerprint of a call, which ranks compare under WEFT_CHECK=full."""
     text, at = f"{op.name}({', '.join(map(str, frozen))})", line()
     shown = text if at is None else f"{text} at {at.brief}"
     return f"global ops on {placement}", crc32(text.encode()), shown, frozenset(placement.members)
@@ -95,7 +95,7 @@ def _key(a: Any) -> Any:
 
 
 def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
-    """The outputs, and the arguments as they were used: operands that were boxed, in their new layout."""
+    """Run a call. Returns the outputs, and the arguments as used, with boxed operands in their new layouts."""
     if op.conversion:
         return [conversions.run(op, args)], args
     here = current()
@@ -108,7 +108,7 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
         check_arguments(op, args)
         raise
     if here.world_size > 1 and check_of(here) is Check.FULL:
-        fingerprints.of(here).fold(*_told(op, tuple(map(_key, args)), prepared.placement))
+        fingerprints.of(here).fold(*_fingerprint(op, tuple(map(_key, args)), prepared.placement))
     if prepared.routes:
         args = _boxed(op, args, prepared.routes)
     if op.random:
@@ -154,8 +154,8 @@ def _drawn(prepared: Prepared, local: list[Any], args: tuple[Any, ...]) -> Tenso
 
 
 def _pass_over(prepared: Prepared) -> None:
-    """A rank outside of the placement draws what the others do, and throws it away; where only the data tells how much
-    that is, it goes on from where the placement's first rank is then."""
+    """Advance the generator of a rank outside the placement, by drawing and discarding; if the amount depends on data,
+    it gets the state of the placement's first rank."""
     device = device_of(prepared.outputs[0].placement).torch
     if prepared.op.rejection:
         g = random.generator(device)
@@ -168,7 +168,7 @@ def _pass_over(prepared: Prepared) -> None:
 
 
 def _outside(spec: Spec, rank: int) -> Tensor:
-    """A rank outside the placement runs the same program on nothing."""
+    """An empty tensor, for a rank outside the placement, which runs the same program."""
     return of_shard(torch.empty(spec.local_shape(rank), dtype=spec.dtype.torch), spec)
 
 
@@ -177,7 +177,7 @@ def _grown(result: torch.Tensor, spec: Spec) -> Tensor:
 
 
 def _tell(word: torch.Tensor, placement: Placement) -> None:
-    """The placement's first rank tells those outside of it what only the data could tell."""
+    """The placement's first rank sends data-dependent values to the ranks outside of it."""
     transport = transport_of()
     outside = [r for r in range(transport.world_size) if r not in placement]
     if outside and current().index == placement.members[0]:
@@ -204,7 +204,7 @@ def _boxed(op: Op, args: tuple[Any, ...], routes: tuple[Route | None, ...]) -> t
 
 
 def along(t: Tensor, path: Route, why: str, op: Op | None = None, args: tuple[Any, ...] = ()) -> Tensor:
-    """A global tensor taken along a route; for a call of an op, if it is given."""
+    """Move a global tensor along a route; for a call of `op`, if it is given."""
     here, transport = current(), transport_of()
     transport.note(f"boxing {path.src} -> {path.dst} for {why}")
     hosts = links_of(here).hosts

@@ -1,6 +1,6 @@
-"""Eager, on local tensors: wait for what is pending, run the kernel in the calling thread, wrap what comes out.
+"""Eager execution on local tensors: wait for pending writes, run the kernel in the calling thread, wrap the results.
 
-The short way of `autograd/entry.py` is this interpreter with every check already answered.
+The fast path of `autograd/entry.py` is this interpreter without the checks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
 
 
 def localize(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments with torch tensors in the places of Weft's, once nothing pending writes them."""
+    """The arguments with torch tensors in place of Weft's, once nothing pending writes them."""
     local = list(args)
     for i in op.operands:
         value = args[i]
@@ -44,7 +44,7 @@ def localize(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def execute(op: Op, kernel: Any, local: tuple[Any, ...], args: tuple[Any, ...]) -> tuple[torch.Tensor, ...]:
-    """Run a kernel on local arguments; its complaint becomes an error that teaches."""
+    """Run a kernel on local arguments; its error gets an explanation."""
     try:
         if op.keywords:
             n = len(local) - len(op.keywords)

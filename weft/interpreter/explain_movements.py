@@ -1,5 +1,5 @@
-"""`flow.explain()`: what eager global tensors move, on which line of the program, for whom and why; and, `strict`, the
-refusal of what no line of the program asked for, also where a graph is traced.
+"""`flow.explain()`: list the movements of eager global tensors, with lines of the program and reasons; or, `strict`,
+refuse implicit movements, also while a graph is traced.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from weft.vm.trace import MOVEMENTS, listening
 
 
 class Movement(NamedTuple):
-    """One global tensor on its way from a layout to another."""
+    """One movement of a global tensor from a layout to another."""
 
     what: str  # the op, or to_global
     planned: bool  # whether the program asked for it
@@ -45,7 +45,7 @@ class Movement(NamedTuple):
 
     @property
     def peers(self) -> tuple[int, ...]:
-        """The ranks with which this one talks, itself among them; none where each does its part alone."""
+        """The ranks that communicate, this one included; empty if each rank works alone."""
         rank, found = current().index, set[int]()
         for step, before in zip(self.route.steps, self.route.states(), strict=False):
             if isinstance(step, AxisStep) and not step.local and rank in before.placement:
@@ -66,8 +66,8 @@ class Movement(NamedTuple):
 
 
 class explain:
-    """What this rank's eager global tensors move inside; print it. With `strict`, an op whose operands would have to
-    be moved raises instead: only `to_global` moves.
+    """Record the movements of this rank's eager global tensors inside; print it. With `strict`, implicit movements
+    raise: only `to_global` moves.
 
     >>> P = flow.placement("cpu", ranks=[0])
     >>> x = flow.ones(4, 2, placement=P, sbp=flow.sbp.split(0))
@@ -98,7 +98,7 @@ class explain:
 
 
 def strict() -> bool:
-    """Whether somebody refuses here what no line of the program asked for."""
+    """Whether implicit movements are refused here."""
     return any(each.strict for each in current().resources.get(MOVEMENTS, ()))
 
 
@@ -112,7 +112,7 @@ def refused(route: Route, what: str) -> SbpError:
 
 
 def moving(route: Route, what: str, planned: bool, args: tuple[Any, ...], op: Op | None, run: Callable[[], Any]) -> Any:
-    """Take a tensor along a route, and tell who listens of it."""
+    """Move a tensor along a route, and report it to the observers."""
     open_now: list[Any] | None = current().resources.get(MOVEMENTS)
     if not open_now:
         return run()

@@ -1,6 +1,6 @@
-"""Lazy: a call becomes a node of the job that is being traced; its outputs are symbols.
+"""Lazy execution: a call becomes a node of the job that is being traced; its outputs are symbols.
 
-Eager tensors that the program names become variables of the job, or constants, when they are first used.
+Eager tensors that the program uses become variables of the job, or constants, at their first use.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from weft.ops.form import Form
 from weft.ops.infer import infer
 from weft.tensor.tensor import Tensor, of_value
 
-STRIDELESS = {"view": "reshape"}  # a symbol has no strides: contiguous() gives itself, so what follows must reshape
+STRIDELESS = {"view": "reshape"}  # a symbol has no strides: its contiguous() is itself, so a later view must reshape
 
 
 def run(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[list[Tensor], tuple[Any, ...]]:
@@ -45,7 +45,7 @@ def run(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[list[Tensor], 
 
 
 def emit(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[Value, ...]:
-    """Add a node; `args` hold values in the places of tensors."""
+    """Add a node; `args` hold values in place of tensors."""
     values = [v for a in args for v in (a if isinstance(a, tuple) else (a,)) if isinstance(v, Value)]
     if op.conversion:
         return _convert(op, args, builder)
@@ -67,7 +67,7 @@ def emit(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[Value, ...]:
 
 
 def _refuse_unasked(op: Op, values: list[Value], held: Sequence[Container[NdSbp]], chosen: Signature) -> None:
-    """Raise where an operand would be moved that doesn't lie as it is wanted already."""
+    """Raise if an operand would be moved implicitly."""
     for v, there, wanted in zip(values, held, chosen.inputs, strict=True):
         spec = _spec(v)
         if spec is not wanted and wanted.nd_sbp not in there:
@@ -81,7 +81,7 @@ _CPU = Device("cpu")
 def _placed_numbers(
     args: tuple[Any, ...], values: list[Value], builder: Builder
 ) -> tuple[tuple[Any, ...], list[Value]]:
-    """The host's numbers are there on every rank: among global operands they are global."""
+    """Make the host's numbers global among global operands, as they exist on every rank."""
     hosts = [v for v in values if v.spec is None and builder.job.producer[v].op == "host"]
     if not hosts:
         return args, values
@@ -136,6 +136,6 @@ def _symbol(a: Any, builder: Builder) -> Any:
 
 
 def zeros(like: Tensor, builder: Builder) -> Tensor:
-    """Zeros in the form of a symbol."""
+    """Zeros of a symbol's form."""
     value = emit(ops.zeros_like, (like.value, None), builder)[0]
     return of_value(value, value.spec)

@@ -1,4 +1,4 @@
-"""Which interpreter runs a call: lazy while a graph is being traced, else global or local after its operands."""
+"""Choose the interpreter of a call: lazy while a graph is being traced, else global or local by its operands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft.tensor.tensor import Tensor
 
 
 def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
-    """Every output of the call, the hidden ones too, without gradients; and the arguments as they were used."""
+    """Run a call without gradients. Returns all outputs, hidden ones included, and the arguments as used."""
     if here.trace is not None:
         return lazy.run(op, args, builder())
     if is_global(op, args):
@@ -23,8 +23,7 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
 
 
 def compose(op: Op, args: tuple[Any, ...]) -> Any:
-    """The outputs of the composition that stands in for this op on these operands, or NotImplemented. A graph has it
-    of a view, too."""
+    """The outputs of the op's composition for these operands, or NotImplemented. Graphs use it for views, too."""
     if op.composition is None or not ((op.view and here.trace is not None) or is_global(op, args)):
         return NotImplemented
     try:
@@ -37,7 +36,7 @@ def compose(op: Op, args: tuple[Any, ...]) -> Any:
 
 
 def is_global(op: Op, args: tuple[Any, ...]) -> bool:
-    """Whether the operands are global; a mix of global and local ones is refused."""
+    """Whether the operands are global; raises for a mix of global and local ones."""
     if op.conversion:
         return True
     kinds = set()
@@ -56,7 +55,7 @@ def is_global(op: Op, args: tuple[Any, ...]) -> bool:
 
 
 def tensors(op: Op, args: tuple[Any, ...]) -> list[Tensor]:
-    """The tensors among the operands, lists opened. Anything else in an operand's place is refused by name."""
+    """The tensors among the operands, lists flattened. Raises for anything else in an operand's place."""
     found: list[Tensor] = []
     for i in op.operands:
         value = args[i]

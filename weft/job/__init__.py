@@ -1,4 +1,4 @@
-"""The job: the logical graph of one nn.Graph, as data and as text. What was traced lies here; passes rewrite it."""
+"""The job: the logical graph of one nn.Graph, as data and as text. Tracing builds it; passes rewrite it."""
 
 from weft.job.job import Job
 from weft.job.text import folded, parse, show

@@ -1,8 +1,8 @@
-"""Which tensors of a program are one memory while it is traced: what is written into one of them, all of them hold.
+"""Aliasing during a trace: which tensors share memory, so that a write into one of them is seen by all.
 
-A symbol is never written. To write a traced tensor is to let it stand for another symbol, and with it its detached
-twins; those of a captured tensor may have been made before the trace: they are known by their blob. What stood over
-memory when the trace began is put back when it ends.
+A symbol is never written. A write makes a traced tensor, and those detached from it, stand for another symbol. Tensors
+that were detached from a captured one before the trace are found by their blob. Tensors that had memory when the trace
+began get it back when it ends.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from weft.tensor.tensor import ABSENT, Tensor
 
 
 class Memory:
-    """Tensors that share memory. `symbol` is what it holds by now, if it was captured and the program wrote there."""
+    """Tensors that share memory. `symbol` is its current value, if it was captured and the program wrote there."""
 
     def __init__(self) -> None:
-        self.absent = Blob(None)  # a symbol has no data, though the tensor that stands for it had some
+        self.absent = Blob(None)  # a symbol has no data, though its tensor had some
         self.symbol: Value | None = None
         self._tensors: list[weakref.ref[Tensor]] = []
 
@@ -35,14 +35,14 @@ class Memory:
 
 
 class Memories:
-    """What is known of the program's tensors in one trace."""
+    """The memories of the program's tensors in one trace."""
 
     def __init__(self) -> None:
-        self._of: dict[int, tuple[Blob, Memory]] = {}  # by a blob's identity; it is held so that it stays itself
+        self._of: dict[int, tuple[Blob, Memory]] = {}  # by id of a blob, which is kept alive
         self._before: dict[int, tuple[Tensor, dict[str, Any]]] = {}  # tensors that were eager, and what they were
 
     def of(self, t: Tensor) -> Memory:
-        """The memory of a tensor; a symbol that was alone gets a blob to be known by."""
+        """The memory of a tensor; a symbol without one gets a blob to identify it."""
         blob = blob_of(t)
         known = self._of.get(id(blob))
         if known is not None:
@@ -56,7 +56,7 @@ class Memories:
         return memory
 
     def share(self, t: Tensor, twin: Tensor) -> None:
-        """Let two tensors be one memory from now on."""
+        """Let two tensors share memory from now on."""
         memory = self.of(t)
         memory.add(t)
         known = self._of.get(id(blob_of(twin)))
@@ -71,7 +71,7 @@ class Memories:
         memory.add(twin)
 
     def first(self, t: Tensor) -> Tensor:
-        """The tensor that the others were detached from, as far as that is known."""
+        """The tensor from which the others were detached, as far as known."""
         known = self._of.get(id(blob_of(t)))
         return t if known is None else next(iter(known[1].tensors()), t)
 
@@ -79,21 +79,21 @@ class Memories:
         return all(each is t for each in self.of(t).tensors())
 
     def stands_over(self, t: Tensor) -> bool:
-        """Whether there is memory from before the trace under a tensor, though it be a symbol by now."""
+        """Whether a tensor has memory from before the trace, even if it is a symbol now."""
         return t.value is None or id(t) in self._before
 
     def data(self, t: Tensor) -> Any:
-        """The local memory that a tensor stands over, or stood when the trace began."""
+        """The local memory of a tensor, or that which it had when the trace began."""
         return self._before[id(t)][1]["blob"].data if id(t) in self._before else t._meta
 
     def exchange(self, t: Tensor, other: Tensor) -> None:
-        """Let a symbol's tensor be one memory with another tensor, and no longer with those it was one with."""
+        """Let a symbol's tensor share memory with another tensor, and no longer with its former aliases."""
         self.of(t).leave(t)
         t.blob, t.spec, t.shard, t.value = other.blob, other.spec, other.shard, other.value
         self.share(other, t)
 
     def write(self, t: Tensor, symbol: Value) -> None:
-        """Let a tensor, and all that share its memory, stand for a symbol. Views ask their bases when they are read."""
+        """Let a tensor, and all that share its memory, stand for a symbol. Views read their bases."""
         if t._view_of is not None:
             self.become(t, symbol)
             return
@@ -104,7 +104,7 @@ class Memories:
             self.become(each, symbol)
 
     def follow(self, t: Tensor) -> None:
-        """Let an eager tensor stand for what was written into its memory through others, if that is so."""
+        """Let an eager tensor stand for the symbol that was written into its memory by an alias, if any."""
         known = self._of.get(id(blob_of(t))) if t.value is None and t._view_of is None else None
         if known is not None and known[1].symbol is not None:
             known[1].add(t)
@@ -117,13 +117,13 @@ class Memories:
         t.value, t.spec = symbol, symbol.spec
 
     def borrow(self, t: Tensor) -> None:
-        """Keep what a tensor is, if it stands over memory: whatever becomes of it, the trace's end undoes."""
+        """Save the state of a tensor that has memory, to be restored when the trace ends."""
         if t.value is None:
             self._before.setdefault(id(t), (t, dict(t.__dict__)))
 
     def restore(self) -> None:
         for t, before in self._before.values():
-            grad = t._grad  # of which the builder takes care
+            grad = t._grad  # restored by the builder
             t.__dict__.clear()
             t.__dict__.update(before)
             if grad is not t._grad:

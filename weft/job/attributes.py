@@ -1,7 +1,7 @@
-"""What modules held when the program came to them: what it sets anew while it is traced is written down, or refused.
+"""Attributes of modules that the program assigns while it is traced: they are made writes of the job, or refused.
 
-A graph runs without Python. A buffer that `build` exchanges for another is written where it was, so that the next
-launch reads it there; of other state that a launch would lose, its user is told.
+A graph runs without Python. If `build` assigns another tensor to a buffer, the job writes it into the old one, where
+the next launch reads it; other state that launches would lose is an error or a warning.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ class Attributes:
     def __init__(self, memories: Memories) -> None:
         self.memories = memories
         self._held: dict[int, tuple[Any, list[Held]]] = {}
-        self.others: set[int] = set()  # modules of graphs that are called inside this one, and those warned of
-        self._born: set[int] = set()  # modules that the program makes while it is traced
+        self.others: set[int] = set()  # modules of inner graphs, and those already warned of
+        self._born: set[int] = set()  # modules made during the trace
 
     def see(self, module: Any) -> None:
-        """The program calls a module, or sets one of its attributes: keep what it holds, the first time."""
+        """Save a module's attributes when the program first calls it, or sets one of them."""
         if id(module) not in self._held:
-            if module.__dict__.keys() <= {"_roles"}:  # it is being made: each launch makes what it holds anew
+            if module.__dict__.keys() <= {"_roles"}:  # it is being made during the trace
                 self._held[id(module)] = module, []
                 self._born.add(id(module))
             else:
                 self._held[id(module)] = module, [Held(module, k, v, _copy(v)) for k, v in module.__dict__.items()]
 
     def remark(self, module: Any) -> None:
-        """A module that isn't the graph's: what it computes is traced, but nothing else is done for it."""
+        """Warn of a module that isn't the graph's: its calls are traced, but its state isn't the graph's."""
         if id(module) not in self.others and any(True for _ in module.parameters()):
             warn(
                 f"{module._get_name()}({module.extra_repr()}) is called in a nn.Graph, but not registered into a "
@@ -64,7 +64,7 @@ class Attributes:
             self.others.update(map(id, module.modules()))
 
     def exchanged(self, was_read: Callable[[Tensor], bool]) -> list[tuple[Tensor, Tensor]]:
-        """The tensors that the program exchanged, and for which; they are in their places again."""
+        """The tensors that the program replaced, each with its replacement; the attributes are restored."""
         found, read = [], self._read_as_no_state(was_read)
         for module, held in self._held.values():
             for each in held:
@@ -130,7 +130,7 @@ class Attributes:
         return not self.memories.stands_over(t)
 
     def restore(self) -> None:
-        """The trace failed: modules hold what they held."""
+        """Restore all attributes, after a failed trace."""
         for module, held in self._held.values():
             for each in held:
                 if each.now is not each.value and any(map(self._is_new, _tensors([each.now]))):
@@ -148,5 +148,5 @@ def _tensors(value: Any) -> list[Tensor]:
     """The tensors of a list, a tuple or a dict."""
     if type(value) not in (list, tuple, dict):
         return []
-    held = (getattr(t, "of", t) for t in (value.values() if isinstance(value, dict) else value))  # of a stand-in's, too
+    held = (getattr(t, "of", t) for t in (value.values() if isinstance(value, dict) else value))  # also of facades
     return [t for t in held if isinstance(t, Tensor)]

@@ -1,4 +1,4 @@
-"""Builds a job while a program is traced: names things, captures what the program brings along, knows where it is."""
+"""The builder of a job while a program is traced: it names values, captures tensors, and records lines of code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Form = tuple[tuple[int, ...], DType, Spec | None, Device]
 
 
 class Settings(NamedTuple):
-    """What a graph says of a module, beyond what the module says of itself."""
+    """A graph's settings of a module: stage and checkpointing."""
 
     path: str
     stage: int | None = None
@@ -40,35 +40,35 @@ class Settings(NamedTuple):
 class Builder:
     """The trace in progress.
 
-    modules    what will tell the settings of the modules that are called, by identity
-    gradients  the leaves that backward found gradients for, by identity, and what their `.grad` was before
+    modules    by identity, what gives the settings of a called module
+    gradients  by identity, the leaves that got gradients, and their `.grad` from before
     """
 
     def __init__(self, job: Job, modules: Mapping[int, Any]) -> None:
         self.job, self.modules = job, modules
         self.settings = Settings("")
-        self.updating = False  # the optimizers' part has begun, which runs once a launch
+        self.updating = False  # whether this is the optimizers' part, which runs once a launch
         self.losses: list[Value] = []
         self.draws = 0  # so far
         self.order = Order(job)
-        self.scaled_by: str | None = None  # the number of the host that gradients of losses begin with, instead of 1
+        self.scaled_by: str | None = None  # the name of the host's number that is the losses' gradient, instead of 1
         self.gradients: dict[int, tuple[Tensor, Tensor | None]] = {}
         self.numbers: dict[str, dict[Placement | None, Value]] = {}
         self.memories = Memories()
         self.attributes = Attributes(self.memories)
         self._written: dict[int, Tensor] = {}  # captured tensors that the program writes in place
         self._moved: dict[Value, dict[NdSbp, None]] = {}
-        # the rest by the identity of a tensor's blob, which is held so that it stays itself
+        # the rest by the id of a tensor's blob, which is kept alive so that the id stays valid
         self._values: dict[int, tuple[Blob, Value]] = {}
         self._read_as: dict[int, tuple[Blob, NdSbp]] = {}
-        self._read: dict[int, Value] = {}  # what was made of them to be read
+        self._read: dict[int, Value] = {}  # their values as ops read them
         self._names: dict[int, tuple[Blob, str, Tensor]] = {}
         self._counts: dict[str, int] = {}
 
     def add(
         self, op: str, args: tuple[Any, ...], forms: Sequence[Form], *, name: str = "", chosen: Signature | None = None
     ) -> tuple[Value, ...]:
-        """Append a node; its outputs."""
+        """Append a node, and return its outputs."""
         at = self.settings
         name = self.unique(name or "-".join(filter(None, (at.path, op))))
         outputs = tuple(
@@ -91,13 +91,13 @@ class Builder:
         return outputs
 
     def steer(self, source: random.Source, verb: str, seed: int | None = None) -> None:
-        """Let each launch do this to a source of random numbers, between the draws before it and those behind it:
-        "seed" it, or "fork" it, so that what is drawn until "join" leaves it as it was."""
+        """Let each launch do this to a random source, in program order between draws: "seed" it, or "fork" it, so that
+        draws until "join" don't advance it."""
         self.add("steer", (verb, seed), ())
         self.job.nodes[-1].extra["source"] = source
 
     def _each_time(self, node: Node) -> bool:
-        """Whether a node belongs to the micro-batches: by what it reads, or as each of them draws anew."""
+        """Whether a node runs once per micro-batch: because it reads such values, or draws."""
         if any(map(self.job.is_micro, node.operands())):
             return True
         return self.job.micro_batches > 1 and (node.op == "steer" or (node.op in OPS and OPS[node.op].random))
@@ -108,11 +108,11 @@ class Builder:
         return name if count is None else self.unique(f"{name}-{count + 1}")
 
     def held(self, v: Value) -> tuple[NdSbp, ...]:
-        """The layouts that a value was already moved to: to read it there again costs nothing."""
+        """The layouts to which a value was already moved, where reading it again is free."""
         return tuple(self._moved.get(v, ()))
 
     def moves(self, values: Sequence[Value], wanted: Sequence[Spec]) -> None:
-        """Take note of the layouts in which values are about to be read."""
+        """Record the layouts in which values are about to be read."""
         for v, spec in zip(values, wanted, strict=True):
             if v.spec is not spec and self.job.producer[v].op != "variable":
                 self._moved.setdefault(v, {})[spec.nd_sbp] = None
@@ -120,7 +120,7 @@ class Builder:
     # ---- what comes in ---------------------------------------------------------------------------------
 
     def name_of(self, t: Tensor, name: str) -> None:
-        """Say what a tensor is called before it is captured: a parameter's path."""
+        """Give a tensor a name before it is captured: a parameter's path."""
         self._names.setdefault(id(blob_of(t)), (blob_of(t), name, t))
 
     def named(self, t: Tensor) -> bool:
@@ -131,14 +131,14 @@ class Builder:
         return self._names[id(blob_of(t))][1] if id(blob_of(t)) in self._names else "parameter"
 
     def input(self, t: Tensor, name: str) -> Tensor:
-        """A tensor that each call brings along."""
+        """An argument of the graph's calls."""
         form = (tuple(t.shape), t.dtype, t.spec, _device(t))
         value = self.add("input", (), [form], name=name)[0]
         self.order.given(value, t)
         return of_value(value, value.spec)
 
     def source(self, loader: Any, batch: Sequence[Tensor]) -> list[Tensor]:
-        """A batch that each launch takes from a loader; `batch` tells its form."""
+        """A batch that each launch takes from a loader; `batch` is an example of its form."""
         name = f"loader{len(self.job.loaders)}"
         self.job.loaders[name] = loader
         forms = [(tuple(t.shape), t.dtype, t.spec, _device(t)) for t in batch]
@@ -146,7 +146,7 @@ class Builder:
         return [self.unpack(t) for t in symbols] if self.job.micro_batches > 1 else symbols
 
     def unpack(self, t: Tensor) -> Tensor:
-        """The micro-batches of an input: slices of each rank's own part along the first dimension."""
+        """The micro-batches of an input: slices of each rank's part along the first dimension."""
         v, k = t.value, self.job.micro_batches
         if not v.shape:
             return t
@@ -166,7 +166,7 @@ class Builder:
         return of_value(value, spec)
 
     def number(self, name: str, placement: Placement | None = None) -> Value:
-        """A number that the host says anew at each launch, where it is needed."""
+        """A number that the host gives at each launch."""
         known = self.numbers.setdefault(name, {})
         if placement not in known:
             spec = None if placement is None else Spec((), float64, placement, (broadcast,) * placement.ndim)
@@ -174,7 +174,7 @@ class Builder:
         return known[placement]
 
     def capture(self, t: Tensor) -> Value:
-        """The memory of an eager tensor that the program uses: a variable of the job, once for all who share it."""
+        """The variable for the memory of an eager tensor, the same for all tensors that share it."""
         blob = blob_of(t)
         known = self._values.get(id(blob))
         if known is not None:
@@ -188,21 +188,21 @@ class Builder:
         return value
 
     def capture_as(self, t: Tensor, y: Tensor) -> None:
-        """A local tensor that a global program reads as y, over the same memory."""
+        """Capture a local tensor that a global program reads as y, over the same memory."""
         self._values[id(blob_of(t))] = blob_of(t), self.capture(y)
 
     def read_as(self, t: Tensor, nd_sbp: NdSbp) -> None:
-        """Ops of the program shall read this tensor in a layout that isn't its own; the optimizers' ops as it lies."""
+        """Let the program's ops read this tensor in another layout than its own, which the optimizers' ops use."""
         self._read_as[id(blob_of(t))] = blob_of(t), nd_sbp
 
     def layout_of(self, t: Tensor) -> NdSbp:
-        """In which layout the program sees a tensor: a parameter that rests in parts, as it is read."""
+        """The layout in which the program reads a tensor, sharded parameters (ZeRO) included."""
         assert t.spec is not None
         _, nd_sbp = self._read_as.get(id(blob_of(t)), (None, None)) if t.value is None else (None, None)
         return t.spec.nd_sbp if nd_sbp is None or self.updating else nd_sbp
 
     def read(self, t: Tensor) -> Value:
-        """What an op reads of an eager tensor."""
+        """The value that an op reads for an eager tensor."""
         self.memories.follow(t)
         if t.value is not None:
             return t.value
@@ -220,10 +220,10 @@ class Builder:
         return self._read[key]
 
     def write(self, t: Tensor, symbol: Value) -> None:
-        """Let a tensor stand for a symbol, as the program writes it in place. A captured one's memory is written when
-        the launch ends; a view's is its base's.
+        """An in-place write: let a tensor stand for a symbol. A captured tensor's memory is written at the end of the
+        launch; a view writes its base.
 
-        Each micro-batch writes it, and reads what the one before it wrote.
+        Each micro-batch writes it, and reads what the one before wrote.
         """
         if t.value is None and t._view_of is None and id(blob_of(t)) not in self._written:
             v = self.capture(t)
@@ -235,7 +235,7 @@ class Builder:
         self.memories.write(t, symbol)
 
     def _write_what_was_exchanged(self) -> None:
-        """A module's tensor that build() exchanged for another holds that at the next launch: it is written there."""
+        """Write tensors that build() assigned to modules' attributes into the old ones, for the next launch."""
         pairs = self.attributes.exchanged(lambda t: id(blob_of(t)) in self._values)
         if any(id(old) in self.gradients for old, _ in pairs):
             raise TraceError(
@@ -246,7 +246,7 @@ class Builder:
             self.write(old, symbol)
 
     def settle(self, keep: bool = True) -> None:
-        """Captured tensors become themselves again; what was written into them, the job writes into their memory."""
+        """End the trace: captured tensors become eager again, and the job writes what was written into them."""
         if keep and not self.updating:
             self._write_what_was_exchanged()
         written = [(t, of_value(t.value, t.spec)) for t in self._written.values()]
@@ -280,18 +280,18 @@ class Builder:
         self.losses.extend(t.value for t in outputs if t.value is not None)
 
     def begun(self, loss: Tensor) -> Tensor:
-        """What backward begins with: a loss's share of the mean over micro-batches, scaled if that was asked for."""
+        """The gradient of a loss: its share of the mean over micro-batches, scaled if the graph has a scaler."""
         k = self.job.micro_batches
         start = ops.full_like(loss, 1.0 / k) if k > 1 else ops.ones_like(loss)
         return start if self.scaled_by is None else self.times(start, self.scaled_by)
 
     def times(self, t: Tensor, number: str) -> Tensor:
-        """A tensor times a number that the host says."""
+        """A tensor times a number from the host."""
         product = ops.mul(t, of_value(self.number(number), None))
         return product if product.dtype is t.dtype else ops.cast(product, t.dtype)
 
     def gradient(self, leaf: Tensor, g: Tensor) -> None:
-        """Add to a leaf's `.grad`, in whatever layout it came. Each launch begins anew, and so does the trace."""
+        """Add to a leaf's `.grad`, in the gradient's layout. Gradients start empty in each launch, and in the trace."""
         known = self.gradients.setdefault(id(leaf), (leaf, leaf._grad))
         before = leaf._grad if leaf._grad is not known[1] else None
         total = g if before is None else ops.add(before, g)
@@ -300,7 +300,7 @@ class Builder:
         leaf._grad = own
 
     def gradient_of(self, leaf: Tensor) -> Tensor | None:
-        """A leaf's gradient by now: what backward found, or what the program made of it."""
+        """A leaf's current gradient: from backward, or as the program changed it."""
         g = leaf._grad
         if g is not None and g.value is not None:
             self.gradients.setdefault(id(leaf), (leaf, None))
@@ -315,7 +315,7 @@ class Builder:
         return of_value(value, v.spec)
 
     def again(self, call: Callable[[], Any]) -> Any:
-        """What a call computes is computed once more for backward, not kept."""
+        """Run a call under activation checkpointing: backward recomputes its values."""
         before = self.settings
         self.settings = before._replace(checkpoint=True)
         try:
@@ -324,7 +324,7 @@ class Builder:
             self.settings = before
 
     def _kept(self, result: Any) -> Any:
-        """What leaves a part that is computed again: it is kept, or the next part would begin with all before it."""
+        """Keep the outputs of a checkpointed call, else the next one would recompute all before it."""
         todo = [result]
         while todo:
             found = todo.pop()
@@ -341,7 +341,7 @@ class Builder:
     # ---- modules ---------------------------------------------------------------------------------------
 
     def call_module(self, module: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a module; what it computes belongs to it, and lies where its stage lies."""
+        """Call a module: its nodes get its scope, and its stage's placement."""
         before = self.settings
         self.attributes.see(module)
         known = self.modules.get(id(module))
@@ -364,11 +364,11 @@ class Builder:
             self.settings = before
 
 
-LEAVING = ("accumulate", "pack")  # from once per micro-batch to once per launch
+LEAVING = ("accumulate", "pack")  # they lead from once per micro-batch to once per launch
 
 
 def _moved(a: Any, placement: Placement) -> Any:
-    """A module's argument, moved to the placement of its stage."""
+    """A module's argument, moved to its stage's placement."""
     if not isinstance(a, Tensor) or a.spec is None or a.spec.placement is placement:
         return a
     same = len(a.spec.nd_sbp) == placement.ndim and not a.spec.has_partial

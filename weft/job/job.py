@@ -1,4 +1,4 @@
-"""A job: the logical graph of one nn.Graph, in the order of the program. Text prints it; `verify` checks it."""
+"""A job: the logical graph of one nn.Graph, in program order. `text` prints it; `verify` checks it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SPECIAL = (
 
 
 class Pass(NamedTuple):
-    """What a pass took, in seconds, and how many nodes it met and left."""
+    """A pass that has run: its time in seconds, and the number of nodes before and after."""
 
     name: str
     seconds: float
@@ -26,13 +26,13 @@ class Pass(NamedTuple):
 
 
 class Job:
-    """Nodes in order. A value's producer stands before its readers; writes of variables keep the program's order."""
+    """Nodes in topological order; writes of variables keep the program's order."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.nodes: list[Node] = []
-        self.variables: dict[Value, Any] = {}  # to the tensors whose memory they are
-        self.parts: set[Value] = set()  # the variables that rest in parts, under ZeRO
+        self.variables: dict[Value, Any] = {}  # with the tensors that hold their memory
+        self.parts: set[Value] = set()  # the variables that are sharded by ZeRO
         self.producer: dict[Value, Node] = {}
         self.loaders: dict[str, Any] = {}  # by the name that source nodes give
         self.micro_batches = 1
@@ -68,7 +68,7 @@ class Job:
         return found
 
     def rebuild(self, nodes: list[Node]) -> None:
-        """Put another list of nodes in place."""
+        """Replace the list of nodes."""
         self.nodes = nodes
         self.producer = {v: n for n in nodes for v in n.outputs}
         self.variables = {v: t for v, t in self.variables.items() if v in self.producer}

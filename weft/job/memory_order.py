@@ -1,5 +1,5 @@
-"""In which order the elements of local values lie in memory where the program runs eagerly: draws over them go in that
-order, and a chain may lay them out otherwise.
+"""The memory order (strides) of local values in the eager program: draws over them follow that order, though a chain
+may lay them out otherwise.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ LIKE = ("ones_like", "zeros_like", "empty_like", "full_like")
 
 
 def alike(shape: tuple[int, ...], operands: Sequence[torch.Tensor]) -> tuple[int, ...]:
-    """The strides of what torch's element-wise kernels make: its dimensions are ordered as the operands' are, by the
-    first operand that tells two of them apart."""
+    """The strides of results of torch's elementwise kernels: dimensions are ordered as in the first operand that
+    orders them."""
     rows = []
     for x in operands:
         missing = len(shape) - x.dim()
@@ -30,7 +30,7 @@ def alike(shape: tuple[int, ...], operands: Sequence[torch.Tensor]) -> tuple[int
         rows.append([0] * missing + row)
 
     def compared(a: int, b: int) -> int:
-        """-1 where dimension a lies within b, 1 where it lies around it, 0 where nothing tells."""
+        """-1 if dimension a is inside b in memory, 1 if outside, 0 if no operand orders them."""
         for row in rows:
             if row[a] == 0 or row[b] == 0:
                 continue
@@ -40,7 +40,7 @@ def alike(shape: tuple[int, ...], operands: Sequence[torch.Tensor]) -> tuple[int
                 return 1
         return 0
 
-    order = [*reversed(range(len(shape)))]  # from within
+    order = [*reversed(range(len(shape)))]  # innermost first
     for i in range(1, len(order)):
         at = i
         for j in reversed(range(i)):
@@ -56,25 +56,25 @@ def alike(shape: tuple[int, ...], operands: Sequence[torch.Tensor]) -> tuple[int
 
 
 def lies(x: torch.Tensor, strides: tuple[int, ...]) -> bool:
-    """Whether its elements follow each other as these strides say."""
+    """Whether a tensor has these strides."""
     return all(a == b or n == 1 for a, b, n in zip(x.stride(), strides, x.shape, strict=True))
 
 
 class Order:
-    """What is so for the values that matter: views are taken of meta tensors; what element-wise ops make lies as their
-    operands do, and a draw as what it is drawn for; all else in order."""
+    """Infers strides: views by meta tensors, elementwise results and draws from their operands; all else is
+    contiguous."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
         self.known: dict[Value, torch.Tensor] = {}
 
     def given(self, v: Value, t: Tensor) -> None:
-        """A value that comes in lies as the tensor does that it was traced with."""
+        """Set the strides of an input or variable: those of the tensor with which it was traced."""
         if t.spec is None:
             self.known[v] = torch.empty_strided(v.shape, t.stride(), dtype=v.dtype.torch, device="meta")
 
     def settled(self, v: Value) -> None:
-        """The program asked for its elements in order."""
+        """Set a value to contiguous, as the program asked for it."""
         self.known[v] = v.meta
 
     def strides(self, v: Value) -> tuple[int, ...]:
@@ -107,7 +107,7 @@ class Order:
             strides = alike(v.shape, [self.known[o] for o in node.operands()])
             made = torch.empty_strided(v.shape, strides, dtype=v.dtype.torch, device="meta")
         elif node.op == "reshape":
-            with contextlib.suppress(RuntimeError):  # it has to copy, then
+            with contextlib.suppress(RuntimeError):  # a reshape that has to copy
                 made = self.known[node.args[0]].view(node.outputs[0].shape)
         elif op is not None and op.view:
             args = [self._meta(a) for a in node.args]

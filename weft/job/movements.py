@@ -1,4 +1,4 @@
-"""What moves between the ranks in a launch of a job, for a reader."""
+"""The data movements between ranks in a launch of a job, as text."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from weft.job.value import Node, Value
 
 
 def movements(job: Job) -> str:
-    """Each movement: what of which bytes, from which layout to which, for whom, and on which line of the program; then
-    why passes chose the layouts that they chose."""
+    """Each movement: its value, bytes, layouts, readers and line of the program; then why passes chose the layouts."""
     readers: dict[Value, list[Node]] = defaultdict(list)
     for node in job.nodes:
         for v in node.operands():

@@ -32,13 +32,13 @@ PLACE = "    # "
 
 
 def show(job: Job) -> str:
-    """All of it, which `parse` reads back."""
+    """The whole job as text, which `parse` reads back."""
     return "\n".join([_head(job), *map(show_node, job.nodes)]) + "\n"
 
 
 def folded(job: Job) -> str:
-    """For a reader: long lists by their first members, and many variables in a row, such as an optimizer's states, by
-    the first and the last of them."""
+    """Abbreviated text: the first members of long lists, and the first and the last of many variables in a row, such as
+    an optimizer's states."""
     lines = [_head(job)]
     for state, run in itertools.groupby(job.nodes, lambda n: n.op == "variable" and not n.at):
         nodes = list(run)
@@ -51,7 +51,7 @@ def folded(job: Job) -> str:
     return "\n".join(lines) + "\n"
 
 
-LONG = 4  # what has more members is folded
+LONG = 4  # longer lists are folded
 
 
 def _head(job: Job) -> str:
@@ -59,12 +59,12 @@ def _head(job: Job) -> str:
 
 
 def without_places(text: str) -> str:
-    """The text less what it says of lines of the program: ranks may call a graph from different ones."""
+    """The text without lines of the program, which may differ between ranks."""
     return "\n".join(line.partition(PLACE)[0] for line in text.splitlines())
 
 
 def show_node(n: Node, most: int | None = None) -> str:
-    """A line; of lists with more members than `most`, the first and how many more there are."""
+    """A node's line of text; lists with more than `most` members are abbreviated."""
     left = _some([f"%{v.name}" for v in n.outputs], most)
     forms = _some([v.form for v in n.outputs], most)
     marks = {"@micro": n.micro, "@late": n.late, "@ranked": n.ranked, f"@stage({n.stage})": n.stage is not None}
@@ -100,7 +100,7 @@ _LINE = re.compile(
 
 
 def parse(text: str) -> Job:
-    """The inverse of `show`; what variables hold is not in the text."""
+    """The inverse of `show`; the values of variables aren't in the text."""
     lines = text.strip("\n").split("\n")
     head = re.fullmatch(r"job (\S+?)(?:, (\d+) micro-batches)?", lines[0])
     if head is None:

@@ -1,4 +1,4 @@
-"""What a job is made of: values, and the nodes that compute them."""
+"""Values, and the nodes that compute them: the parts of a job."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Value:
 
     @property
     def meta(self) -> torch.Tensor:
-        """A torch tensor of this form without data."""
+        """A meta tensor of this form."""
         if self._meta is None:
             self._meta = torch.empty(self.shape, dtype=self.dtype.torch, device="meta")
         return self._meta
@@ -42,12 +42,12 @@ class Value:
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """One call in a job. `args` hold values in the places of tensors.
+    """One call in a job. `args` hold values in place of tensors.
 
-    micro     it runs once per micro-batch, not once per launch
-    ranked    its kernel must know which part it works on
-    late      no other stage waits for what it computes: it may be put off, until something else does
-    scope     the module it was called in; at: the user's line
+    micro     whether it runs once per micro-batch, not once per launch
+    ranked    whether its kernel needs its position on the grid
+    late      whether it may be deferred, as no other stage waits for it
+    scope     the module in which it was called; at: the user's line
     """
 
     name: str
@@ -62,7 +62,7 @@ class Node:
     signature: Signature | None = None  # of a node on global operands: the layout it runs in
     extra: dict[str, Any] = field(default_factory=dict)
     late: bool = False
-    _of: Any = field(default=None, init=False, repr=False)  # the arguments whose operands are known
+    _of: Any = field(default=None, init=False, repr=False)  # the arguments for which operands are cached
     _operands: tuple[Value, ...] = field(default=(), init=False, repr=False)
 
     def operands(self) -> tuple[Value, ...]:

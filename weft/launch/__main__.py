@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def either(name: str) -> tuple[str, str]:
-    """An option in OneFlow's writing and in torchrun's."""
+    """An option in OneFlow's spelling (underscores) and in torchrun's (dashes)."""
     return f"--{name}", f"--{name.replace('_', '-')}"
 
 
@@ -112,14 +112,14 @@ def run_processes(given: argparse.Namespace) -> int:
     command = [] if given.no_python else [sys.executable, *(["-m"] if given.module else [])]
     command += [given.program, *given.arguments]
     host, port, store = given.master_addr, given.master_port, None
-    if given.node_rank == 0:  # this launcher serves the store, so no rank has to outlive the others
+    if given.node_rank == 0:  # this launcher serves the store, so that no rank has to outlive the others
         store = serve(host, port, 300)
         port = store.port
     n = given.nproc_per_node
     secret = known() if given.nnodes > 1 else fresh()
     run = run_of(store, secret) if store is not None else None
     hosts = Hosts(given.node_rank, given.nnodes, n, host, port, run) if given.nnodes > 1 else None
-    told = [
+    variables = [
         variables_of(
             i, n, given.node_rank, given.nnodes, host=host, port=port, secret=secret, transport=given.transport
         )
@@ -134,11 +134,11 @@ def run_processes(given: argparse.Namespace) -> int:
         output = Output(given.logdir, kept, tee, labelled, files)
         if labelled:
             shown = {"PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED", "1"), LABELLED: "1"}
-            told = [{**shown, **own} for own in told]
-        processes = Processes(command, told, [output.opened(i) for i in range(n)])
+            variables = [{**shown, **own} for own in variables]
+        processes = Processes(command, variables, [output.opened(i) for i in range(n)])
         output.follow(processes.started)
         try:
-            ends = processes.wait(enough=hosts and hosts.look, told=tell)
+            ends = processes.wait(enough=hosts and hosts.look, on_exit=tell)
             failed = next((e for e in ends if e[1]), None)
             if hosts is not None and failed is not None:
                 hosts.tell(failed[0], said(*failed).removeprefix(f"rank {failed[0]} "))
@@ -190,7 +190,7 @@ def run_threads(given: argparse.Namespace) -> int:
         )
     code, place, package = code_of(given.program, given.module)
     sys.argv = [place, *given.arguments]
-    # Each rank has its own `__main__`; pickles and the like, which look for the one and only, find rank 0's.
+    # Each rank has its own `__main__`; what looks it up in sys.modules, such as pickle, finds rank 0's.
     mains = [main_module(place, package) for _ in range(given.nproc_per_node)]
     sys.modules["__main__"] = mains[0]
     free = iter(mains)
@@ -209,12 +209,12 @@ def run_threads(given: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("weft.launch: interrupted; every rank was ended", file=sys.stderr, flush=True)
         sys.stdout.flush()
-        os._exit(130)  # a rank may be deep in a kernel; its thread ends with the process
+        os._exit(130)  # a rank may be in a kernel; its thread ends with the process
     return 0
 
 
 class _Done(Exception):
-    """A rank called sys.exit() and all is well."""
+    """A rank called sys.exit() with success."""
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
-"""The launchers of several hosts, who tell each other through the run's store how their ranks fare.
+"""The launchers of several hosts, which exchange heartbeats and failures through the run's store.
 
-The launcher of host 0 serves the store. It ends last, for the ranks of others may still be at work when its own have
-ended.
+The launcher of host 0 serves the store. It exits last, as ranks of other hosts may still run when its own have ended.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from collections.abc import Callable
 
 from weft.core.errors import ArgumentError, SecretError
 from weft.transport.rendezvous import reach
-from weft.transport.roll import Lost, run_of, tell_end, tell_failure, told_failure
+from weft.transport.roll import Lost, first_failure, run_of, tell_end, tell_failure
 from weft.transport.secret import Signed, known
 
 BEAT = 0.5  # seconds
-SILENCE = 20.0  # seconds without a beat after which a launcher is taken for dead
+SILENCE = 20.0  # seconds without a heartbeat after which a launcher counts as dead
 ANSWER = 3.0  # seconds for the store to answer before a launcher goes on without it
 ENDED = b"ended"
 
@@ -26,9 +25,9 @@ ENDED = b"ended"
 class Hosts:
     """One launcher's view of the others. `run` is given where this launcher serves its store.
 
-    failure    the run's first one, wherever it was, once it is known here
+    failure    the run's first failure on any host, once it is known here
 
-    A thread talks to the store: if its host can't be reached any more, calls may wait for minutes.
+    A thread accesses the store: if its host becomes unreachable, calls may block for minutes.
     """
 
     def __init__(self, node: int, nodes: int, ranks: int, host: str, port: int, run: Signed | None) -> None:
@@ -54,14 +53,16 @@ class Hosts:
         try:
             first = self.run.get(self._key(0, "words")).decode()
         except SecretError:
-            self.tell(self.first, f"was not started: host {self.node} knows another secret")  # in a way that shows it
+            self.tell(
+                self.first, f"was not started: host {self.node} knows another secret"
+            )  # signed with the other one
             raise
         if first != mine:
             self.tell(self.first, f"was not started: host {self.node} was given {mine}, and host 0 {first}")
             raise ArgumentError(f"host 0 was started with {first}, and this one with {mine}; all are started alike")
 
     def _run(self) -> None:
-        """Say that this launcher lives, and hear whether the run has failed."""
+        """Send heartbeats, and check whether the run has failed."""
         count = 0
         try:
             while not self._ended.is_set():
@@ -75,11 +76,11 @@ class Hosts:
 
     def _hear(self) -> None:
         try:
-            told = told_failure(self.run)
+            failure = first_failure(self.run)
         except SecretError as error:
             self.failure = self.failure or str(error)
         else:
-            self.failure = self.failure if told is None else told[1]
+            self.failure = self.failure if failure is None else failure[1]
 
     def look(self) -> bool:
         """Whether the run has failed, here or elsewhere."""
@@ -88,18 +89,18 @@ class Hosts:
         return self.failure is not None
 
     def tell(self, rank: int, why: str) -> None:
-        """A rank failed: the others hear of it, unless one failed before."""
+        """Report a rank's failure to the others, unless one failed before."""
         if self.failure is None:
             self.failure = f"rank {rank} {why}"
             self._ask(lambda: tell_failure(self.run, rank, why))
             self._ask(self._hear)
 
     def ended(self, rank: int, how: str) -> None:
-        """The process of a rank of this host has ended, and `how` it failed, if it did."""
+        """Record that the process of a rank of this host has exited, and `how` it failed, if it did."""
         self._ask(lambda: tell_end(self.run, rank, how))
 
     def _ask(self, action: Callable[[], object]) -> None:
-        """Do something with the store, if it answers."""
+        """Access the store, with a timeout."""
 
         def run() -> None:
             with contextlib.suppress(*Lost, SecretError):
@@ -110,13 +111,13 @@ class Hosts:
         thread.join(ANSWER)
 
     def end(self, patience: float) -> None:
-        """The ranks of this host have ended. Host 0 stays while others run; after a failure, for so many seconds."""
+        """After the ranks of this host have ended: host 0 stays while others run; after a failure, for `patience` s."""
         self._ended.set()
         self._thread.join(ANSWER)
         self._ask(lambda: self.run.set(self._key(self.node, "beat"), ENDED.decode()))
         end = math.inf
         while self.node == 0 and time.monotonic() < end:
-            running = self._running()  # before the look for failures, so that those of the last to end are seen
+            running = self._running()  # before the check for failures, so that those of the last to end are seen
             self._hear()
             if not running:
                 break
@@ -125,13 +126,13 @@ class Hosts:
             time.sleep(BEAT / 10)
 
     def _running(self) -> bool:
-        """Whether another launcher's ranks run, as far as it says."""
+        """Whether another launcher's ranks still run, by its own report."""
         now, running = time.monotonic(), False
         for node in range(1, self.nodes):
             key = self._key(node, "beat")
             try:
                 beat = self.run.get(key) if self.run.check([key]) else b""
-            except SecretError:  # none of that host's
+            except SecretError:  # not written by that launcher
                 beat = b""
             last, since = self._expanded.get(node, (None, now))
             self._expanded[node] = beat, since if beat == last else now

@@ -1,4 +1,4 @@
-"""What ranks write: each line on the launcher's own stdout or stderr with its rank before it, in a file, or both."""
+"""The ranks' output: lines with the rank as a prefix on the launcher's stdout or stderr, in files, or both."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import IO
 
 from weft.core.errors import ArgumentError
 
-LAST = 2.0  # seconds for what was written to come through after the ranks have ended: who they started may hold on
+LAST = 2.0  # seconds for the rest of the output after the ranks have ended: their children may keep pipes open
 
 STREAMS = ("stdout", "stderr")
 
 
 def streams_of(words: str, option: str) -> frozenset[str]:
-    """Which streams `--tee 3` and the like mean, as torchrun counts them: 0 none, 1 stdout, 2 stderr, 3 both."""
+    """The streams of an option like `--tee 3`, in torchrun's numbers: 0 none, 1 stdout, 2 stderr, 3 both."""
     if words not in ("0", "1", "2", "3"):
         raise ArgumentError(f"{option} is 0 for none, 1 for stdout, 2 for stderr or 3 for both; got {words!r}")
     return frozenset(name for i, name in enumerate(STREAMS) if int(words) >> i & 1)
 
 
 class Output:
-    """Where the streams of this host's ranks go: into files those in `redirects`, into both places those in `tee`."""
+    """The destinations of the ranks' streams: files for those in `redirects`, files and terminal for those in `tee`."""
 
     def __init__(
         self, folder: str, redirects: frozenset[str], tee: frozenset[str], labelled: bool, files: contextlib.ExitStack
@@ -44,7 +44,7 @@ class Output:
         return found
 
     def _file(self, local: int, name: str) -> IO[bytes]:
-        """Where OneFlow's launcher puts a rank's output: `folder/local_rank_i/stdout` and `stderr`."""
+        """A rank's output file, as OneFlow's launcher names it: `folder/local_rank_i/stdout` or `stderr`."""
         place = Path(self.folder) / f"local_rank_{local}"
         try:
             place.mkdir(parents=True, exist_ok=True)
@@ -68,7 +68,7 @@ class Output:
 
     def _copy(self, pipe: IO[bytes], out: IO[bytes], label: bytes, file: IO[bytes] | None) -> None:
         for line in pipe:
-            with self._lock, contextlib.suppress(OSError, ValueError):  # nobody reads any more; ranks still write
+            with self._lock, contextlib.suppress(OSError, ValueError):  # stdout is closed; ranks still write
                 out.write(label + line if line.endswith(b"\n") or not label else label + line + b"\n")
                 out.flush()
             if file is not None:

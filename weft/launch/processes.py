@@ -1,4 +1,4 @@
-"""Ranks as processes of this host, watched: when one fails, the others are ended and the failure is told."""
+"""Ranks as processes of this host, watched: when one fails, the others are ended and the failure is reported."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from weft.core.errors import ArgumentError, DeadlineError, RankError
 from weft.transport.base import bounded
 from weft.transport.hosts import world_of
 from weft.transport.rendezvous import serve
-from weft.transport.roll import run_of, tell_end, told_failure
+from weft.transport.roll import first_failure, run_of, tell_end
 from weft.transport.secret import VARIABLE as SECRET
 from weft.transport.secret import Signed, fresh
 
-GRACE = 5.0  # seconds for the others to notice a failure by themselves, and again to obey SIGTERM
-LOOK = 0.02  # seconds between looks at the processes
+GRACE = 5.0  # seconds for the others to detect a failure themselves, and again to obey SIGTERM
+LOOK = 0.02  # seconds between polls of the processes
 
 _prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
@@ -51,7 +51,7 @@ class Processes:
         self.started: list[tuple[int, subprocess.Popen[bytes]]] = []
         try:
             for own, (out, err) in zip(variables, outputs, strict=True):
-                # A session of its own, so that what a rank starts can be ended with it.
+                # A new session, so that a rank's children can be ended with it.
                 process = subprocess.Popen(
                     command,
                     env={**os.environ, **own},
@@ -71,11 +71,11 @@ class Processes:
         self,
         deadline: float | None = None,
         enough: Callable[[], bool] | None = None,
-        told: Callable[[int, str], object] = lambda rank, how: None,
+        on_exit: Callable[[int, str], object] = lambda rank, how: None,
     ) -> list[tuple[int, int]]:
-        """The ranks and codes in the order of their ends, up to the first failure, or until it is `enough`.
+        """Wait for the processes: ranks and exit codes in order, up to the first failure, or until it is `enough`.
 
-        `told` is called with each end, and how it was a failure.
+        `on_exit` is called with each rank, and how it failed, if it did.
         """
         running, ended = dict(self.started), []
         start = time.monotonic()
@@ -85,7 +85,7 @@ class Processes:
                 if code is not None:
                     ended.append((rank, code))
                     del running[rank]
-                    told(rank, said(rank, code).removeprefix(f"rank {rank} ") if code else "")
+                    on_exit(rank, said(rank, code).removeprefix(f"rank {rank} ") if code else "")
                     if code:
                         return ended
             if enough is not None and enough():
@@ -96,7 +96,7 @@ class Processes:
         return ended
 
     def end(self, grace: float = GRACE) -> None:
-        """Give everyone time to end, then ask, then insist; whatever they started ends too."""
+        """End all processes and their children: wait, then SIGTERM, then SIGKILL."""
         for number, seconds in ((0, grace), (signal.SIGTERM, grace), (signal.SIGKILL, GRACE)):
             end = time.monotonic() + seconds
             if number:
@@ -115,7 +115,7 @@ class Processes:
 
 
 def follow(parent: int) -> None:
-    """In the new process: end when its parent does, even if that is killed."""
+    """In the new process: ask the kernel to end it when its parent ends, even if that is killed."""
     if _prctl is not None:
         _prctl(1, signal.SIGKILL)
         if os.getppid() != parent:  # it was killed before
@@ -133,8 +133,8 @@ def variables_of(
     secret: str | None = None,
     transport: str | None = None,
 ) -> dict[str, str]:
-    """What torchrun tells its processes, and so do we."""
-    told = {
+    """The environment variables of a rank's process, as torchrun sets them."""
+    variables = {
         "RANK": str(node * per_node + local),
         "WORLD_SIZE": str(per_node * nodes),
         "LOCAL_RANK": str(local),
@@ -146,12 +146,12 @@ def variables_of(
         "TORCHELASTIC_RESTART_COUNT": "0",
     }
     if "OMP_NUM_THREADS" not in os.environ:
-        told["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // per_node))
+        variables["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // per_node))
     if secret:
-        told[SECRET] = secret
+        variables[SECRET] = secret
     if transport:
-        told["WEFT_TRANSPORT"] = transport
-    return told
+        variables["WEFT_TRANSPORT"] = transport
+    return variables
 
 
 def said(rank: int, code: int) -> str:
@@ -162,11 +162,11 @@ def said(rank: int, code: int) -> str:
 
 
 def blamed(run: Signed | None, rank: int, code: int) -> tuple[int, str]:
-    """Which rank failed first, and how: a rank may end before the one because of which it ended."""
-    told = told_failure(run) if run is not None else None
-    if told is None or (told[0] == rank and code < 0):
+    """Which rank failed first, and how: a rank that failed because of another may exit before it."""
+    failure = first_failure(run) if run is not None else None
+    if failure is None or (failure[0] == rank and code < 0):
         return rank, said(rank, code)
-    return told
+    return failure
 
 
 def spawn(
@@ -190,7 +190,7 @@ def spawn(
     for each in (target, *args):
         if not isinstance(each, str):
             raise ArgumentError(
-                f"spawn() starts processes, which find a function by its name and are told strings: spawn({n}, "
+                f"spawn() starts processes, which find a function by its name and take strings: spawn({n}, "
                 f'"package.module:function") or spawn({n}, "train.py:function", "8"); got {each!r:.60}. '
                 f"spawn_threads({n}, function, ...) calls a function with any arguments, on threads"
             )
@@ -203,14 +203,14 @@ def spawn(
             (files.enter_context(tempfile.TemporaryFile()), files.enter_context(tempfile.TemporaryFile()))
             for _ in range(n)
         ]
-        told = [
+        variables = [
             variables_of(i, n, host="127.0.0.1", port=store.port, secret=secret, transport=transport) for i in range(n)
         ]
-        processes = Processes(command, [{**t, **(env or {})} for t in told], outputs)
+        processes = Processes(command, [{**t, **(env or {})} for t in variables], outputs)
         try:
             if watch is not None:
                 watch(processes)
-            ends = processes.wait(deadline, told=partial(tell_end, run))
+            ends = processes.wait(deadline, on_exit=partial(tell_end, run))
             first = next((e for e in ends if e[1]), None)
         except BaseException:
             processes.end(0)

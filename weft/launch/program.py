@@ -1,4 +1,4 @@
-"""A program as Python finds it: a file or a module, its code, and a `__main__` for it to run in."""
+"""Load a program: a file or a module, its code, and a `__main__` module to run it in."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def main_module(place: str, package: str | None) -> types.ModuleType:
 
 
 def code_of(program: str, as_module: bool) -> tuple[types.CodeType, str, str | None]:
-    """A program's code, where it is, and its package; `sys.path` then begins as Python would have it."""
+    """A program's code, its path, and its package; sets the first entry of `sys.path` as Python does."""
     if not as_module:
         path = Path(program)
         if not path.is_file():

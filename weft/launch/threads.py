@@ -38,17 +38,17 @@ def spawn_threads(n: int, function: Callable[..., Any], *args: Any, deadline: fl
     def run(rank: Rank) -> None:
         result, error = None, None
         world.programs[rank.index] = threading.get_ident()
-        torch.set_num_threads(share)  # of this thread: idle pools of many ranks would spin against each other
+        torch.set_num_threads(share)  # for this thread: idle thread pools of many ranks would spin against each other
         try:
             with enter(rank):
                 try:
                     result = function(*args)
                     machine = rank.resources.get("vm")
                     if machine is not None:
-                        machine.sync()  # what failed without anyone asking for it fails the rank
+                        machine.sync()  # an error that nobody read fails the rank
                 except BaseException as caught:
                     world.fail(rank.index, raised(caught))
-                    with contextlib.suppress(Exception):  # what comes of it would take its place
+                    with contextlib.suppress(Exception):  # errors here must not replace the first one
                         rank.close()
                     raise
                 rank.close()
@@ -91,7 +91,7 @@ def _collect(world: LocalWorld, ended: queue.SimpleQueue, n: int) -> list[Any]:
             errors.append((index, error))
             end = end or time.monotonic() + GRACE
     if errors:
-        # What a rank raised by itself explains more than what the others raised because of it.
+        # A rank's own error explains more than those that the others raised because of it.
         index, error = min(errors, key=lambda one: isinstance(one[1], PeerFailed))
         error.add_note(f"raised on rank {index} of {n}")
         raise error

@@ -1,6 +1,6 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""Readable recipes over the public API, which decide where data lies; the layers below move it. `flow.nn.parallel`."""
+"""Data-parallel recipes over the public API: DistributedDataParallel and FSDP. It is `flow.nn.parallel`."""
 
 
 __all__ = [

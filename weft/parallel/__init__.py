@@ -1,4 +1,4 @@
-"""Readable recipes over the public API, which decide where data lies; the layers below move it. `flow.nn.parallel`."""
+"""Data-parallel recipes over the public API: DistributedDataParallel and FSDP. It is `flow.nn.parallel`."""
 
 from weft.nn.data_parallel import DataParallel
 from weft.parallel.ddp import DistributedDataParallel, no_sync

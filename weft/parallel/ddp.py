@@ -24,24 +24,24 @@ from weft.transport.base import UnderWay
 from weft.transport.check import Check, compare_data, every_steps, keep_alike
 
 M = TypeVar("M", bound=Module)
-LINE = "gradients"  # sums under way are ordered among themselves only: forward may broadcast, and users may compute
+LINE = "gradients"  # a separate line, as asynchronous sums overlap with the program's own collectives
 
 
 class _Kind(type):
     def __instancecheck__(cls, module: Any) -> bool:
-        """Whether a module's gradients are averaged: it stays of its own type."""
+        """Whether a module was wrapped: it keeps its type."""
         return isinstance(module, Module) and "no_sync" in module.__dict__
 
 
 class DistributedDataParallel(metaclass=_Kind):
-    """Make a module's gradients the mean over all ranks; gives the module itself, which keeps its type and its names.
+    """Average a module's gradients over all ranks; returns the module itself, which keeps its type and its names.
 
-    Parameters and buffers begin as the first rank's. Gradients travel together, `bucket_size` bytes at a time, as soon
-    as backward has made them, while it goes on; at its end, whatever is left. A parameter that gets no gradient on a
-    rank counts as zero there; one that gets none on any keeps what it has. `find_unused_parameters` need not be given.
-    `with module.no_sync():` averages nothing.
+    Parameters and buffers are broadcast from the first rank. Gradients are reduced in buckets of `bucket_size` bytes,
+    overlapping with backward; the rest at its end. A parameter without a gradient on a rank counts as zero there; one
+    that gets none on any rank keeps its `.grad`. `find_unused_parameters` isn't needed. `with module.no_sync():`
+    averages nothing.
 
-    PyTorch's other options are taken: a module stays on the device where it is, and has itself as its `module`.
+    PyTorch's other options are accepted: a module stays on its device, and its `module` is itself.
     """
 
     def __new__(
@@ -83,7 +83,7 @@ def _averagers() -> weakref.WeakKeyDictionary[Module, Averager]:
 
 @contextlib.contextmanager
 def no_sync(module: Module) -> Iterator[None]:
-    """Gradients inside stay this rank's own, and join the next average: for accumulating over several batches."""
+    """Don't average gradients inside: they are accumulated locally, and join the next average."""
     averager = _averagers().get(module)
     if averager is None:
         yield
@@ -96,8 +96,8 @@ def no_sync(module: Module) -> Iterator[None]:
 
 
 def register_comm_hook(module: Module, state: Any, hook: Callable[[Any, GradBucket], Any]) -> None:
-    """Let `hook(state, bucket)` say what becomes of a bucket's gradients, in place of their mean over the ranks: it
-    gives a tensor, or what has a `wait()` or `value()` that does. It talks to the other ranks itself.
+    """Let `hook(state, bucket)` compute a bucket's gradients, in place of their mean over the ranks: it returns a
+    tensor, or an object whose `wait()` or `value()` does. The hook communicates itself.
 
     >>> model = flow.nn.parallel.DistributedDataParallel(flow.nn.Linear(2, 1))
     >>> model.register_comm_hook(None, lambda state, bucket: bucket.buffer() * 0)
@@ -117,13 +117,13 @@ def register_comm_hook(module: Module, state: Any, hook: Callable[[Any, GradBuck
 
 
 class GradBucket:
-    """What a hook of `register_comm_hook` is given: gradients that travel together, one behind the other."""
+    """A bucket of gradients, one after another in memory, for hooks of `register_comm_hook`."""
 
     def __init__(self, bucket: Bucket, index: int, count: int) -> None:
         self._bucket, self._index, self._count = bucket, index, count
 
     def buffer(self) -> Tensor:
-        """All of them, over their memory."""
+        """All gradients as one tensor, over their memory."""
         assert self._bucket.flat is not None and self._bucket.used is not None
         return of_torch(self._bucket.flat[: -len(self._bucket.used)])
 
@@ -144,7 +144,7 @@ class GradBucket:
 
 
 def _result(given: Any) -> Tensor:
-    """The tensor that a hook gave, at once or later."""
+    """The tensor that a hook returned, or its future's."""
     for later in ("wait", "value"):
         if not isinstance(given, (Tensor, list, tuple)) and hasattr(given, later):
             found = getattr(given, later)()
@@ -159,7 +159,7 @@ def _result(given: Any) -> Tensor:
 
 
 class Bucket:
-    """Parameters whose gradients travel as one; behind them, for each, on how many ranks it has one."""
+    """Parameters whose gradients are reduced together; behind these, for each, the number of ranks that have one."""
 
     def __init__(self) -> None:
         self.params: list[Tensor] = []
@@ -167,8 +167,8 @@ class Bucket:
         self.flat: torch.Tensor | None = None
         self.views: list[torch.Tensor] = []
         self.used: torch.Tensor | None = None
-        self.sum: UnderWay | None = None  # once it travels
-        self.given: Any = None  # what a hook gave for it
+        self.sum: UnderWay | None = None  # once it is started
+        self.given: Any = None  # the hook's result
 
     def close(self) -> None:
         """Lay out the memory, once the members are known."""
@@ -181,22 +181,22 @@ class Bucket:
 
 
 class Averager:
-    """Counts gradients as they are ready, and averages bucket after bucket, in one order on every rank."""
+    """Counts gradients as they become ready, and averages bucket after bucket, in one order on every rank."""
 
     def __init__(self, module: Module, bucket_size: int) -> None:
         self.names = {id(p): name for name, p in module.named_parameters()}
         self.active = True
         self.hook: Callable[[GradBucket], Any] | None = None
-        self.follow = True  # buffers begin as the first rank's when a forward comes after one that was averaged
+        self.follow = True  # whether the next forward broadcasts the buffers: it follows an average
         self.buckets: list[Bucket] = []
         self.place: dict[int, Bucket] = {}
         self.ready: set[int] = set()
-        self.alone: set[int] = set()  # what backward has reached under no_sync since the last average
+        self.alone: set[int] = set()  # parameters with gradients under no_sync since the last average
         self.next = 0
         self.averages = 0
         self.every = every_steps() if transport_of().check == Check.FULL else 0
         size = 0
-        for p in reversed([p for p in module.parameters() if p.requires_grad]):  # backward comes by the last ones first
+        for p in reversed([p for p in module.parameters() if p.requires_grad]):  # backward reaches the last ones first
             bytes_of = p.numel() * p.element_size()
             last = self.buckets[-1] if self.buckets else None
             if last is None or last.params[0].dtype is not p.dtype or size + bytes_of > bucket_size:
@@ -216,7 +216,7 @@ class Averager:
                 "the last backward was broken off amid the average of its gradients, which other ranks still wait for: "
                 "this rank can't go on"
             )
-        if not training:  # perhaps on one rank alone
+        if not training:  # evaluation may run on one rank alone
             return
         if buffers and self.follow:
             _broadcast(buffers)
@@ -244,7 +244,7 @@ class Averager:
             self.start(self.buckets[self.next])
 
     def start(self, bucket: Bucket) -> None:
-        """Send a bucket on its way; backward goes on meanwhile."""
+        """Start the all-reduce of a bucket, which overlaps with backward."""
         assert bucket.flat is not None and bucket.used is not None
         self.next += 1
         here, views = [], []
@@ -263,9 +263,9 @@ class Averager:
             bucket.used.copy_(torch.tensor(has))
         transport = transport_of()
         transport.note("DistributedDataParallel: the average of gradients")
-        # Over c10d the sum proceeds beside backward; over shared memory it is the kernels' own cores that would do it,
-        # and it is done at once (docs/decisions/0009).
-        if self.hook is not None:  # in the order of the program, as what it calls is; then who has how many
+        # Over c10d the sum overlaps with backward; over shared memory it would take the kernels' cores, and is
+        # synchronous (docs/decisions/0009).
+        if self.hook is not None:  # in program order, as its collectives are; then the counts
             bucket.given = self.hook(GradBucket(bucket, self.next - 1, len(self.buckets)))
         group = transport.group(tuple(range(current().world_size)), LINE)
         bucket.sum = group.begin_all_reduce(bucket.flat if self.hook is None else bucket.used)
@@ -274,13 +274,13 @@ class Averager:
         return bucket.waiting <= 0
 
     def finish(self) -> None:
-        """Send what is left, and put the averages in the gradients' places."""
+        """Reduce the remaining buckets, and write the averages into the gradients."""
         for bucket in self.buckets[self.next :]:
             self.start(bucket)
         for bucket in self.buckets:
             assert bucket.sum is not None and bucket.flat is not None and bucket.used is not None
             bucket.sum.wait()
-            # Where every gradient is there, nobody need look; on CUDA, looking waits for the device.
+            # If every gradient is there, the counts needn't be read; on CUDA, that waits for the device.
             used = [1] * len(bucket.params) if self._all_have(bucket) else bucket.used.real.tolist()
             if self.hook is None:
                 bucket.flat.div_(current().world_size)
@@ -311,7 +311,7 @@ class Averager:
 
 
 def _broadcast(tensors: list[Tensor]) -> None:
-    """Everybody takes the first rank's values."""
+    """Broadcast the first rank's values."""
     group = transport_of().group(tuple(range(current().world_size)))
     together: dict[Any, list[torch.Tensor]] = {}
     for t in tensors:

@@ -1,10 +1,10 @@
-"""Fully-sharded data parallelism, eagerly: each rank trains on its own data and holds a part of each parameter.
+"""Fully-sharded data parallelism (FSDP), eagerly: each rank trains on its own data and holds a shard of each parameter.
 
-A parameter rests as a global tensor, split along its first dimension; so optimizers, clipping and checkpoints know it
-as they know any other. While its module computes, a local tensor that holds the whole stands in its place: it is
-gathered before forward, dropped after it, and gathered again, into the same tensor, for backward. Its gradient is
-scattered as soon as backward has made it. These are the movements of a graph under ZeRO's stage 3, with the same
-buckets: what is large goes straight from where it lies to where it is wanted.
+A sharded parameter is a global tensor, split along its first dimension; so optimizers, clipping and checkpoints treat
+it like any other. While its module computes, it is replaced by a local tensor of the whole: all-gathered before
+forward, freed after it, and gathered again, into the same tensor, for backward. Its gradient is reduce-scattered as
+soon as backward has made it. These are the movements of a graph under ZeRO's stage 3, with the same buckets: large
+tensors are moved without copies.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from weft.transport.base import Group
 from weft.transport.line import Line
 
 M = TypeVar("M", bound=Module)
-LINE: Final = "parts"  # gathers and scatters are ordered among themselves: users may compute and move beside them
-KEY: Final = "_parts"  # of a module that was sharded: its `Parts`
+LINE: Final = "parts"  # a separate line, as gathers and scatters overlap with the program's own collectives
+KEY: Final = "_parts"  # the attribute of a sharded module for its `Parts`
 MOVED: Final = "fully_shard(): {} is {}: parameters are to be local, each rank's alike, and become global here"
 
 
@@ -49,7 +49,7 @@ class _Kind(type):
 
 
 class FSDPModule(metaclass=_Kind):
-    """A module that `fully_shard` was applied to stays of its own type; `isinstance` tells of it."""
+    """For isinstance: a module to which `fully_shard` was applied, which keeps its type."""
 
 
 def fully_shard(
@@ -57,13 +57,13 @@ def fully_shard(
     ignored_params: Iterable[Tensor] | None = None, mp_policy: Any = None, offload_policy: Any = None,
     shard_placement_fn: Any = None,
 ) -> M:  # fmt: skip
-    """Split a module's parameters over the ranks, those left out that a module inside of it has split already; gives
-    the module itself.
+    """Shard a module's parameters over the ranks, except those that an inner module has sharded already; returns the
+    module itself.
 
-    Apply it to layers first, from the inside out, and to the model last: what one call splits is gathered and dropped
-    together. Parameters and buffers begin as the first rank's. Gradients are the mean over the ranks. With
-    `reshard_after_forward=False` the whole stays from forward until backward is done with it; by default that is so for
-    the outermost module only, whose backward begins at once. All ranks use the same parameters in the same order.
+    Apply it to layers first, from the inside out, and to the model last: the parameters of one call are gathered and
+    freed together. Parameters and buffers are broadcast from the first rank. Gradients are the mean over the ranks.
+    With `reshard_after_forward=False` whole parameters are kept from forward to backward; by default only the outermost
+    module does so, as its backward begins at once. All ranks use the same parameters in the same order.
 
     The module gets PyTorch's methods `unshard()`, `reshard()`, `set_requires_gradient_sync(bool)`,
     `set_reshard_after_forward(bool)`, `set_modules_to_forward_prefetch(modules)` and
@@ -103,7 +103,7 @@ def _set(module: Module, name: str, value: bool, *, recurse: bool = True) -> Non
 
 
 class Sharded:
-    """One parameter: the part that rests, and the whole that stands in its place for a while."""
+    """One parameter: its shard, and the whole that replaces it for a while."""
 
     def __init__(self, name: str, p: Parameter, place: Placement, holders: list[tuple[Module, str]]) -> None:
         self.name, self.part, self.holders = name, p, holders
@@ -137,17 +137,17 @@ class Sharded:
 
     def stand(self, p: Parameter) -> None:
         for module, name in self.holders:
-            module.__dict__[name] = p  # its role stays; a graph need not look anew
+            module.__dict__[name] = p  # its role stays the same; a graph needn't check again
 
 
 class Parts:
-    """The parameters that one module's forward and backward need whole."""
+    """The parameters of one `fully_shard` call, which are gathered and freed together."""
 
     def __init__(self, module: Module, place: Placement, ignored: set[int], again: bool | None) -> None:
         self.module, self.place = module, place
         self.reshard_after_forward, self.requires_gradient_sync = again, True
         self.is_whole = self.fresh = self.in_backward = False
-        self.some_gone = False  # of what is whole, as backward is done with it
+        self.some_gone = False  # whether backward has freed some of the whole parameters
         self.ahead: dict[str, list[Parts]] = {"forward": [], "backward": []}
         self.arrived: list[Sharded] = []
         self.line = Line(transport_of(), LINE)
@@ -170,7 +170,7 @@ class Parts:
     # ---- whole and not -------------------------------------------------------------------------------
 
     def unshard(self) -> None:
-        """Gather the parameters, as they are now."""
+        """All-gather the parameters."""
         for s in self.members:
             hooks.wait_write(s.whole.blob)
             s.make_room()
@@ -186,7 +186,7 @@ class Parts:
         self.is_whole, self.some_gone = True, False
 
     def _box(self, kind: str, several: list[Sharded], given: list[torch.Tensor], outs: list[torch.Tensor]) -> None:
-        """The movement that a graph would make of them."""
+        """Move several values together, as a graph does."""
         before, shape = tuple(given[0].shape), tuple(outs[0].shape)
         step = LocalStep(
             kind, current().index, several[0].part.dtype, "cpu", before, shape, self.place.members, self.group.index,
@@ -198,7 +198,7 @@ class Parts:
             execute_together(step, given, outs, self.line)
 
     def reshard(self) -> None:
-        """Put the parts in their places, and let the whole go."""
+        """Put the shards back, and free the whole parameters."""
         if not self.is_whole:
             return
         self.is_whole = self.fresh = False
@@ -207,7 +207,7 @@ class Parts:
             s.stand(s.part)
 
     def prefetch(self, way: str, modules: Sequence[Module]) -> None:
-        """Gather what these modules need when this one begins."""
+        """Prefetch the parameters of these modules when this one begins."""
         self.ahead[way] = [m.__dict__[KEY] for m in modules]
 
     def _ahead(self, way: str) -> None:
@@ -225,7 +225,7 @@ class Parts:
                 "says that. Make the parameters global instead, model.to_global(placement=..., sbp=flow.sbp.broadcast),"
                 " and call self.config.enable_zero(stage=3) in the graph's __init__"
             )
-        if self.reshard_after_forward is None:  # the outermost, if nobody is at work when it is first called
+        if self.reshard_after_forward is None:  # it is the outermost if no other module runs at its first call
             working = _working()
             self.reshard_after_forward = bool(working)
         _working().append(self)
@@ -236,9 +236,9 @@ class Parts:
 
     def after_forward(self, result: Any) -> None:
         working = _working()
-        while working and working.pop() is not self:  # what failed in between
+        while working and working.pop() is not self:  # drop modules whose forward failed
             pass
-        if passing.ends is not None:  # computed again for backward, which needs it whole
+        if passing.ends is not None:  # recomputed for backward, which needs it whole
             self._watch()
             return
         outputs = [t for t in leaves(result) if isinstance(t, Tensor) and t.requires_grad and t.node is not None]
@@ -271,7 +271,7 @@ class Parts:
             s.whole.register_post_accumulate_grad_hook(functools.partial(self.found, s))
 
     def found(self, s: Sharded, _: Tensor) -> None:
-        """Backward has made a gradient, and is done with the parameter."""
+        """A hook: backward has made a gradient, and no longer needs the parameter."""
         self._watch()
         if not self.requires_gradient_sync:
             return
@@ -288,7 +288,7 @@ class Parts:
         self.some_gone = True
 
     def _scatter(self, several: list[Sharded]) -> None:
-        """Give each rank its part of the mean."""
+        """Reduce-scatter the mean of gradients."""
         self.arrived = [s for s in self.arrived if s not in several]
         several.sort(key=self.members.index)
         grads = []
@@ -313,11 +313,11 @@ class Parts:
         return outs
 
     def finish(self) -> None:
-        """Backward is through: scatter what waited for others that got no gradient, and let the whole go."""
+        """At the end of backward: scatter the remaining gradients, and free the whole parameters."""
         self.in_backward = False
         waiting: dict[Any, list[Sharded]] = {}
         if self.requires_gradient_sync:
-            for s in self.members:  # also what backward found when there was no sync
+            for s in self.members:  # also gradients accumulated without sync
                 if s.whole.grad is not None:
                     waiting.setdefault(s.data.dtype if s.split and s not in self.alone else s, []).append(s)
         for several in waiting.values():
@@ -327,7 +327,7 @@ class Parts:
 
 
 def _own(module: Module, ignored: set[int]) -> list[tuple[str, Parameter, list[tuple[Module, str]]]]:
-    """A module's parameters that none inside of it has split yet, with all the places that they have in it."""
+    """A module's parameters that no inner module has sharded, each with all its holders in the module."""
     found: dict[int, tuple[str, Parameter, list[tuple[Module, str]]]] = {}
     inside: dict[int, str] = {}
     for path, inner in module.named_modules():
@@ -354,5 +354,5 @@ def _own(module: Module, ignored: set[int]) -> list[tuple[str, Parameter, list[t
 
 
 def _working() -> list[Parts]:
-    """The sharded modules of this rank whose forward is going on, outermost first."""
+    """The sharded modules of this rank whose forward is running, outermost first."""
     return current().resource("sharded modules at work", lambda rank: [])

@@ -1,4 +1,4 @@
-"""What a chain does, call by call: values that say of each operand and result where it lies. They print, and parse.
+"""A chain's calls, as values: each operand and result with its place in memory. They print and parse.
 
 %x = read() : float32[8,16] register 3+0
 %m.weight = variable() : float32[4,16] variable
@@ -28,14 +28,14 @@ from weft.core.reading import MALFORMED
 from weft.ops import OPS
 
 Kind = Literal["register", "arena", "variable", "constant", "made", "view", "inside"]
-OWN: Final = {  # no ops; how many values each takes, and makes
+OWN: Final = {  # calls that are no ops; how many values each takes, and makes
     **dict.fromkeys(("read", "variable", "graph.input", "graph.number"), (0, 1)),
     **dict.fromkeys(("accumulate", "pack"), (1, 1)), "graph.output": (1, 0),
 }  # fmt: skip
-LOOKS: Final = ("box.same", "box.slice")  # they look at what they read
-IN_PLACE: Final = ("box.all_reduce", "box.joined")  # they may leave what they read where it lies
+VIEWS: Final = ("box.same", "box.slice")  # their results are views
+IN_PLACE: Final = ("box.all_reduce", "box.joined")  # their results may share the operands' memory
 MOVES: Final = (
-    *LOOKS, *IN_PLACE, "box.copy", "box.merge", "box.reduce_scatter", "box.all_gather", "box.all_to_all",
+    *VIEWS, *IN_PLACE, "box.copy", "box.merge", "box.reduce_scatter", "box.all_gather", "box.all_to_all",
     "box.to_partial", "box.split_to_partial", "box.exchange",
 )  # fmt: skip
 INDENT: Final = "    "
@@ -43,9 +43,9 @@ FORM_ONLY: Final = ("ones_like", "zeros_like", "full_like")  # the operand's for
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where a value lies: `offset` bytes into a copy of a register, and `step` further in each act of a launch; in the
-    chain's arena; in a variable; computed once; in memory that each act allocates; in that of another value, `of`, at
-    which it looks; or nowhere, inside of a fused call."""
+    """The memory of a value, by kind: `register`, at `offset` bytes in a copy, and `step` further in each act of a
+    launch; the chain's `arena`; a `variable`; a `constant`, computed once; `made`, allocated in each act; a `view` of
+    the value `of`; or `inside` a fused call, without memory."""
 
     kind: Kind
     offset: int = 0
@@ -68,7 +68,7 @@ class Ref(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """A value that a call makes. `strides`, in elements, where they aren't those of its shape in one piece."""
+    """A value that a call makes. `strides`, in elements, if it isn't contiguous."""
 
     name: str
     dtype: str
@@ -82,7 +82,7 @@ class Result(msgspec.Struct, frozen=True):
 
     @property
     def extent(self) -> int:
-        """How far from its first byte it reaches, gaps included."""
+        """The bytes from its first to its last element, gaps included."""
         if self.strides is None or not self.bytes:
             return self.bytes
         last = sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
@@ -129,7 +129,7 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """All that one act of a chain does, over `arena` bytes of its own, on one of torch's threads or all."""
+    """The calls of one act of a chain, over an arena of so many bytes, on one of torch's threads or all."""
 
     calls: tuple[Call, ...] = ()
     arena: int = 0
@@ -140,7 +140,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 def overwrites(op: str) -> bool:
-    """Whether an op may make its result where an operand of the same form lies."""
+    """Whether an op's result may overwrite an operand of the same form."""
     declared = OPS.get(op)
     if declared is None or declared.random or len(declared.returns) != 1:
         return False
@@ -227,9 +227,9 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def verify(step: Step, reads: Mapping[int, int], writes: Mapping[int, int], acts: int = 1) -> None:
-    """Raise CompileError unless every value is made before it is read, once, as its op can make it and in memory that
-    is there, and no two that are needed at one time lie in one place. `reads` and `writes` give the bytes of one copy
-    of the registers that the task consumes and produces."""
+    """Raise CompileError unless every value is made once, before it is read, in a place that its op allows and within
+    bounds, and no two live values overlap. `reads` and `writes` give the bytes of one copy of the registers that the
+    task consumes and produces."""
     results: dict[str, Result] = {}
     last: dict[str, int] = {}
     for i, call in enumerate(step.calls):
@@ -260,7 +260,7 @@ def check_op(call: Call) -> None:
             raise CompileError(f"{shown(call)}: {call.op} takes {wanted[0]} values and makes {wanted[1]}")
         return
     if call.op in MOVES:
-        nothing = call.op != "box.merge" and not any(call.operands())  # where a part is empty, nothing arrives
+        nothing = call.op != "box.merge" and not any(call.operands())  # nothing arrives for an empty part
         if nothing or not call.results:
             raise CompileError(f"{shown(call)}: {call.op} moves at least one value, and makes at least one")
         return
@@ -279,7 +279,7 @@ def check_op(call: Call) -> None:
 
 
 def _check_kind(call: Call, r: Result, results: Mapping[str, Result]) -> None:
-    """Whether a call can make a result where it is said to lie."""
+    """Check that a call can make a result in its place."""
     op, kind, why = OPS.get(call.op), r.place.kind, ""
     if call.op in ("read", "variable"):
         wanted = "register" if call.op == "read" else "variable"
@@ -290,9 +290,9 @@ def _check_kind(call: Call, r: Result, results: Mapping[str, Result]) -> None:
         first = call.args[0] if call.args else None
         if not isinstance(first, Ref) or first.name != r.place.of or r.place.of not in results:
             why = f"it looks at %{r.place.of}, which isn't the first value that it reads"
-        elif call.op not in LOOKS and (op is None or not op.view):
+        elif call.op not in VIEWS and (op is None or not op.view):
             why = f"{call.op} makes no view"
-    elif call.op in LOOKS:
+    elif call.op in VIEWS:
         why = f"{call.op} looks at what it reads"
     elif kind == "constant":
         varies = [a for a in call.operands() if call.op not in FORM_ONLY and results[a].place.kind != "constant"]
@@ -321,7 +321,7 @@ def _check_bounds(call: Call, r: Result, arena: int, registers: Mapping[int, int
 
 
 class _Span(msgspec.Struct, frozen=True):
-    """A stretch of memory from the call that first writes there to the last that reads it."""
+    """A range of memory and its lifetime, from the call that first writes it to the last that reads it."""
 
     begin: int
     end: int
@@ -334,10 +334,10 @@ def _check_overlaps(step: Step, results: Mapping[str, Result], last: Mapping[str
     until, root = dict(last), {}
     for r in results.values():
         root[r.name] = root[r.place.of] if r.place.kind == "view" else r.name
-    for r in reversed(list(results.values())):  # who looks at a value needs its memory
+    for r in reversed(list(results.values())):  # a view keeps its base alive
         if r.place.kind == "view":
             until[r.place.of] = max(until.get(r.place.of, 0), until.get(r.name, 0))
-    shared = {  # handed on where they lie
+    shared = {  # reused in place
         (name, r.name) for c in step.calls if c.op in IN_PLACE for name in c.operands() for r in c.results
     }
     by_memory: dict[tuple[str, int], list[_Span]] = {}
@@ -346,7 +346,7 @@ def _check_overlaps(step: Step, results: Mapping[str, Result], last: Mapping[str
             p = r.place
             if p.kind not in ("register", "arena") or not r.bytes or call.op == "read":
                 continue
-            exported = p.kind == "register"  # somebody else reads it afterwards
+            exported = p.kind == "register"  # other tasks read it afterwards
             end = len(step.calls) if exported else max(i, until.get(r.name, i))
             span = _Span(p.offset, p.offset + p.step * (acts - 1) + r.extent, i, end, r.name)
             by_memory.setdefault((p.kind, p.register), []).append(span)
@@ -363,12 +363,12 @@ def _check_overlaps(step: Step, results: Mapping[str, Result], last: Mapping[str
 
 
 def _interleaved(a: Result, b: Result) -> bool:
-    """Whether two lie in one stretch without a byte in common: parts of a whole, side by side in an inner dimension."""
+    """Whether two strided values are interleaved without a common byte: slices of a whole along an inner dimension."""
     if a.strides is None or a.strides != b.strides or a.dtype != b.dtype or a.place.step or b.place.step:
         return False
     a, b = sorted((a, b), key=lambda r: r.place.offset)
     gap = (b.place.offset - a.place.offset) // dtypes.named(a.dtype).itemsize
-    whole = math.inf  # how far it is to the next of the dimension outside of this one
+    whole = math.inf  # the stride of the next outer dimension
     for s, m, n in sorted(zip(b.strides or (), a.shape, b.shape, strict=False), reverse=True):
         if m * s <= gap and gap + n * s <= whole:
             return True
@@ -377,10 +377,10 @@ def _interleaved(a: Result, b: Result) -> bool:
 
 
 def _clashes(spans: Iterable[_Span]) -> Iterator[tuple[_Span, _Span]]:
-    """Pairs that overlap in memory and in time, the earlier first.
+    """Pairs that overlap in memory and in lifetime, the earlier first.
 
-    Those of about one size stand in a list by place: of spans that don't overlap each other only a few in each can
-    reach into one more.
+    Live spans are kept in sorted lists by magnitude of size: of disjoint spans of about one size only a few can overlap
+    another one.
     """
     live: dict[int, list[tuple[int, int, int, _Span]]] = {}  # by magnitude: begin, end, number
     ending: list[tuple[int, int, int, tuple[int, int, int, _Span]]] = []
@@ -396,5 +396,5 @@ def _clashes(spans: Iterable[_Span]) -> Iterator[tuple[_Span, _Span]]:
                 if entry[1] > span.begin:
                     yield entry[3], span
         entry, size = (span.begin, span.end, n, span), (span.end - span.begin).bit_length()
-        insort(live.setdefault(size, []), entry)  # by place: no two have the same number, so spans aren't compared
+        insort(live.setdefault(size, []), entry)  # by address: numbers are unique, so spans aren't compared
         heappush(ending, (span.last, n, size, entry))

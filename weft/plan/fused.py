@@ -1,12 +1,12 @@
-"""Fused calls: one kernel does what the calls within it say, one after the other.
+"""Fused calls: one kernel for several calls.
 
 %b, %c = fused(%x, %y) : float32[8,16] arena+0, float32[16] arena+512
     %a = gelu(%x, 'none') : float32[8,16] inside    # mlp, train.py:12
     %b = mul(%a, %y) : float32[8,16] inside    # mlp, train.py:12
     %c = sum_to(%b, (16,)) : float32[16] inside
 
-It reads values, and makes some of those that are made within, where the plan says; the others lie nowhere. Within it
-names hide those outside. What can be fused depends on operands alone: it draws nothing, and writes no variables.
+It reads values, and makes some of the inner calls' results, where the plan says; the others have no memory. Inner names
+shadow outer ones. Only ops that depend on their operands alone can be fused: no draws, no writes of variables.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def fusable(op: str) -> bool:
 
 
 def verify(step: Step) -> None:
-    """Raise CompileError unless the calls within each fused one make what it makes, of what it reads."""
+    """Raise CompileError unless the inner calls of each fused call compute its results from its operands."""
     forms: dict[str, Result] = {}
     for call in step.calls:
         if call.op == "fused":

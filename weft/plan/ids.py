@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 from weft.core.errors import CompileError
 
 BITS: Final = {"rank": 19, "device": 5, "device index": 7, "stream": 12, "task": 21}
-DEVICES: Final = ("", "cpu", "cuda", "meta")  # 0 stays unused, so that an id that was never set is no valid one
+DEVICES: Final = ("", "cpu", "cuda", "meta")  # 0 is unused, so that an unset id is invalid
 
 
 class TaskId(NamedTuple):
-    """An id, taken apart. It prints as `0.cpu.0.1.5`, which `parse_id` reads.
+    """The fields of an id. It prints as `0.cpu.0.1.5`, which `parse_id` reads.
 
     >>> decode(TaskId(1, "cpu", 0, 2, 7).encode())
     TaskId(rank=1, device='cpu', device_index=0, stream=2, task=7)
@@ -56,7 +56,7 @@ def decode(number: int) -> TaskId:
 
 
 def parse_id(text: str) -> int:
-    """The number behind `0.cpu.0.1.5`."""
+    """The id of a text like `0.cpu.0.1.5`."""
     parts = text.split(".")
     if len(parts) != len(BITS) or not all(p.isdecimal() and len(p) < 20 for p in parts[:1] + parts[2:]):
         raise CompileError(f"{text!r} is no task's address; write rank.device.index.stream.task, like 0.cpu.0.1.5")

@@ -1,5 +1,5 @@
-"""Whether the calls that move data can do so: among ranks that are there, by options that they have, and between values
-of the shapes that follow. A rule for each; what a call of another rank does is that rank's plan's affair.
+"""Verify the calls that move data: their ranks, their options, and the shapes of operands and results. One rule for
+each; what other ranks do is verified in their plans.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ REDUCES: Final = ("sum", "max", "min")
 
 
 class Move(NamedTuple):
-    """A call, on a rank of a world: its operands' and its results' shapes, in pairs where there are several."""
+    """A call on one rank, with the shapes of its operands and results, in pairs if there are several."""
 
     call: Call
     rank: int
@@ -26,7 +26,7 @@ class Move(NamedTuple):
     made: tuple[Shape, ...]
 
     def said(self, key: str) -> Any:
-        """An option that it must have."""
+        """A required option."""
         found = self.call.option(key)
         if found is None:
             raise ValueError(f"{self.call.op} says no {key}")
@@ -34,7 +34,7 @@ class Move(NamedTuple):
 
 
 def verify(step: Step, rank: int, world: int) -> None:
-    """Raise CompileError unless each call that moves data can."""
+    """Raise CompileError unless each call that moves data is valid."""
     results = {r.name: r for c in step.calls for r in c.results}
     for call in step.calls:
         if call.op in MOVES:
@@ -63,7 +63,7 @@ def _check(call: Call, results: Mapping[str, Result], rank: int, world: int) -> 
 
 
 def _same(m: Move, but: Sequence[int] = ()) -> None:
-    """Operands and results pair by pair, of the same sizes in all dimensions but some."""
+    """Check that operands and results have the same sizes pairwise, in all dimensions except `but`."""
     if len(m.given) != len(m.made):
         raise ValueError(f"it moves {len(m.given)} values, and makes {len(m.made)}")
     for x, y in zip(m.given, m.made, strict=True):
@@ -75,7 +75,7 @@ def _same(m: Move, but: Sequence[int] = ()) -> None:
 
 
 def _group(m: Move) -> tuple[int, int]:
-    """How many ranks there are in the group, and which of them this one is."""
+    """The size of the group, and this rank's index in it."""
     ranks, index = m.said("ranks"), m.call.option("index", 0)
     _peers(m, ranks)
     if len(set(ranks)) < len(ranks):
@@ -97,7 +97,7 @@ def _peers(m: Move, ranks: Sequence[Any]) -> None:
 
 
 def _part(m: Move, dim: int, whole: Sequence[Shape], parts: Sequence[Shape]) -> None:
-    """This rank's part of a dimension, in each pair."""
+    """Check that each part is this rank's slice of the whole along a dimension."""
     n, index = _group(m)
     for a, b in zip(whole, parts, strict=True):
         start, stop = shard.part(a[dim], n, index)
@@ -201,7 +201,7 @@ def _arrives(m: Move, where: Sequence[slice], piece: Shape) -> None:
 
 
 def _contributed(m: Move) -> None:
-    """As many contribute to each piece as are reduced."""
+    """Check that the number of contributions to each piece is the number that is reduced."""
     (whole,), fill = m.made, m.call.option("fill", "sum")
     _reduce(fill)
     for count, how in m.said("reduces"):

@@ -1,4 +1,4 @@
-"""Plans written by hand: nodes by name and wires between them. For the simulator, for documents and for tests.
+"""Build plans by hand, of named nodes and wires between them: for the simulator, documents and tests.
 
 >>> net = Net().node("a").node("b", rank=1).wire("a", "b", copies=2)
 >>> [t.name for plan in net.plans() for t in plan.tasks]
@@ -14,7 +14,7 @@ from weft.plan.plan import Kind, Plan, Policy, Port, Register, Stream, Task
 
 
 class Net:
-    """Every method returns the net, so that one can go on."""
+    """A builder of plans. Every method returns the net, for chaining."""
 
     def __init__(self, name: str = "net") -> None:
         self.name = name
@@ -32,7 +32,7 @@ class Net:
         self, name: str, acts: int = 1, *, rank: int = 0, stream: str = "compute", kind: Kind = "compute",
         ahead: bool = False,
     ) -> Net:  # fmt: skip
-        """A task, on a stream of its rank; a stream that wasn't spoken of before is the caller's."""
+        """Add a task on a stream of its rank; a new stream gets the policy "caller"."""
         self._streams.setdefault(stream, "caller")
         id = encode(rank, "cpu", 0, list(self._streams).index(stream), len(self._tasks))
         self._tasks[name] = Task(id, name, kind, acts=acts, ahead=ahead)
@@ -42,7 +42,7 @@ class Net:
         self, producer: str, *consumers: str, name: str = "", copies: int = 1, full: int = 0,
         over: tuple[int, int] = (1, 1), at: tuple[tuple[int, ...], tuple[int, ...]] = ((), ()),
     ) -> Net:  # fmt: skip
-        """A register from one node to others; `over` are the two ends' periods, `at` the acts they take part in."""
+        """Add a register from one node to others; `over` are the periods of both ends, `at` the acts that use it."""
         name = name or f"{producer}_{consumers[0] if consumers else ''}"
         id = len(self._registers)
         to = tuple(self._tasks[c].id for c in consumers)
@@ -73,13 +73,13 @@ class Net:
         return tuple(plans)
 
     def plan(self) -> Plan:
-        """The only one, if all nodes are on one rank."""
+        """The plan, if all nodes are on one rank."""
         (plan,) = self.plans()
         return plan
 
 
 def line(*names: str, copies: int = 1, apart: bool = False) -> Net:
-    """Nodes one after the other, on one stream, or `apart`, each on its own.
+    """A chain of nodes, on one stream, or `apart`, each on a separate one.
 
     >>> [r.name for r in line("a", "b", "c").plan().registers]
     ['a_b', 'b_c']

@@ -1,10 +1,10 @@
-"""One order for acts that must not overtake each other, the same on every rank that works it out.
+"""A total order of acts, the same on every rank that computes it.
 
-Collectives on a group must be called in one order on all its members, but actors act when messages come, and messages
-come sooner here than there. So the compiler imagines one run: lanes (ranks that share work count as one) that do an act
-at a time, the earliest in the chain of tasks that is ready. What it sees, each rank keeps, for acts that need an order.
+Collectives of a group must be called in one order on all members, but actors act when messages arrive, at different
+times on each rank. So the compiler simulates one run of lanes (ranks that share work count as one), each of which does
+one act at a time, the earliest ready one. Acts that need an order keep that of the simulation.
 
-Any such order is free of deadlocks: it is one way through all the precedences, and each rank follows a part of it.
+Any such order is free of deadlock: it is a topological order of all precedences, and each rank follows a part of it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ def imagined(
     tasks: Mapping[int, Task], registers: Mapping[int, Register], lane: Callable[[Task], Hashable],
     takes: Callable[[Task], int] = lambda t: 1, due: Callable[[Act], int] = lambda a: 0,
 ) -> list[Act]:  # fmt: skip
-    """Every act of one launch in the order in which they begin in an imagined run, where each takes its lane so long.
+    """The acts of one launch in the order in which they begin in a simulated run; `takes` is the time of a task's act.
 
-    Where several are ready, what is due first goes first, and of these, tasks of lesser id: if all is due at once, a
-    stage goes forward as far as the quota of its registers lets it, then one backward, one forward, in turn.
+    Of several ready acts the first due goes first, then the lesser task id: if all are due at once, a stage goes
+    forward as far as the quota of its registers allows, then alternates one backward, one forward (1F1B).
     """
     waits = {Act(t.id, k): 0 for t in tasks.values() for k in range(t.acts)}
     after: dict[Act, list[Act]] = {a: [] for a in waits}
@@ -41,7 +41,7 @@ def imagined(
         if n == 0:
             add(a)
     found: list[Act] = []
-    ends: list[tuple[int, Act]] = []  # of the acts under way, at most one a lane
+    ends: list[tuple[int, Act]] = []  # of the running acts, at most one in each lane
     busy: set[Hashable] = set()
     clock = 0
     while ends or any(ready.values()):
@@ -64,8 +64,8 @@ def imagined(
 
 
 def handovers(order: Sequence[Act]) -> dict[tuple[int, int], list[tuple[int, int, bool]]]:
-    """Where a cyclic order goes from one task to another: per pair, the acts at both ends, and whether it is the way
-    from one launch's end to the next one's beginning.
+    """The handovers between tasks in a cyclic order: for each pair, the acts at both ends, and whether it leads from
+    one launch's end to the next one's beginning.
 
     >>> handovers([Act(1, 0), Act(1, 1), Act(2, 0)])
     {(1, 2): [(1, 0, False)], (2, 1): [(0, 0, True)]}

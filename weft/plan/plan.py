@@ -1,4 +1,4 @@
-"""What one rank runs: tasks, the registers between them, and the streams they run on. It prints, and reads its print.
+"""A plan is what one rank runs: tasks, the registers between them, and the streams they run on. It prints and parses.
 
 plan train, rank 0 of 2, hash 5d41402a
 stream 0 compute, caller
@@ -41,7 +41,7 @@ Policy = Literal["caller", "worker"]
 class Port(msgspec.Struct, frozen=True):
     """A task's end of a register. Consumed: held for `period` acts, then acknowledged. Produced: written over them.
 
-    With `at`, it takes part in these acts of a launch only: how an order that alternates unevenly is told.
+    With `at`, it takes part in these acts of a launch only: for orders that alternate unevenly.
     """
 
     register: int
@@ -49,7 +49,7 @@ class Port(msgspec.Struct, frozen=True):
     at: tuple[int, ...] = ()
 
     def items(self, acts: int) -> int:
-        """How often per launch of so many acts the register changes hands here."""
+        """The number of items (uses of a copy) in a launch of so many acts."""
         return len(self.at) or acts // self.period
 
     def first(self, item: int) -> int:
@@ -61,7 +61,7 @@ class Port(msgspec.Struct, frozen=True):
         return self.at[item] if self.at else (item + 1) * self.period - 1
 
     def item(self, act: int, acts: int) -> int:
-        """The number of the item that an act works on, or would next; both counted over all launches."""
+        """The index of the item that an act works on, or would next; both counted over all launches."""
         if self.at:
             return act // acts * len(self.at) + bisect_left(self.at, act % acts)
         return act // self.period
@@ -88,13 +88,13 @@ class Register(msgspec.Struct, frozen=True):
 
     @property
     def bytes(self) -> int:
-        """Of one copy."""
+        """The bytes of one copy."""
         return prod(self.shape) * dtypes.named(self.dtype).itemsize if self.dtype else 0
 
 
 class Task(msgspec.Struct, frozen=True):
-    """What becomes an actor. It acts `acts` times per launch; one that consumes nothing waits for the launch, unless
-    it runs `ahead` of the launches, as far as its registers' copies let it."""
+    """A step of the plan, run by one actor. It acts `acts` times per launch; one that consumes nothing waits for the
+    launch, unless it runs `ahead` of the launches, as far as its registers' copies allow."""
 
     id: int
     name: str
@@ -115,7 +115,8 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class Stream(msgspec.Struct, frozen=True):
-    """Its tasks act one at a time: `caller` on the thread that waits for a result, `worker` on a thread of its own."""
+    """A queue of tasks that act one at a time: `caller` on the thread that waits for a result, `worker` on a separate
+    thread."""
 
     index: int
     name: str
@@ -123,7 +124,7 @@ class Stream(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """One rank's part. `hash` is that of what all ranks share; the ranks compare it before the first launch."""
+    """One rank's plan. `hash` is that of the job, which the ranks compare before the first launch."""
 
     name: str
     rank: int = 0
@@ -140,7 +141,7 @@ class Plan(msgspec.Struct, frozen=True):
         return next(r for r in self.registers if r.id == id)
 
     def peers(self, call: Call) -> tuple[int, ...]:
-        """The ranks among which a call moves data: those that it names, or those that read where it writes."""
+        """The ranks among which a call moves data: those that it names, or the readers of the register it writes."""
         if call.op == "box.exchange":
             sends = [rank for rank, _ in call.option("sends", ())]
             return tuple(sorted({self.rank, *sends, *(r for _, ranks in call.option("receives", ()) for r in ranks)}))

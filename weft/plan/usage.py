@@ -1,7 +1,7 @@
-"""How much memory a rank's plan takes: registers, the chains' arenas, and what each act allocates beyond them.
+"""The memory of a rank's plan: registers, the chains' arenas, and what each act allocates besides.
 
-Kernels that can't write where they are told to make their results anew; some need more while they run. What each needs
-is found by running it without data.
+Kernels without `out` allocate their results; some need scratch memory, too. How much is measured by running them on
+meta tensors.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from weft.plan.plan import Plan
 
 
 class Part(NamedTuple):
-    """What one task needs. `allocated` is the most that an act has of its own at one time, in the call `at`."""
+    """The memory of one task. `allocated` is the peak of an act's allocations, in the call `at`."""
 
     name: str
     arena: int
@@ -32,7 +32,8 @@ class Part(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """In bytes. Tasks of one stream don't act at once, so of what acts allocate the most counts, not the sum."""
+    """A plan's memory in bytes. Tasks of one stream don't act at once, so for allocations the maximum counts, not the
+    sum."""
 
     variables: int
     registers: int
@@ -52,7 +53,7 @@ class Usage(NamedTuple):
 
     @property
     def total(self) -> int:
-        """All but the variables, which are there without the graph, too."""
+        """All except the variables, which exist without the graph, too."""
         return self.registers + self.arenas + sum(p.constants for p in self.parts) + self.allocated
 
     def __str__(self) -> str:
@@ -125,7 +126,7 @@ def _part(name: str, step: Step) -> Part:
 
 
 def meanwhile(call: Call, forms: dict[str, Result]) -> int:
-    """The most bytes that a call has allocated at one time, results that are no places of the plan included."""
+    """The peak of bytes that a call allocates, unplanned results included."""
     op = OPS.get(call.op)
     if op is None or any(r.place.kind in ("constant", "view") for r in call.results) or op.view:
         return 0
@@ -136,7 +137,7 @@ def meanwhile(call: Call, forms: dict[str, Result]) -> int:
     try:
         inside = op.workspace(*map(_meta, args)) if op.workspace is not None else 0
         return inside + _measured(call.op, args, outs if straight else ())
-    except Exception:  # a kernel that reads values: what it makes is known, what else it needs is not
+    except Exception:  # a kernel that reads values doesn't run on meta tensors: only its results are counted
         return sum(r.bytes for r in call.results if not straight)
 
 
@@ -190,7 +191,7 @@ def _measured(name: str, args: tuple[Any, ...], outs: tuple[tuple[tuple[int, ...
 
 
 class Watch(TorchDispatchMode):
-    """Counts the bytes of tensors that calls make, as long as anybody holds them."""
+    """Counts the bytes of tensors that calls make, until they are freed."""
 
     def __init__(self) -> None:
         super().__init__()

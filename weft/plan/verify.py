@@ -1,10 +1,10 @@
-"""Can a plan run? Every register is written once, rates agree, and every cycle holds a token.
+"""Prove that a plan can run: every register is written once, rates agree, and every cycle holds a token.
 
-Tasks and registers are a marked graph. Per act of a launch there are two kinds of precedence: data (an act reads what
-another act wrote) and credit (an act writes into a copy that another act has let go of). Registers' `full` copies and
-free copies are the tokens: a precedence that they satisfy reaches into an earlier launch. What is left within one
-launch must have no cycle, else no order of acts exists, whatever the threads do. With periods above one this unrolled
-form is exact where counting the tokens of cycles of tasks is not.
+Tasks and registers are a marked graph (a Petri net). Between acts of a launch there are two kinds of precedence: data
+(an act reads what another act wrote) and credit (an act writes into a copy that another act has freed). Registers' full
+copies and free copies are the tokens: a precedence that they satisfy reaches into an earlier launch. The rest, within
+one launch, must have no cycle, else there is a deadlock in any order. With periods above one this unrolled form is
+exact, unlike counting the tokens of cycles of tasks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from weft.plan.plan import Plan, Port, Register, Stream, Task
 
 
 class Act(NamedTuple):
-    """The number-th act of a task within a launch."""
+    """An act of a task, by its number within a launch."""
 
     task: int
     number: int
@@ -34,7 +34,7 @@ class Precedence(NamedTuple):
 
     before: Act
     after: Act
-    register: Register | None  # None: a task's own acts, one after the other
+    register: Register | None  # None: between acts of one task
     credit: bool
 
 
@@ -57,7 +57,7 @@ def verify(plans: Plan | Iterable[Plan]) -> None:
 
 
 def precedences(tasks: dict[int, Task], registers: dict[int, Register]) -> Iterator[Precedence]:
-    """What must come before what within one launch; whatever the tokens satisfy is left out."""
+    """The precedences within one launch, without those that tokens satisfy."""
     for t in tasks.values():
         for k in range(1, t.acts):
             yield Precedence(Act(t.id, k - 1), Act(t.id, k), None, False)
@@ -190,10 +190,10 @@ def _check_rates(tasks: dict[int, Task], registers: dict[int, Register]) -> None
 
 
 def _check_launched(tasks: dict[int, Task], registers: dict[int, Register]) -> None:
-    """What only full registers and sources that run ahead set going must be held back by something launched."""
+    """Check that tasks started by full registers, or by sources that run ahead, are limited by a launched task."""
     neighbours = [{r.producer, *r.consumers} for r in registers.values()]
     held = {t.id for t in tasks.values() if not t.consumes and not t.ahead}
-    held |= {id for ends in neighbours for id in ends if id not in tasks}  # another rank's: that rank's own matter
+    held |= {id for ends in neighbours for id in ends if id not in tasks}  # another rank's tasks are checked there
     before = -1
     while before < len(held):
         before = len(held)
@@ -230,13 +230,13 @@ def _check_cycles(tasks: dict[int, Task], registers: dict[int, Register]) -> Non
 
 
 def _cycles(graph: rustworkx.PyDiGraph[Act, Precedence]) -> Iterator[list[Precedence]]:
-    """A shortest cycle through some node of each knot of the graph, last act first."""
+    """A shortest cycle through some node of each strongly connected component, last act first."""
     for knot in rustworkx.strongly_connected_components(graph):
         if len(knot) == 1 and not graph.has_edge(knot[0], knot[0]):
             continue
         inside = graph.subgraph(knot, preserve_attrs=True)
         best: list[Precedence] | None = None
-        for source, target, last in inside.weighted_edge_list()[:64]:  # any of them tells the story; a short one better
+        for source, target, last in inside.weighted_edge_list()[:64]:  # any cycle explains it; a short one better
             paths = rustworkx.dijkstra_shortest_paths(inside, target, source, default_weight=1.0)
             way = [target] if source == target else list(paths[source])
             path = [inside.get_edge_data(a, b) for a, b in pairwise(way)] + [last]

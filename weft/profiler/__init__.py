@@ -1,4 +1,4 @@
-"""What ran where and when: eager ops, instructions and the acts of actors, of one rank or of many, on one clock.
+"""The profiler: when and where eager ops, instructions and acts ran, on one or many ranks, on one clock.
 
 with flow.profiler.profile() as p:
     step(x)

@@ -1,4 +1,4 @@
-"""The profile as a table: how often what ran, and how long it took."""
+"""The profile as a table: counts and times by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.core.errors import OptionError
 from weft.vm.trace import Event
 
 _ORDERS = ("total", "own", "mean", "calls", "name")
-_SAME = {  # PyTorch's words; what runs on a device runs in its op's time here
+_SAME = {  # PyTorch's names; device time is counted as its op's
     "key": "name", "count": "calls",
     **{f"{where}_time_total": "total" for where in ("cpu", "cuda", "device")},
     **{f"self_{where}_time_total": "own" for where in ("cpu", "cuda", "device")},
@@ -35,7 +35,7 @@ class Average:
         return self.total / self.calls
 
     def __getattr__(self, name: str) -> Any:
-        """PyTorch's words for the same: `key`, `count`, `cpu_time_total`, ..."""
+        """The same under PyTorch's names: `key`, `count`, `cpu_time_total`, ..."""
         if name not in _SAME:
             raise AttributeError(f"an average has no {name!r}; it has {', '.join((*_ORDERS, *_SAME))}")
         return getattr(self, _SAME[name])
@@ -54,7 +54,7 @@ class Averages(Sequence[Average]):
         return self._rows[index]
 
     def table(self, sort_by: str | None = "total", row_limit: int = 50) -> str:
-        """The rows as text, by total, own or mean time, calls or name; in PyTorch's words, too: "cpu_time_total"."""
+        """The rows as text, sorted by total, own or mean time, calls or name, or PyTorch's "cpu_time_total" etc."""
         order = "total" if sort_by is None else _SAME.get(sort_by, sort_by)
         if order not in _ORDERS:
             raise OptionError(f"table(sort_by={sort_by!r}): sort by one of {', '.join((*_ORDERS, *_SAME))}")
@@ -93,7 +93,7 @@ def average(events: Sequence[Event]) -> Averages:
 
 
 def own_times(events: Sequence[Event]) -> list[int]:
-    """Nanoseconds of each event that no event inside it, on its row, accounts for."""
+    """Self time of each event in nanoseconds: without that of events inside it, on its row."""
     own = [e.end - e.start for e in events]
     under_way: dict[tuple[str, str], list[int]] = {}
     for i in sorted(range(len(events)), key=lambda i: (events[i].start, -events[i].end)):

@@ -1,7 +1,7 @@
 """Chrome's trace format, which ui.perfetto.dev and chrome://tracing show: a process per rank, a row per thread.
 
 Times in a file are microseconds since its `baseTimeNanoseconds`, which counts from 1970: so ranks' files can be merged,
-and nanoseconds aren't lost to rounding. Ranks of one host share a clock; those of several, as well as theirs agree.
+and nanoseconds aren't lost to rounding. Ranks of one host share a clock; between hosts, accuracy is that of the clocks.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Document = dict[str, Any]
 
 
 class Exports(Protocol):
-    """What gives a rank's trace."""
+    """An object that can export a rank's trace."""
 
     def chrome_trace(self) -> Document: ...
 
 
 def document(recorded: Trace) -> Document:
-    """A rank's trace."""
+    """A rank's trace as a document in Chrome's format."""
     base = min((e.queued for e in recorded.events), default=0)
     since = [e._replace(queued=e.queued - base, start=e.start - base, end=e.end - base) for e in recorded.events]
     events = Trace(recorded.rank, since).chrome()

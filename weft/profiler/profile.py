@@ -1,4 +1,4 @@
-"""`profile()`: switches recording on for one rank, and hands out what was recorded."""
+"""`profile()`: record one rank, and return what was recorded."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from weft.vm.trace import Event, Trace, trace
 
 
 class ProfilerActivity(enum.Enum):
-    """What a profile records. Kept for programs that name it: a profile records all there is."""
+    """What a profile records. For compatibility only: a profile always records everything."""
 
     CPU = "cpu"
     CUDA = "cuda"
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """What of this machine is recorded."""
+    """The activities that this machine has."""
     return {ProfilerActivity.CPU, *[ProfilerActivity.CUDA] * torch.cuda.is_available()}
 
 
 class profile:
     """Record what this rank does inside the block: this thread's eager ops, instructions, the acts of its graphs.
 
-    Each rank profiles itself; `flow.profiler.merge` joins them. Of several steps, `schedule` says which are recorded,
-    and `step()` that the next one begins; `on_trace_ready(profile)` is called with each record when it is whole.
-    Further options of PyTorch's are taken, and not needed: shapes, stacks and memory aren't part of a record.
+    Each rank profiles itself; `flow.profiler.merge` joins them. `schedule` says which steps are recorded, and `step()`
+    begins the next one; `on_trace_ready(profile)` is called with each complete record. PyTorch's other options are
+    accepted without effect: shapes, stacks and memory aren't recorded.
 
     >>> with flow.profiler.profile(schedule=flow.profiler.schedule(wait=1, warmup=0, active=1)) as p:
     ...     for _ in range(2):
@@ -73,13 +73,13 @@ class profile:
             self._inside.close()
 
     def start(self) -> None:
-        """Begin, as the block does."""
+        """Begin recording, like entering the block."""
         if self._action is not None:
             raise ArgumentError("this profile was used already: write `with flow.profiler.profile() as p:` for each")
         self._turn_to(self._schedule(0))
 
     def step(self) -> None:
-        """The next step of the program begins."""
+        """Begin the next step of the program."""
         if self._action is None:
             raise ArgumentError("step(): this profile has not begun: `with profile() as p:`, or p.start()")
         self._mark()
@@ -87,7 +87,7 @@ class profile:
         self._turn_to(self._schedule(self.step_num))
 
     def stop(self) -> None:
-        """End, as the block does."""
+        """End recording, like leaving the block."""
         if self._inside is not None:
             self._mark()
             self._end(whole=True)
@@ -101,7 +101,7 @@ class profile:
         self._began = time.perf_counter_ns()
 
     def _mark(self) -> None:
-        """Name the step that ends."""
+        """Record the step that ends as a named span."""
         if self._named and self._inside is not None and self._trace is not None:
             name = f"ProfilerStep#{self.step_num}"
             self._trace.span(name, "function", "compute", self._began, time.perf_counter_ns())
@@ -120,7 +120,7 @@ class profile:
         inside, self._inside = self._inside, None
         assert inside is not None
         with inside:
-            vm_of().drain()  # what is under way belongs to the block
+            vm_of().drain()  # pending work belongs to the block
         if whole and self.on_trace_ready is not None:
             self.on_trace_ready(self)
 
@@ -130,7 +130,7 @@ class profile:
         return list(self._recorded().events)
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> Averages:
-        """How often each of them ran, and how long it took. Print it, or its `.table(sort_by="own")`."""
+        """Counts and times of events by name. Print it, or its `.table(sort_by="own")`."""
         if group_by_input_shape or group_by_stack_n:
             raise ArgumentError("key_averages(): groups are by name; shapes and stacks aren't part of a record")
         return average(self.events)

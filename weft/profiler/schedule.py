@@ -1,4 +1,4 @@
-"""When to record: of which steps of a program, and what to do with each record."""
+"""Profiler schedules: which steps of a program to record, and what to do with each record."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ RECORDED = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 def schedule(
     *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
 ) -> Callable[[int], ProfilerAction]:
-    """Skip some steps, then go round: wait, let things get warm, record. As often as `repeat` says; 0 is without end.
+    """A schedule that skips some steps, then repeats cycles: wait, warm up, record; `repeat` times, or for ever if 0.
 
-    `skip_first_wait` other than 0 leaves out the first round's wait.
+    `skip_first_wait` other than 0 skips the first cycle's wait.
 
     >>> plan = flow.profiler.schedule(wait=1, warmup=1, active=2)
     >>> [plan(step).name for step in range(5)]
@@ -57,14 +57,14 @@ def schedule(
 
 
 def always(step: int) -> ProfilerAction:
-    """The schedule of a profile that was given none."""
+    """The default schedule: record every step."""
     return ProfilerAction.RECORD
 
 
 def tensorboard_trace_handler(
     dir_name: str | os.PathLike[str], worker_name: str | None = None, use_gzip: bool = False
 ) -> Callable[[Any], None]:
-    """For `profile(on_trace_ready=...)`: writes each record to a file of its own, where TensorBoard finds it."""
+    """For `profile(on_trace_ready=...)`: write each record to a new file, where TensorBoard finds it."""
     name = f"{socket.gethostname()}_{os.getpid()}" if worker_name is None else worker_name
 
     def write(profile: Any) -> None:

@@ -1,4 +1,4 @@
-"""What the profiler adds to a trace of the virtual machine: named stretches of the program."""
+"""Named spans of the program in a trace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RECORDING: Final = "profile"  # the resource under which a rank keeps the trace 
 
 
 class record_function:
-    """Give a stretch of the program a name in the profile: a context manager, and a decorator.
+    """A named span of the program in the profile: a context manager, and a decorator.
 
     >>> with record_function("forward"):
     ...     pass
@@ -44,7 +44,7 @@ class record_function:
 
 
 class _Open(threading.local):
-    """The stretches of a thread that were pushed and not popped yet."""
+    """The open spans of a thread: pushed and not popped yet."""
 
     def __init__(self) -> None:
         self.stretches: list[record_function] = []
@@ -54,12 +54,12 @@ _open = _Open()
 
 
 def range_push(name: str) -> None:
-    """Begin a named stretch of the program, which `range_pop` ends."""
+    """Begin a named span of the program, which `range_pop` ends."""
     _open.stretches.append(record_function(name).__enter__())
 
 
 def range_pop() -> None:
-    """End the stretch that was begun last."""
+    """End the span that was begun last."""
     if not _open.stretches:
         raise ArgumentError("range_pop(): no range_push() is open in this thread")
     _open.stretches.pop().__exit__()

@@ -38,9 +38,10 @@ _NEVER: Final = 1 << 40  # added to `blocked` where no message may bring it to z
 
 
 class Turn:
-    """What one act works on. Per port, in the task's order: the copy's index, and which act of the port's period it is.
+    """What one act works on: for each port, in the task's order, the copy's index, and the number of the act in the
+    port's period.
 
-    A turn belongs to its actor and comes again; keep its values, not the turn.
+    Turns are cached and reused by their actor; keep their values, not the turn.
     """
 
     __slots__ = ("act", "consumed", "produced", "reading", "writing", "takes", "claims", "messages", "sends")
@@ -50,17 +51,17 @@ class Turn:
         self.act = 0
         self.consumed, self.reading = consumed, reading
         self.produced, self.writing = produced, writing
-        self.takes: tuple[Input, ...] = ()  # needs one more readable copy of these
-        self.claims: tuple[tuple[Output, int], ...] = ()  # needs this copy of these to be free
-        self.sends: tuple[tuple[Output, int], ...] = ()  # makes this copy of these readable
-        self.messages: tuple[Message, ...] = ()  # says this when finished
+        self.takes: tuple[Input, ...] = ()  # inputs of which it needs one more readable copy
+        self.claims: tuple[tuple[Output, int], ...] = ()  # outputs, and the copies that must be free
+        self.sends: tuple[tuple[Output, int], ...] = ()  # outputs, and the copies that it makes readable
+        self.messages: tuple[Message, ...] = ()  # messages to send when finished
 
     def __repr__(self) -> str:
         return f"<turn {self.act}, reads {self.consumed} at {self.reading}, writes {self.produced} at {self.writing}>"
 
 
 class Input:
-    """A port that is read: how many copies are readable and not yet taken."""
+    """A consumed port: the number of copies that are readable and not yet taken."""
 
     __slots__ = ("port", "register", "readable", "unread", "ended", "slots", "acknowledge")
 
@@ -73,7 +74,7 @@ class Input:
 
 
 class Output:
-    """A port that is written: per copy, how many consumers have not let go of it."""
+    """A produced port: for each copy, the number of consumers that still use it."""
 
     __slots__ = ("port", "register", "reading", "out", "slots", "announce")
 
@@ -111,7 +112,7 @@ class Actor:
         self.blocked = self._missing()
 
     def on_message(self, message: Message) -> Sequence[Message]:
-        """Take note of it. What is returned is to be sent, and is nearly always nothing."""
+        """Handle a message. Returns messages to send, nearly always none."""
         kind, _, register, slot = message
         if kind == READABLE:
             port = self._in[register]
@@ -140,7 +141,7 @@ class Actor:
         return self._on_end(register)
 
     def begin(self) -> Turn:
-        """Take what the next act reads and writes."""
+        """Begin the next act: take its copies."""
         assert self.blocked == 0, f"{self.task.name} can't act: it is {self.state} and lacks {self.blocked}"
         turn = self.turn
         for port in turn.takes:
@@ -151,7 +152,7 @@ class Actor:
         return turn
 
     def finish(self) -> Sequence[Message]:
-        """The act is over: what to say to consumers and producers."""
+        """End the act: returns the messages to consumers and producers."""
         assert self.state is ACTING
         turn = self.turn
         for output, slot in turn.sends:
@@ -174,7 +175,7 @@ class Actor:
         return (*turn.messages, *self._drain()) if self.ended and self._exhausted() else turn.messages
 
     def _turn(self, key: int) -> Turn:
-        """What act number `key` works on; it comes again every `_cycle` acts, so everything is decided once."""
+        """The turn of act number `key`; turns repeat every `_cycle` acts, so each is computed once."""
         ins, outs, acts = self._inputs, self._outputs, self.task.acts
         consumed = tuple(p.port.item(key, acts) % p.slots for p in ins)
         produced = tuple((p.port.item(key, acts) + p.register.full) % p.slots for p in outs)
@@ -190,7 +191,7 @@ class Actor:
         return turn
 
     def _missing(self) -> int:
-        """How many conditions of the next act don't hold."""
+        """The number of unmet conditions of the next act."""
         if self.state is not WAITING:
             return _NEVER
         return (
@@ -205,7 +206,7 @@ class Actor:
         self.ended += 1
         if register == NONE:
             assert not self._inputs
-            if self.tokens >= FOREVER // 2:  # it ran ahead; nobody waits for what it would still make
+            if self.tokens >= FOREVER // 2:  # it ran ahead; the rest isn't needed
                 self.tokens = int(self.state is ACTING)
         else:
             self._in[register].ended = True
@@ -216,7 +217,7 @@ class Actor:
         return ()
 
     def _exhausted(self) -> bool:
-        """No act can come any more: the next one needs what has ended."""
+        """Whether no further act is possible: the next one needs an input that has ended."""
         if not self._inputs:
             return self.ended > 0 and self.tokens == 0
         return any(p.ended and not p.readable for p in self.turn.takes)
@@ -243,17 +244,17 @@ class Actor:
         if all(p.ended for p in self._inputs) and not any(o.out for o in self._outputs):
             self.state = DONE
 
-    # --- for those who watch ---
+    # --- for observers ---
 
     def waits_for(self) -> list[tuple[Register, str]]:
-        """What the next act lacks: registers that are not readable ("data"), or have no free copy ("copy")."""
+        """The registers that the next act waits for: not readable ("data"), or without a free copy ("copy")."""
         if self.state is not WAITING:
             return []
         lacks = [(p.register, "data") for p in self.turn.takes if not p.readable]
         return lacks + [(o.register, "copy") for o, s in self.turn.claims if o.reading[s]]
 
     def snapshot(self) -> tuple[object, ...]:
-        """All that its behaviour depends on; two actors of a task with equal snapshots act alike ever after."""
+        """The state: two actors of a task with equal snapshots behave alike from then on."""
         return (
             self.acts % self._cycle, self.tokens, self.ended, self.state,
             tuple((p.readable, p.unread % p.slots, p.ended) for p in self._inputs),
@@ -261,7 +262,7 @@ class Actor:
         )  # fmt: skip
 
     def assume(self, other: Actor) -> None:
-        """Become as another actor of the same task is; how a model checker goes back."""
+        """Copy the state of another actor of the same task; a model checker backtracks by it."""
         self.acts, self.tokens, self.ended, self.state = other.acts, other.tokens, other.ended, other.state
         for mine, its in zip(self._inputs, other._inputs, strict=True):
             mine.readable, mine.unread, mine.ended = its.readable, its.unread, its.ended
@@ -273,7 +274,7 @@ class Actor:
         self.blocked = other.blocked
 
     def validate(self) -> None:
-        """Assert what must hold between messages."""
+        """Assert the invariants that hold between messages."""
         me = f"{self.task.name} {self.snapshot()}"
         assert self.tokens >= 0 and self.acts >= 0, me
         for p in self._inputs:

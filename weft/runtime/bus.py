@@ -1,4 +1,4 @@
-"""Who gets a message: an actor of the same thread, of another thread of this rank, or of another rank."""
+"""The bus: route messages to actors of the same thread, of another thread of this rank, or of another rank."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft.runtime.message import END, FREE, READABLE, Message
 
 
 class Channel(Protocol):
-    """What the bus needs of a transport's channel: two counters that only grow, one written by each end."""
+    """The part of a transport's channel that the bus uses: two monotonic counters, one written by each end."""
 
     def post(self) -> None: ...
     def arrived(self) -> int: ...
@@ -24,7 +24,8 @@ class Channel(Protocol):
 
 
 class Mailbox:
-    """Messages to the actors of one thread. That thread appends to `messages` itself; others `put`, which wakes it."""
+    """The queue of messages to the actors of one thread. That thread appends to `messages` itself; others `put`, which
+    wakes it."""
 
     __slots__ = ("messages", "asleep", "_bell")
 
@@ -43,11 +44,11 @@ class Mailbox:
         self.asleep = False
         try:
             self._bell.release()
-        except RuntimeError:  # two rang at once; one wake is enough
+        except RuntimeError:  # two threads rang at once; one wake-up is enough
             pass
 
     def wait(self, timeout: float) -> None:
-        """Sleep until somebody puts or rings, or a while has passed. It may return early."""
+        """Sleep until another thread puts or rings, or the timeout. It may return early."""
         self.asleep = True
         if not self.messages:
             self._bell.acquire(timeout=timeout)
@@ -55,7 +56,7 @@ class Mailbox:
 
 
 class Outgoing:
-    """The producer's end of a register that another rank reads: to the actor, the channel is its consumers."""
+    """The producer's end of a register that another rank reads: it stands in for the consumers."""
 
     __slots__ = ("register", "channel", "items", "freed", "_said", "posted", "_free")
 
@@ -68,7 +69,7 @@ class Outgoing:
         self._free = [[back._replace(slot=s)] * len(register.consumers) for s in range(register.copies)]
 
     def readable(self) -> None:
-        """The actor told one more consumer; when it has told all of them, the copy goes out."""
+        """Count one more message to a consumer; after the last one, post the copy."""
         self._said += 1
         if self._said == len(self.register.consumers):
             self._said = 0
@@ -79,7 +80,7 @@ class Outgoing:
         return self._free_up_to(self.channel.acknowledged(), box)
 
     def forgive(self, launches: int, box: Mailbox) -> None:
-        """The last launch is over: what was sent beyond it nobody will read."""
+        """After the last launch: free what was sent beyond it, which won't be read."""
         if self.freed >= launches * self.items:
             self._free_up_to(self.posted, box)
 
@@ -94,7 +95,7 @@ class Outgoing:
 
 
 class Incoming:
-    """The consumers' end of a register that another rank writes: to the actors, the channel is its producer."""
+    """The consumers' end of a register that another rank writes: it stands in for the producer."""
 
     __slots__ = ("register", "channel", "_taken", "acknowledged", "_left", "_readable", "_lock")
 
@@ -108,7 +109,7 @@ class Incoming:
         self._lock = threading.Lock()  # the consumers may be on several threads
 
     def free(self, slot: int) -> None:
-        """A consumer has let go of a copy; channels acknowledge in order."""
+        """A consumer has freed a copy; channels acknowledge in order."""
         with self._lock:
             self._left[slot] -= 1
             while self.acknowledged < self._taken and not self._left[self.acknowledged % self.register.copies]:
@@ -130,7 +131,7 @@ class Incoming:
 
 
 class Bus:
-    """Routes by actor id. `boxes` says on which thread's mailbox each actor of this rank is."""
+    """Routes messages by actor id. `boxes` maps each actor of this rank to its thread's mailbox."""
 
     def __init__(self, plan: Plan, boxes: Mapping[int, Mailbox], channels: Mapping[int, Channel]) -> None:
         self.boxes = boxes
@@ -150,7 +151,7 @@ class Bus:
             else:
                 self.incoming[r.id] = Incoming(r, channel)
         self.remote = bool(self.outgoing or self.incoming)
-        self.silent = self.remote  # somebody must look whether anything has come
+        self.silent = self.remote  # channels that must be polled
 
     def wake(self, box: Mailbox) -> None:
         """Let the channels wake the thread of this mailbox, if they can."""
@@ -170,19 +171,19 @@ class Bus:
                 self.outgoing[message.register].readable()
             elif message.kind == FREE:
                 self.incoming[message.register].free(message.slot)
-            # the end needs no way to another rank: each knows how much was launched, and ends by itself
+            # END isn't sent to other ranks: each knows the number of launches, and ends by itself
 
     def poll(self) -> bool:
-        """Look at the channels; put what they tell into the mailboxes. True if there was anything."""
-        told = False
+        """Poll the channels; put their messages into the mailboxes. True if there were any."""
+        found = False
         for o in self.outgoing.values():
-            told |= o.poll(self.boxes[o.register.producer])
+            found |= o.poll(self.boxes[o.register.producer])
         for i in self.incoming.values():
-            told |= i.poll(self.boxes)
-        return told
+            found |= i.poll(self.boxes)
+        return found
 
     def count(self, register: int) -> int:
-        """How often a channel's end here was posted to, or acknowledged."""
+        """The number of posts, or acknowledgements, of this end of a channel."""
         return self.outgoing[register].posted if register in self.outgoing else self.incoming[register].acknowledged
 
     def end(self) -> None:

@@ -1,8 +1,8 @@
-"""Gives a plan's actors threads: worker streams one each, and one drive for all others, run by whoever waits.
+"""The executor: run a plan's actors on threads, one per worker stream, and one event loop (the drive) for all others.
 
-The caller that waits for a launch drives the actors itself: a hand-over to another thread would cost more than a small
-step. When launches are in flight and nobody drives, a background thread takes over within a few milliseconds. The
-drive also looks at the channels to other ranks. Only one thread holds the drive at a time.
+The caller that waits for a launch runs the drive itself: a thread switch would cost more than a small step. If launches
+are in flight and no caller waits, a background thread takes over within a few milliseconds. The drive also polls the
+channels to other ranks. One thread at a time holds it, by a lock.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from weft.runtime.bus import Bus, Channel, Mailbox
 from weft.runtime.message import END, FOREVER, LAUNCH, NONE, Message
 from weft.runtime.station import Station
 
-LOOKS: Final = 64  # at the channels, in a round of spinning, with the processor given away in between
-ROUNDS: Final = 8  # of spinning before sleeping
-LOOK: Final = 0.05  # a waiting caller looks at the other ranks, and at the clock, this often
-NAP: Final = 0.001  # the background thread looks this often while launches are in flight
-NAPS: Final = 32  # and goes to sleep after so many without any
+LOOKS: Final = 64  # polls of the channels in a round of spinning, yielding the core in between
+ROUNDS: Final = 8  # rounds of spinning before sleeping
+LOOK: Final = 0.05  # seconds between a waiting caller's checks of the other ranks and the clock
+NAP: Final = 0.001  # seconds between the background thread's checks while launches are in flight
+NAPS: Final = 32  # checks without a launch after which it sleeps
 
 Trace = Callable[[Task, int, int, int], None]  # task, act, start and end by time.perf_counter_ns
 
 
 class Ticket:
-    """One call of `launch`."""
+    """A handle of a launch in flight."""
 
     __slots__ = ("_executor", "until")
 
@@ -46,16 +46,16 @@ class Ticket:
         return self._executor.finished >= self.until or self._executor.error is not None
 
     def wait(self, deadline: float | None = None) -> None:
-        """Until every act of the launch is over on this rank; meanwhile this thread may drive the actors."""
+        """Wait until every act of the launch is over on this rank; meanwhile this thread may drive the actors."""
         if self._executor.finished < self.until:
             self._executor.wait(self.until, deadline)
 
 
 class Executor:
-    """Runs one rank's plan. `acts` says what each task does; `channels` lead to other ranks, by register id.
+    """Runs one rank's plan. `acts` are the tasks' functions; `channels` lead to other ranks, by register id.
 
-    `watch` is called now and then while waiting, with the ranks that are waited for, and may raise: the place to ask
-    whether the others are alive.
+    `watch` is called periodically while waiting, with the ranks that are waited for, and may raise: it checks whether
+    the others are alive.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Executor:
         self.error: BaseException | None = None
         self.launched = self.finished = 0
         self.closing = self._closed = False
-        self._guard = threading.Lock()  # of launched, finished, waiters, error
+        self._guard = threading.Lock()  # guards launched, finished, waiters, error
         self._drive_lock = threading.Lock()
         self._driver = self._waiters = 0
         self._alarm = threading.Event()
@@ -102,7 +102,7 @@ class Executor:
         for r in plan.registers:
             followed = [c for c in r.consumers if c in self._boxes] if not r.full else []
             if r.producer in self._stations and followed:
-                self._stations[r.producer].last = True  # turned round below: somebody follows
+                self._stations[r.producer].last = True  # inverted below: it has a successor
         followed_by = {id for id, s in self._stations.items() if s.last}
         last = [s for id, s in self._stations.items() if id not in followed_by] or list(self._stations.values())
         for s in self._stations.values():
@@ -129,7 +129,7 @@ class Executor:
         return Ticket(self, until)
 
     def launch_if_idle(self) -> int | None:
-        """Launch, for a caller who then waits for so many launches; None, and nothing is done, if any is in flight."""
+        """Launch if none is in flight: returns the number of launches to wait for, or None."""
         if self.finished != self.launched or self.error is not None or self.closing:
             return None
         return self._take_in(1)
@@ -148,18 +148,18 @@ class Executor:
         return "is closed" if self.error is None else broken
 
     def wait(self, until: int, deadline: float | None = None) -> None:
-        """Until so many launches have finished."""
+        """Wait until so many launches have finished."""
         if self._driven(until) and self.finished >= until:
             return
         self._wait_on(lambda: self.finished >= until, until, self.deadline if deadline is None else deadline)
 
     def until(self, over: Callable[[], bool]) -> None:
-        """Drive the actors until something has come about that they, or others, bring about."""
+        """Drive the actors until a condition holds that they, or others, bring about."""
         if not over():
             self._wait_on(over, FOREVER, self.deadline)
 
     def _wait_on(self, over: Callable[[], bool], until: int, deadline: float) -> None:
-        """The slow part of waiting: drive when nobody else does, look at the channels, sleep, watch the clock."""
+        """The slow path of waiting: drive if nobody else does, poll the channels, sleep, check the deadline."""
         if self._driver == threading.get_ident():
             raise GraphError(
                 f"plan {self.plan.name!r}: an act waits for a launch of its own plan, which waits for the act"
@@ -209,7 +209,7 @@ class Executor:
         try:
             self.watch(needed)
         except RankError:
-            # A rank that has ended may have sent what is waited for just before.
+            # A rank that has ended may have sent the awaited data just before.
             if not needed or not self._arrived():
                 raise
 
@@ -218,7 +218,7 @@ class Executor:
             return self.bus.poll() or bool(self._main.messages)
 
     def _idle(self, spins: int) -> None:
-        """Nothing to do right now. Another rank may answer within microseconds, a thread of this one rings."""
+        """Idle: spin, as another rank may answer within microseconds, then sleep until a thread of this one rings."""
         if not self.bus.silent:
             self._main.wait(0.02)
         elif spins > ROUNDS:
@@ -233,7 +233,7 @@ class Executor:
     # --- driving ---
 
     def _driven(self, until: int, yielding: bool = False) -> bool:
-        """Drive, unless another thread does."""
+        """Drive, unless another thread does it already."""
         if not self._drive_lock.acquire(False):
             return False
         try:
@@ -244,7 +244,7 @@ class Executor:
         return True
 
     def _drive(self, until: int, yielding: bool = False) -> bool:
-        """Do all there is to do, up to the end of launch `until`. The caller holds the drive lock."""
+        """Do all pending work, up to the end of launch `until`. The caller holds the drive lock."""
         self._driver = threading.get_ident()
         moved = False
         while True:
@@ -261,7 +261,7 @@ class Executor:
                 return True
 
     def _run(self, box: Mailbox, until: int, yielding: bool = False) -> bool:
-        """Deliver the mailbox's messages and let the actors act. False if it stopped before the mailbox was empty."""
+        """Deliver the mailbox's messages and run the ready actors. False if it stopped before the mailbox was empty."""
         messages, stations, send = box.messages, self._stations, self.bus.send
         trace, actor = self.trace, None
         try:
@@ -306,14 +306,14 @@ class Executor:
             self._main.ring()
 
     def _work(self, box: Mailbox) -> None:
-        """The life of a worker stream's thread."""
+        """The main loop of a worker stream's thread."""
         with ranks.enter(self._rank):
             while not self._closed and self.error is None:
                 self._run(box, FOREVER)
                 box.wait(1.0)
 
     def _background(self) -> None:
-        """Drive whatever nobody else drives. Where callers wait, this thread costs a look per nap."""
+        """The main loop of the background thread: drive if no caller does."""
         with ranks.enter(self._rank):
             seen = quiet = 0
             while not self._closed and self.error is None:
@@ -336,7 +336,7 @@ class Executor:
     # --- failing and ending ---
 
     def fail(self, error: BaseException) -> None:
-        """Break off: every wait raises this, nothing more is run. Safe from any thread."""
+        """Fail: every wait raises this error, and nothing more is run. Thread-safe."""
         with self._guard:
             if self.error is None:
                 self.error = error
@@ -355,12 +355,12 @@ class Executor:
             box.ring()
 
     def close(self, deadline: float | None = None) -> None:
-        """Finish what was launched, tell all actors that nothing more comes, wait until they are done."""
+        """Finish the launches, send END to all actors, and wait until they are done."""
         with self._guard:
-            if self.closing or self._driver == threading.get_ident():  # amid an act nobody can wait for it to end
+            if self.closing or self._driver == threading.get_ident():  # inside an act it can't wait for that act to end
                 return
             self.closing = True
-        limit, patience = self.deadline if deadline is None else deadline, 1.0  # with threads stuck in an act
+        limit, patience = self.deadline if deadline is None else deadline, 1.0  # seconds for threads stuck in an act
         try:
             if self.error is None:
                 self._wait_on(lambda: self.finished >= self.launched, self.launched, limit)
@@ -381,20 +381,20 @@ class Executor:
             o.forgive(self.launched, self._boxes[o.register.producer])
         return all(s.actor.state is DONE for s in self._stations.values())
 
-    # --- telling ---
+    # --- reporting ---
 
     def _note(self, now: float) -> None:
-        """Remember since when nothing has changed; only waiting pays for it."""
+        """Record when actors last acted; called only while waiting."""
         for s in self._stations.values():
             if s.seen != s.actor.acts:
                 s.seen, s.since = s.actor.acts, now
 
     def report(self) -> str:
-        """Who waits for which register of whom, and since when."""
+        """Which actors wait for which registers, and since when, as text."""
         if self.finished >= self.launched:
-            self._driven(FOREVER)  # what was said at the end of a launch may lie in the mailbox still
+            self._driven(FOREVER)  # messages from the end of a launch may still be in the mailbox
         now = time.monotonic()
         self._note(now)
         head = f"{self.finished} of {self.launched} launches have finished; since they last acted:"
-        told = (report.lines(s.actor, now - s.since, self.plan) for s in self._stations.values())
-        return "\n".join([head, *(line for lines in told for line in lines)])
+        reports = (report.lines(s.actor, now - s.since, self.plan) for s in self._stations.values())
+        return "\n".join([head, *(line for lines in reports for line in lines)])

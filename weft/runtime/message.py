@@ -1,11 +1,11 @@
-"""What actors say to each other. A message carries no data, only which copy of which register it speaks of."""
+"""Messages between actors. A message carries no data, only the register and the index of its copy."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
 READABLE: Final = 0  # to a consumer: this copy is written, read it
-FREE: Final = 1  # to the producer: one consumer has let go of this copy
+FREE: Final = 1  # to the producer: one consumer no longer needs this copy
 LAUNCH: Final = 2  # to a source: act this many times more
 END: Final = 3  # to a consumer: no more will come in this register; to a source (register NONE): no more launches
 

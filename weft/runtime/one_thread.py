@@ -1,4 +1,4 @@
-"""Runs a chain's function on one of torch's threads. What is set holds for the calling thread alone."""
+"""Run a chain's function on one of torch's threads. The setting holds for the calling thread only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 
 @functools.cache
 def _setters() -> tuple[Callable[[int], Any], Callable[[int], int]] | None:
-    """OpenMP's number of threads, and MKL's; none where torch has been built otherwise."""
+    """The setters of OpenMP's and MKL's number of threads; None if torch was built without them."""
     try:
         library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))
         return library.omp_set_num_threads, library.MKL_Set_Num_Threads_Local
@@ -22,7 +22,7 @@ def _setters() -> tuple[Callable[[int], Any], Callable[[int], int]] | None:
 
 
 def alone(function: Callable[[], None]) -> Callable[[], None]:
-    """The function on one of torch's threads."""
+    """Wrap a function to run on one of torch's threads."""
     setters = _setters()
     if setters is None:
         return function

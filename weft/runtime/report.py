@@ -1,4 +1,4 @@
-"""What an actor waits for, in words: a stuck run tells who waits for which register of whom."""
+"""Describe what actors wait for, as text: which registers, and whose."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.runtime.actor import ACTING, DONE, DRAINING, Actor
 
 
 def needed(actors: Iterable[Actor], launches: int) -> tuple[int, ...]:
-    """The other ranks without whose data, or acknowledgements, so many launches can't end. Call it while none acts."""
+    """The other ranks whose data or acknowledgements so many launches still need. Call it while no actor acts."""
     found: set[int] = set()
     own: set[int] = set()
     for actor in actors:

@@ -1,4 +1,4 @@
-"""An actor in its place."""
+"""An actor with its act and its mailbox."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from weft.runtime.bus import Mailbox
 
 
 class Station:
-    """What an actor does, where its messages go, and whether a launch is over when it is."""
+    """An actor, its act, its mailbox, and whether a launch ends with it."""
 
     __slots__ = ("actor", "act", "box", "local", "last", "launches", "seen", "since")
 
     def __init__(self, actor: Actor, act: Callable[[Turn], None], box: Mailbox) -> None:
         self.actor, self.act, self.box = actor, act, box
-        self.local = False  # all it talks to is on its own thread
-        self.last = False  # nothing of this rank comes after it in a launch
+        self.local = False  # whether all its messages are within its thread
+        self.last = False  # whether no task of this rank follows it in a launch
         self.launches = 0
         self.seen, self.since = -1, 0.0

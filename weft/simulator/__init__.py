@@ -1,4 +1,4 @@
-"""Plans without machines: a virtual clock and a model checker drive the very actors that run."""
+"""Simulate plans: a virtual clock and a model checker drive the same actors as the runtime."""
 
 from weft.simulator.modelcheck import Explored, explore
 from weft.simulator.simulate import Timed, Timeline, simulate

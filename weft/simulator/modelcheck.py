@@ -1,9 +1,9 @@
-"""Try every order in which messages can arrive and acts can begin and end, with the very actors that run.
+"""A model checker: try every order in which messages arrive and acts begin and end, with the runtime's actors.
 
-Messages from one actor to another keep their order; nothing else is assumed, no streams and no clock. In every state
-that can be reached, three laws are held against what the actors do, counted from their acts alone: nobody writes a copy
-that may still be read, nobody reads what isn't written, everybody uses the copies in ring order. And from every state
-the run goes on until all is launched, finished and drained.
+Messages from one actor to another keep their order; nothing else is assumed, no streams and no clock. In every
+reachable state three invariants are checked, by counting acts alone: no copy is written that may still be read, none is
+read before it is written, and copies are used in ring order. And from every state the run ends: all is launched,
+finished and drained.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _OUTSIDE = -1
 
 
 class Explored(NamedTuple):
-    """How much was seen."""
+    """How much was explored."""
 
     states: int
     steps: int
 
 
 class _World:
-    """The actors and what is under way between them."""
+    """A state: the actors, and the messages in flight between them."""
 
     def __init__(
         self, actors: dict[int, Actor], queues: dict[tuple[int, int], tuple[Message, ...]], closed: bool
@@ -45,7 +45,7 @@ class _World:
 
 
 def explore(plans: Plan | Iterable[Plan], *, launches: int = 1, limit: int = 100_000, make: Make = Actor) -> Explored:
-    """Raise CompileError with the way there if some order breaks a law or stands still; `limit` bounds the states."""
+    """Raise CompileError with the path there if an order breaks an invariant or deadlocks; `limit` caps the states."""
     given = (plans,) if isinstance(plans, Plan) else tuple(plans)
     registers = {r.id: r for p in given for r in p.registers}
     tasks = {t.id: t for p in given for t in p.tasks}
@@ -85,14 +85,14 @@ def explore(plans: Plan | Iterable[Plan], *, launches: int = 1, limit: int = 100
             try:
                 said = _do(following, what, changing, laws)
             except AssertionError as error:
-                raise CompileError(f"{error}. The way there: {story(key, _told(what, tasks))}") from error
+                raise CompileError(f"{error}. The way there: {story(key, _described(what, tasks))}") from error
             for sender, messages in said:
                 following.say(sender, messages)
             reached = following.key()
             if reached not in came:
                 if len(came) >= limit:
                     raise CompileError(f"more than {limit} states; raise the limit, or check a smaller plan")
-                came[reached] = (key, _told(what, tasks))
+                came[reached] = (key, _described(what, tasks))
                 stack.append(following)
     return Explored(len(came), steps)
 
@@ -100,7 +100,7 @@ def explore(plans: Plan | Iterable[Plan], *, launches: int = 1, limit: int = 100
 Step = Message | int | str  # a message that arrives, an actor that begins or ends its act, or "close"
 
 
-def _told(what: tuple[int, Step], tasks: Mapping[int, Task]) -> str:
+def _described(what: tuple[int, Step], tasks: Mapping[int, Task]) -> str:
     _, step = what
     if isinstance(step, str):
         return step
@@ -115,12 +115,12 @@ def _told(what: tuple[int, Step], tasks: Mapping[int, Task]) -> str:
 def _steps(
     world: _World, tasks: Mapping[int, Task], launches: int
 ) -> Iterable[tuple[tuple[int, Step], tuple[int, ...]]]:
-    """What may happen next, and which actors it changes."""
+    """The possible next steps, each with the actors that it changes."""
     for (sender, to), queue in world.queues.items():
         if queue:
             yield (sender, queue[0]), (to,)
     for id, actor in world.actors.items():
-        enough = tasks[id].ahead and actor.acts >= (launches + 2) * tasks[id].acts  # or it would go on for ever
+        enough = tasks[id].ahead and actor.acts >= (launches + 2) * tasks[id].acts  # else the search would never end
         if actor.state is ACTING or not (actor.blocked or enough):
             yield (_OUTSIDE, id), (id,)
     if not world.closed and all(a.acts >= launches * tasks[id].acts for id, a in world.actors.items()):
@@ -149,7 +149,7 @@ def _do(
 
 
 class _Laws:
-    """What an act may touch, reckoned from how often everybody has acted, and from nothing that actors keep."""
+    """The invariants of an act's copies, computed from the numbers of acts only, not from the actors' state."""
 
     def __init__(self, tasks: Mapping[int, Task], registers: Mapping[int, Register]) -> None:
         self.tasks, self.registers = tasks, registers
@@ -172,7 +172,7 @@ class _Laws:
             item = r.full + port.item(turn.act, task.acts)
             assert slot == item % r.copies, f"{task.name} writes copy {slot} of {r.name}, item {item} goes elsewhere"
             for c in r.consumers:
-                if actors[c].state in (DRAINING, DONE):  # it reads no more, and sends back what it is told
+                if actors[c].state in (DRAINING, DONE):  # it reads no more, and returns copies unread
                     continue
                 released = self.reads[r.id, c].item(actors[c].acts, self.tasks[c].acts)
                 assert item - r.copies < released, (

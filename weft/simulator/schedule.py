@@ -1,4 +1,4 @@
-"""A launch as a table and as a picture: what each rank does when, and where it pauses."""
+"""A launch's schedule as a table and as a picture: what each rank does when, and its bubbles."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ HIGH, UNIT, LEFT = 22, 26, 64  # a row, a unit of time and the ranks' names in t
 
 
 class Part(NamedTuple):
-    """Of an act: forward (F), the gradients of inputs (B), or of weights (W), of a micro-batch. `stage`, a letter,
-    where a rank has several."""
+    """A part of an act: forward (F), the gradients of inputs (B), or of weights (W), of a micro-batch. `stage` is a
+    letter, if a rank has several stages."""
 
     start: float
     end: float
@@ -29,7 +29,8 @@ class Part(NamedTuple):
 
 
 class Schedule:
-    """`rows` are of ranks, by their names; what isn't a part of a pipeline's stages takes no time and isn't shown."""
+    """The schedule of a pipeline: `rows` by the ranks' names. Other tasks than its stages take no time, and aren't
+    shown."""
 
     def __init__(self, rows: Mapping[str, list[Part]], title: str = "") -> None:
         self.rows, self.title = rows, title
@@ -40,12 +41,12 @@ class Schedule:
 
     @property
     def pause(self) -> float:
-        """How long the rank pauses that has most to do: the pipeline's bubble."""
+        """The idle time of the busiest rank: the pipeline's bubble."""
         return self.span - max((sum(p.end - p.start for p in parts) for parts in self.rows.values()), default=0.0)
 
     @property
     def bubble(self) -> float:
-        """The pause, as a part of the whole."""
+        """The bubble as a fraction of the whole time."""
         return self.pause / self.span if self.span else 0.0
 
     def __str__(self) -> str:
@@ -64,13 +65,13 @@ class Schedule:
         return "\n".join([*lines, whole])
 
     def svg(self) -> str:
-        """The picture, as text."""
+        """The schedule as an SVG picture."""
         return pictures([self])
 
 
 def of(timeline: Timeline, names: Mapping[int, str], roles: Mapping[str, str], title: str = "") -> Schedule:
-    """The schedule of a simulated launch. `roles` tells of which parts the acts of a task are, as letters; `names` are
-    those of the ranks."""
+    """The schedule of a simulated launch. `roles` maps tasks to the letters of their parts; `names` are those of the
+    ranks."""
     stages: dict[tuple[int, str], str] = {}
     for rank in names:
         own = [t.name for t in timeline.tasks if t.rank == rank and t.name in roles]
@@ -91,7 +92,7 @@ def of(timeline: Timeline, names: Mapping[int, str], roles: Mapping[str, str], t
 
 
 def pictures(schedules: list[Schedule]) -> str:
-    """One below the other, on one clock."""
+    """Several schedules as one picture, one below the other, on one clock."""
     body: list[str] = []
     y = 4
     for s in schedules:

@@ -1,4 +1,4 @@
-"""Run the plans of all ranks under a virtual clock: what overlaps, what waits, how much another copy would bring.
+"""Simulate the plans of all ranks with a virtual clock: what overlaps, what waits, and what another copy would gain.
 
 The article's example: three actors in a line, each on its own stream, two copies per register, an act takes one unit.
 
@@ -24,7 +24,7 @@ from weft.runtime.message import FOREVER, LAUNCH, NONE, Message
 
 
 class Timed(NamedTuple):
-    """One act on the clock, with the copies that it read and wrote, in the order of the task's ports."""
+    """One act with its times, and the copies that it read and wrote, in the order of the task's ports."""
 
     rank: int
     task: str
@@ -43,7 +43,7 @@ class Timeline:
 
     @property
     def span(self) -> float:
-        """When the last act ended."""
+        """The end of the last act."""
         return max((a.end for a in self.acts), default=0.0)
 
     def of(self, task: str) -> list[Timed]:
@@ -53,18 +53,18 @@ class Timeline:
         return sum(a.end - a.start for a in self.of(task))
 
     def utilisation(self) -> dict[str, float]:
-        """Per actor, the part of the whole time in which it acted."""
+        """For each actor, the fraction of the whole time in which it acted."""
         return {t.name: self.busy(t.name) / self.span for t in self.tasks} if self.span else {}
 
     def period(self, task: str, skip: int = 0) -> float:
-        """Time per act of a task, once its first acts are left out: what a pipeline takes when it is full."""
+        """Time per act of a task in the steady state, without its first `skip` acts."""
         ends = [a.end for a in self.of(task)][skip:]
         if len(ends) < 2:
             raise GraphError(f"{task} acted {len(ends)} times after the first {skip}; a period needs at least 2")
         return (ends[-1] - ends[0]) / (len(ends) - 1)
 
     def gantt(self, unit: float | None = None) -> str:
-        """A row per actor, a column per unit of time: the number of the act under way, or a dot."""
+        """A Gantt chart as text: a row per actor, a column per unit of time, with the number of the act, or a dot."""
         if not self.acts:
             return "nothing happened"
         unit = unit or min((a.end - a.start for a in self.acts if a.end > a.start), default=1.0)
@@ -83,7 +83,7 @@ class Timeline:
 
 
 class _Stream:
-    """What acts one at a time."""
+    """A stream, on which one actor acts at a time."""
 
     __slots__ = ("ready", "busy")
 
@@ -99,8 +99,8 @@ def simulate(
     launches: int = 1,
     latency: float | Callable[[Message], float] = 0.0,
 ) -> Timeline:
-    """Launch so many times at time 0 and let all actors act; acts take `durations` by task name (or of task and act),
-    1.0 where nothing is said, messages take `latency`. Ends when the launches are over."""
+    """Simulate so many launches at time 0. Acts take `durations` by task name (or as a function of task and act), 1.0
+    by default; messages take `latency`. Ends when the launches are over."""
     given = (plans,) if isinstance(plans, Plan) else tuple(plans)
     registers = {r.id: r for p in given for r in p.registers}
     tasks = [t for p in given for t in p.tasks]
@@ -136,7 +136,7 @@ def simulate(
         if not t.consumes:
             say([Message(LAUNCH, t.id, NONE, FOREVER if t.ahead else launches * t.acts)])
         else:
-            consider(actors[t.id])  # all it reads may be full from the start
+            consider(actors[t.id])  # all its inputs may be full from the start
     while any(left.values()):
         if not events:
             waiting = [f"{a.task.name} for {r.name}" for a in actors.values() for r, _ in a.waits_for()]

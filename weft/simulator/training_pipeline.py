@@ -1,7 +1,7 @@
-"""A training pipeline in small: one forward and one backward actor per stage, each stage a rank.
+"""A small model of pipeline training: one forward and one backward actor per stage, each stage a rank.
 
-One forward, one backward, in turn: nobody schedules it. Stage s may hold `stages - s` micro-batches, which is the quota
-of the register between its forward and its backward; the rest follows.
+The 1F1B schedule is emergent. Stage s may hold `stages - s` micro-batches, which is the quota of the register between
+its forward and its backward; the rest follows.
 """
 
 from __future__ import annotations

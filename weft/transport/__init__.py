@@ -80,7 +80,8 @@ def open_transport(rank: Rank, backend: str | None = None, deadline: float | Non
 
 
 def _suited(rank: Rank, meeting: Meeting, patience: float) -> str:
-    """What all ranks can use. The first to know decides, without waiting for all where they can only be on one host."""
+    """The backend that all ranks can use. The first rank to know decides, without waiting for all if they can only be
+    on one host."""
     roll = meeting.roll
     mine = "c10d"
     if len(set(imagined(rank.world_size) or (0,))) > 1:
@@ -107,7 +108,7 @@ def transport_of(rank: Rank | None = None) -> Transport:
 
 
 def join(rank: Rank, deadline: float | None = None) -> Transport:
-    """Meet all other ranks now; waits end after the deadline."""
+    """Connect to all other ranks now, by a rendezvous; the deadline bounds every wait."""
     transport = rank.resource("transport", functools.partial(_make, deadline=deadline))
     transport.wait_until(lambda: not transport.missing(), "all others")
     return transport
@@ -124,14 +125,14 @@ def _make(rank: Rank, deadline: float | None = None) -> Transport:
 
 @atexit.register
 def _never_came() -> None:
-    """A rank that was started by hand failed before it met anybody: tell whoever waits for it. Launchers see it."""
+    """At exit of a rank that was started by hand and failed before the rendezvous: tell those who wait for it."""
     error = getattr(sys, "last_value", None)
     if error is not None and not hasattr(sys, "ps1") and multiprocessing.parent_process() is None:
         tell_absence(raised(error))
 
 
 def _leave(rank: Rank, transport: Transport) -> None:
-    """At the end of the program: tell the others if it ended by an exception, or failed in work that nobody read."""
+    """At exit: tell the other ranks if the program ended by an exception, or by an error that nobody read."""
     machine = rank.resources.get("vm")
     if machine is not None:
         machine.at_exit()

@@ -16,15 +16,15 @@ from weft.core.errors import ArgumentError, DeadlineError, PlacementError, RankE
 from weft.transport.check import PROGRAM, Diverged, checking, group_key
 from weft.transport.forked import refuse_in_children
 from weft.transport.hosts import SlowLink, imagined
-from weft.transport.stuck import STUCK, Need, Waiting, Watcher, say, told
+from weft.transport.stuck import STUCK, Need, Waiting, Watcher, say, waits_of
 from weft.transport.whole import PeerFailed, at_once, broken, broken_message, flat, form
 
-SPINS = 60  # looks before the first yield: the other side usually is microseconds away
-YIELDING = 0.002  # seconds of giving the core away between looks; then naps, so that a slow peer costs nothing
+SPINS = 60  # polls before the first yield: the other side usually is microseconds away
+YIELDING = 0.002  # seconds of yielding the core between polls; then naps, so that a slow peer costs nothing
 NAP, LONGEST_NAP = 50e-6, 2e-3  # seconds
 LOOK_AROUND = 0.005  # seconds between checks for dead peers and the deadline: torchrun ends all 0.1 s after the first
 LONGEST = 1e9  # seconds, or 31 years: what locks and c10d can wait
-SPEAK = 5.0  # seconds between words about who hasn't come
+SPEAK = 5.0  # seconds between messages about absent ranks
 
 
 def default_deadline() -> float:
@@ -36,7 +36,7 @@ def default_deadline() -> float:
 
 
 def bounded(given: object, name: str) -> float:
-    """A time that somebody may wait, in seconds."""
+    """Check a timeout in seconds."""
     if isinstance(given, int | float) and 0 < given < LONGEST:
         return given
     raise ArgumentError(f"{name} is how many seconds a wait may take, a number above 0 like 300; got {given!r}")
@@ -70,18 +70,18 @@ class Channel(ABC):
         """Producer: how many acknowledgements so far. Never waits."""
 
     def rings(self, bell: Callable[[], None]) -> bool:
-        """Whether `bell` is called from now on when something has come, so that nobody needs to look."""
+        """Whether `bell` is called from now on when something has arrived, so that polling isn't needed."""
         return False
 
 
 class UnderWay:
-    """A sum that was begun."""
+    """An asynchronous all-reduce in flight."""
 
     def go_on(self) -> None:
-        """Do what can be done without waiting."""
+        """Make progress without waiting."""
 
     def wait(self) -> None:
-        """Return when the sum is there."""
+        """Wait until the sum is there."""
 
 
 class Group(ABC):
@@ -90,9 +90,9 @@ class Group(ABC):
     ranks: tuple[int, ...]
     index: int
     size: int
-    _turn = 0  # meetings so far
-    _began = -1  # the turn at which the call that is under way, or was broken off, began
-    _broken: BaseException | None = None  # how later calls are refused
+    _turn = 0  # synchronizations so far
+    _began = -1  # the turn at which the current, or broken, call began
+    _broken: BaseException | None = None  # the error of all later calls
 
     @abstractmethod
     def all_reduce(self, t: Tensor, reduce: str = "sum") -> None:
@@ -119,17 +119,17 @@ class Group(ABC):
         """Return when every member has called it."""
 
     def begin_all_reduce(self, t: Tensor) -> UnderWay:
-        """Add up `t` over the members while the caller goes on; where that would be no faster, at once."""
+        """Start an all-reduce of `t` that overlaps with the caller; synchronous where overlap would be no faster."""
         self.all_reduce(t)
         return UnderWay()
 
     def came(self) -> int:
-        """How many calls this member has made, as the others may need to know while they wait. Who doesn't count seems
-        to have made them all: then no circle of waits is found, rather than one that isn't there."""
+        """The number of calls that this member has made, for deadlock detection. Without a count it seems to have made
+        all: then no cycle of waits is found, rather than a false one."""
         return 1 << 62
 
     def _broken_off(self, name: str, given: Sequence[object], error: BaseException) -> None:
-        if isinstance(error, Diverged) or self._turn == self._began:  # on all members alike; before anything moved
+        if isinstance(error, Diverged) or self._turn == self._began:  # raised on all members, before any data moved
             self._undo()
             self._began = -1
             return
@@ -140,7 +140,7 @@ class Group(ABC):
         self._broken = broken(f"{call} (call {self._turn} of group {self.ranks})", error, "this group")
 
     def _undo(self) -> None:  # noqa: B027  (most need nothing)
-        """Forget a call that met nobody, or that all gave up in one meeting."""
+        """Undo the count of a call that didn't synchronize, or that all members gave up together."""
 
     def _refused(self, name: str) -> BaseException:
         return self._broken or RankError(
@@ -162,15 +162,15 @@ class Group(ABC):
 
 
 class Transport(ABC):
-    """One rank's connection to the others. `overlaps`: what is under way leaves the program's thread free, so that a
-    collective which need not be waited for pays as one of a thread of its own."""
+    """One rank's connection to the others. `overlaps`: transfers leave the program's thread free, so that an
+    asynchronous collective overlaps with computation."""
 
     overlaps = False
     rank: int
     world_size: int
     deadline: float
     backend = ""  # its name among BACKENDS
-    link: SlowLink | None = None  # between hosts, where it is imagined
+    link: SlowLink | None = None  # the simulated link between hosts
 
     def __init__(self, rank: int, world_size: int, deadline: float | None = None) -> None:
         self.rank, self.world_size = rank, world_size
@@ -187,17 +187,17 @@ class Transport(ABC):
         refuse_in_children(self)
 
     def host_of(self, rank: int) -> Hashable:
-        """What names the host of a rank; equal for ranks of one host. May wait until the rank has come."""
+        """An identifier of a rank's host, equal for ranks of one host. May wait for the rank to join."""
         return 0 if self._imagined is None else self._imagined[rank]
 
     def held(self) -> Iterable[object]:
-        """What others may hold of this transport."""
+        """The objects of this transport to which others may hold references."""
         return (*self._groups.values(), *self._channels)
 
     def group(self, ranks: Sequence[int], line: str = "") -> Group:
         """The collectives of these ranks, of which this rank is one.
 
-        What goes over a line is ordered by itself: two threads that make calls independently need one each.
+        Calls on different lines are ordered independently: two threads that communicate need one line each.
         """
         key = tuple(ranks)
         found = self._groups.get((key, line))
@@ -225,7 +225,7 @@ class Transport(ABC):
     def moving(
         self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]], line: str
     ) -> Iterator[None]:
-        """An exchange, made whole as a group's calls are."""
+        """Guard an exchange: if it is interrupted, later ones on its connections are refused, as for groups."""
         me = self.rank
         ways: set[tuple[int, int, str]]
         ways = {(me, dst, line) for dst, _ in sends if self._peer(dst, "send to") != me}
@@ -255,14 +255,14 @@ class Transport(ABC):
 
     @abstractmethod
     def put(self, key: str, value: bytes) -> None:
-        """Tell every rank `value` under `key`."""
+        """Set `key` in the store, for every rank to read."""
 
     @abstractmethod
     def get(self, key: str, timeout: float | None = None) -> bytes:
-        """What some rank has put, or will put, under `key`."""
+        """The value of `key`; waits until some rank has put it."""
 
     def peek(self, key: str) -> bytes | None:
-        """What stands under `key` by now, if anything."""
+        """The value of `key`, or None if it isn't set yet."""
         try:
             return self.get(key, 0.0)
         except PeerFailed:
@@ -272,10 +272,10 @@ class Transport(ABC):
 
     @abstractmethod
     def note(self, what: str) -> None:
-        """What this rank is doing; the others read it if this rank dies."""
+        """Say what this rank is doing; the others read it if this rank dies."""
 
     def whereabouts(self, rank: int) -> str:
-        """The line at which a rank's program is, or was a moment ago; nothing where that can't be known."""
+        """The line of code at which a rank's program is, or was a moment ago; empty if unknown."""
         return ""
 
     @abstractmethod
@@ -283,7 +283,7 @@ class Transport(ABC):
         """Raise PeerFailed if a rank failed, or if one of `needed` ended. Never waits."""
 
     def missing(self, needed: Sequence[int] = ()) -> str:
-        """In words, which of these ranks, or of all, haven't come yet."""
+        """Which of these ranks, or of all, haven't joined yet, as text."""
         return ""
 
     @abstractmethod
@@ -297,9 +297,9 @@ class Transport(ABC):
         self, ready: Callable[[], object], what: str | Callable[[], str], needed: Sequence[int] = (),
         deadline: float | None = None, waiting: Waiting | None = None, rest: Callable[[float], object] | None = None,
     ) -> None:  # fmt: skip
-        """Return when `ready()`; meanwhile watch the deadline and the other ranks, and whether they wait for this one
-        (`waiting` tells for what it waits, see stuck.py). `rest` sleeps for a while at most, and wakes when it may be
-        ready; without it, this thread looks again and again."""
+        """Wait until `ready()`; meanwhile check the deadline, the other ranks, and for a cycle of waits (`waiting` says
+        for what this one waits, see stuck.py). `rest` sleeps for a limited time, and wakes when it may be ready;
+        without it, this thread polls."""
         if rest is not None and not ready():
             rest(LOOK_AROUND)
         for _ in range(SPINS if rest is None else 1):
@@ -310,7 +310,7 @@ class Transport(ABC):
 
     @contextlib.contextmanager
     def watched(self, waiting: Waiting | None) -> Iterator[Watcher]:
-        """A wait inside of which the watcher looks now and then."""
+        """A watcher for the duration of a wait."""
         watcher = Watcher(self, waiting)
         try:
             yield watcher
@@ -322,12 +322,12 @@ class Transport(ABC):
         watcher.over()
 
     def promises(self, line: str) -> dict[str, int]:
-        """What this rank has given, by keys of which others need some: the calls of groups on lines of one order."""
+        """This rank's progress, by key: the number of calls of each group on the lines of this one's order."""
         lines = PROGRAM if line in PROGRAM else (line,)
         return {group_key(ranks, on): g.came() for (ranks, on), g in list(self._groups.items()) if on in lines}
 
     def group_waiting(self, ranks: tuple[int, ...], line: str, turn: int, what: Callable[[], str]) -> Waiting:
-        """That this rank waits for the others of a group to make its call."""
+        """A wait for the other members of a group to make its call."""
         key = group_key(ranks, line)
         return lambda: (line, what(), [Need(r, key, turn) for r in ranks if r != self.rank], self.promises(line))
 
@@ -350,12 +350,12 @@ class Transport(ABC):
                     self.look_around(needed)
                     watcher.look()
                 except PeerFailed as failure:
-                    if ready():  # what was waited for came before the end
+                    if ready():  # it arrived before the peer's end
                         return
                     raise PeerFailed(f"{failure}; rank {self.rank} was waiting for {_said(what)}") from None
                 if now - start > limit and not ready():
                     alive = "all ranks are alive, so some rank is slow, or is not making the matching call"
-                    alive += told(self, needed or range(self.world_size)) if limit else ""  # else it was a look
+                    alive += waits_of(self, needed or range(self.world_size)) if limit else ""  # else it was a look
                     why = self.missing(needed) or watcher.elsewhere() or alive
                     raise DeadlineError(
                         f"rank {self.rank} waited {limit:g} s for {_said(what)}; {why}. "
@@ -383,7 +383,7 @@ class Transport(ABC):
         return rank
 
     def _opens(self, key: str, src: int, dst: int, copies: int) -> int:
-        """Check a channel's ends; the number of times that this end opened one of that name tells it from the next."""
+        """Check a channel's ends; returns how often this end has opened one of that name, which distinguishes them."""
         if self.rank not in (src, dst) or src == dst or copies < 1:
             raise ArgumentError(
                 f"a channel leads from one rank to another, and only these two open it, with one copy or more; "

@@ -1,7 +1,7 @@
-"""The board of a run on one host: what every rank is and does, readable even after it was killed.
+"""The board of a run on one host: every rank's status in shared memory, readable even after it was killed.
 
-Each rank has a page of it, which the others open when it has come: its state, its latest note, why it failed; and
-words for each other rank: where the memory is that leads to it, and whether it has come and opened this page.
+Each rank has a page, which the others map when it has joined: its state, its latest note, why it failed; and words for
+each other rank: the file descriptor of the memory that leads to it, and whether it has joined and mapped this page.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Board:
 
     @property
     def complete(self) -> bool:
-        """Whether there is nobody to come."""
+        """Whether all ranks have joined."""
         return len(self._pages) + len(self._roll.ended) >= self.world_size
 
     def meet(self) -> None:
-        """Open the pages of those who have come since. Never waits."""
+        """Map the pages of ranks that have joined since. Never waits."""
         if self.complete or not self._meeting.acquire(blocking=False):
             return
         try:
@@ -62,15 +62,15 @@ class Board:
             page = self._pages[rank] = Segment.open(there.page.encode())
             page.words[self._offers + self.world_size + self.rank] = 1
         except RankError:
-            # It has closed its memory: its end is known, or will be in a moment.
+            # It has closed its memory: its exit is known, or will be in a moment.
             dead = self._roll.settled(rank)
-            if told := self._roll.bury(rank):
+            if failure := self._roll.bury(rank):
                 if rank in dead:
-                    raise PeerFailed(told) from None
+                    raise PeerFailed(failure) from None
                 raise
 
     def knows(self, ranks: Sequence[int]) -> bool:
-        """Whether the pages of these ranks are open here. Never waits."""
+        """Whether the pages of these ranks are mapped here. Never waits."""
         self.meet()
         return all(r in self._pages or r in self._roll.ended for r in ranks)
 
@@ -81,7 +81,7 @@ class Board:
         return page.words[STATE]
 
     def gone(self, rank: int) -> bool:
-        """Whether a rank needs nothing any more."""
+        """Whether a rank has exited."""
         return self.state(rank) > ALIVE or rank in self._roll.peers.dead()
 
     def note(self, what: str) -> None:
@@ -110,25 +110,25 @@ class Board:
         for wanted in (FAILED, FOLLOWED):
             for rank, state in states.items():
                 if state == wanted and rank != self.rank:
-                    raise PeerFailed(f"rank {rank} {self.told(rank)}")
+                    raise PeerFailed(f"rank {rank} {self.cause(rank)}")
         for rank in needed:
             if states[rank] == ENDED and rank != self.rank:
                 raise PeerFailed(f"rank {rank} has ended{self._at(rank)}")
 
     def offer(self, dst: int, descriptor: int) -> None:
-        """Say under which descriptor this process holds the memory that leads to `dst`."""
+        """Publish the file descriptor of the shared memory that leads to `dst`."""
         publish(self.page.words, self._offers + dst, descriptor + 1)
 
     def offered(self, src: int, size: int) -> bytes | None:
-        """The handle of the memory that leads here from `src`."""
+        """The handle of the shared memory that leads here from `src`, once it is published."""
         self.meet()
         page = self._pages.get(src)
         found = 0 if page is None else page.words[self._offers + self.rank]
         there = self._roll.here.get(src)
         return handle_of(there.pid, there.since, found - 1, size) if found and there else None
 
-    def told(self, rank: int) -> str:
-        """Why a rank failed, and at what."""
+    def cause(self, rank: int) -> str:
+        """Why a rank failed, and what it was doing."""
         return self._read(rank, WHY, WHY_SIZE) + self._at(rank)
 
     def _at(self, rank: int) -> str:

@@ -1,6 +1,6 @@
-"""Ranks anywhere, through torch's c10d: Gloo for CPU tensors, NCCL for CUDA tensors.
+"""The transport for ranks on any hosts, by torch's c10d: Gloo for CPU tensors, NCCL for CUDA tensors.
 
-The process groups are made directly over a store of their own, so torch.distributed's default group stays the user's.
+Process groups are made directly over a separate store, so torch.distributed's default group stays free for the user.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class C10dTransport(Transport):
         self._connecting: set[str] = set()
         self._messages: Counter[tuple[int, int, str]] = Counter()  # by whom, to whom, on which line
         self._posted: defaultdict[tuple[int, int, str], deque[str]] = defaultdict(lambda: deque(maxlen=64))
-        self._tags: set[int] = set()  # the counter that they come from bears no proof
+        self._tags: set[int] = set()  # to check for reuse, as the counter in the store isn't authenticated
         self._roads = Roads(self.processes)
         self._to_myself: defaultdict[str, deque[Tensor]] = defaultdict(deque)
 
@@ -70,13 +70,13 @@ class C10dTransport(Transport):
         return roll.mine.host if rank == self.rank else roll.here[rank].host
 
     def over_link(self, ranks: Sequence[int]) -> SlowLink | None:
-        """The imagined link, where these ranks are on several hosts."""
+        """The simulated link, if these ranks are on several hosts."""
         if self.link is None or not self.several_hosts:
             return None
         return self.link if len({self.host_of(r) for r in ranks}) > 1 else None
 
     def carried(self, ranks: Sequence[int], size: float) -> float:
-        """When so many bytes for these ranks will have come, on the monotonic clock; 0 where no link is imagined."""
+        """The arrival time of so many bytes over the simulated link, on the monotonic clock; 0 without one."""
         link = self.over_link(ranks) if self.link is not None and size else None
         return 0.0 if link is None else link.arrival(size)
 
@@ -90,8 +90,8 @@ class C10dTransport(Transport):
         return found
 
     def _connected(self, prefix: str, ranks: tuple[int, ...], device: str) -> Any:
-        """A new process group. Where a rank, or the store, dies meanwhile, c10d waits out its deadline or several: the
-        caller does not."""
+        """A new process group. If a rank or the store dies meanwhile, c10d waits until its timeout, but the caller
+        doesn't."""
         made: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
         def connect() -> None:
@@ -112,7 +112,7 @@ class C10dTransport(Transport):
         return found
 
     def _gather(self, where: str, ranks: tuple[int, ...], line: str, what: object) -> None:
-        """Wait until all have come to connect: c10d itself would wait on for a rank that has failed before."""
+        """Wait until all ranks are about to connect: c10d itself would wait for a rank that has already failed."""
         self._connecting.add(f"come to {where}")
         self._meeting.put(f"come/{where}/{self.rank}", b"1")
         needs = [Need(r, f"come to {where}", 1) for r in ranks if r != self.rank]
@@ -126,7 +126,7 @@ class C10dTransport(Transport):
             for rank in ranks:
                 self._meeting.get(f"come/{where}/{rank}", self.deadline, look, ranks)
         self._meeting.roll.hurry()
-        self._watch.meet()  # so that what they do is known even if they die at once
+        self._watch.meet()  # so that their notes can be read even if they die at once
 
     def promises(self, line: str) -> dict[str, int]:
         lines = PROGRAM if line in PROGRAM else (line,)
@@ -135,7 +135,7 @@ class C10dTransport(Transport):
 
     def _gloo(self, store: Any, index: int, size: int) -> Any:
         options = dist.ProcessGroupGloo._Options()  # pyright: ignore[reportAttributeAccessIssue]  (missing in torch's stubs)
-        # By itself c10d takes what the host's name stands for, which often is the host's own loopback.
+        # By default c10d uses the address of the host's name, which often is the loopback.
         interface = os.environ.get("GLOO_SOCKET_IFNAME")
         if interface:
             known = [name for _, name in socket.if_nameindex()]
@@ -144,14 +144,14 @@ class C10dTransport(Transport):
             device = dist.ProcessGroupGloo.create_device(interface=interface)
         else:
             device = dist.ProcessGroupGloo.create_device(hostname=self._meeting.own_address())
-        # Gloo's own end of a wait tells nothing and breaks its connections: ours is to come first.
+        # Gloo's timeout explains nothing and breaks its connections: our deadline must come first.
         options._devices, options._timeout = [device], timedelta(seconds=self.deadline + SETTLE)
         return dist.ProcessGroupGloo(store, index, size, options)
 
     def _nccl(self, store: Any, index: int, size: int) -> Any:
         options = dist.ProcessGroupNCCL.Options()
         options._timeout = timedelta(seconds=self.deadline)
-        # NCCL's own threads use their store, also at the end of the program, when Python is no more.
+        # NCCL's threads use their store even at exit, after Python has been finalized.
         return dist.ProcessGroupNCCL(store.plain(), index, size, options)
 
     def _make_group(self, ranks: tuple[int, ...], line: str) -> Group:
@@ -176,7 +176,7 @@ class C10dTransport(Transport):
             raise self.explained(error, what if isinstance(what, str) else what(), ranks) from None
 
     def explained(self, error: RuntimeError, what: str, ranks: Sequence[int]) -> RankError:
-        """A broken connection, as the failure of a rank behind it."""
+        """The error of a broken connection: the failure of the rank that caused it."""
         try:
             self._watch.settle(ranks)
         except PeerFailed as failure:
@@ -190,12 +190,12 @@ class C10dTransport(Transport):
         line: str = "",
         among: tuple[int, ...] = (),
     ) -> None:
-        """`among`: a group whose ranks all make this call. Without one, each two that exchange connect alone."""
+        """`among`: a group whose ranks all make this call. Without it, each pair has a separate connection."""
         with self.moving(sends, receives, line):
             try:
                 self._exchange(sends, receives, line, among)
             except BaseException:
-                self._exchanging.pop(line, None)  # it may wait for ever; messages with other ranks get another
+                self._exchanging.pop(line, None)  # its thread may wait for ever; later messages get a new one
                 raise
 
     def _exchange(
@@ -239,17 +239,17 @@ class C10dTransport(Transport):
                 t.copy_(self._to_myself[line].popleft().view(t.shape))
 
     def _carry(self, posts: Sequence[tuple[str, int, Tensor, int]]) -> None:
-        """Wait until an exchange would have come over the imagined link, both ways at a time."""
+        """Wait until an exchange would have gone over the simulated link, in both directions at once."""
         far = [(way, t.nbytes) for way, peer, t, _ in posts if self.over_link((self.rank, peer))]
         ways = [[size for w, size in far if w == way] for way in ("send", "recv")]
         if any(ways):
             until(self.carried(range(self.world_size), max(map(sum, ways))))
 
     def _message(self, src: int, dst: int, t: Tensor, line: str) -> tuple[str, int]:
-        """The next message from one rank to another: its words, and a tag that both ends derive from what they expect.
+        """The next message from one rank to another: its description, and a tag that both ends derive from its form.
 
-        Messages of unlike ends have unlike tags, and so never meet: rather than taking each other's bytes for what they
-        aren't, the ends wait, and find out that they wait for each other.
+        If the ends differ, so do their tags: the ends wait, and the deadlock is detected, instead of receiving bytes
+        into a tensor of another form.
         """
         number = self._messages[src, dst, line] = self._messages[src, dst, line] + 1
         form = str(tuple(t.shape)) if self.check else str(t.numel())
@@ -264,7 +264,7 @@ class C10dTransport(Transport):
         ranks: tuple[int, ...],
         all_come: bool,
     ) -> list[tuple[int, Any, bool]]:
-        """Start each as soon as its other end has come, in whatever order they come."""
+        """Start each transfer as soon as its peer has connected, in any order."""
         roads = [
             (ranks if all_come or t.is_cuda else (min(self.rank, peer), max(self.rank, peer)), t.device.type, line)
             for _, peer, t, _ in posts
@@ -272,7 +272,7 @@ class C10dTransport(Transport):
         works: dict[int, tuple[int, Any, bool]] = {}
 
         def started() -> bool:
-            there = {road for road in set(roads) if self._roads.connected(road)}  # once, as order counts within a road
+            there = {road for road in set(roads) if self._roads.connected(road)}  # once: order within a road matters
             for i, (way, peer, t, tag) in enumerate(posts):
                 if i not in works and roads[i] in there:
                     works[i] = peer, self.start(way, roads[i][0], t, peer, tag, line), t.is_cuda
@@ -295,7 +295,7 @@ class C10dTransport(Transport):
                     waiter.add(work)
 
             def left() -> list[Need]:
-                """Those that come first may be done, and the first that isn't, is not."""
+                """The needs from the first unfinished transfer on."""
                 return list(needs[max(waiter.done - before, 0) :])
 
             self.wait_until(
@@ -389,12 +389,12 @@ class C10dTransport(Transport):
 
 
 def _spoken(needs: Sequence[Need]) -> str:
-    """What a rank is in that needs these messages of others."""
+    """A description of the messages that a rank waits for."""
     other = {"send": "recv", "recv": "send"}
     return "; ".join(f"{other[n.key[:4]]} of message {n.key[5:]}" for n in needs[:3])
 
 
 def moment(work: Any, seconds: float) -> None:
-    """Wait for it a little, in which this thread takes no time from Gloo's."""
-    with contextlib.suppress(RuntimeError):  # not yet; or failed, as the last wait will say
+    """Wait for a short time, without taking CPU time from Gloo's threads."""
+    with contextlib.suppress(RuntimeError):  # not yet; or failed, which the last wait raises
         work.wait(timedelta(seconds=seconds))

@@ -1,7 +1,7 @@
-"""Registers that travel between hosts: a copy at each end, and messages that keep them equal; and the threads that wait
-for messages.
+"""Channels between hosts: registers with a copy at each end, synchronized by messages; and the threads that wait for
+messages.
 
-Gloo's point-to-point work can only be waited for; it can't be asked whether it is complete.
+Gloo's point-to-point work can only be waited for; it can't be polled for completion.
 """
 
 from __future__ import annotations
@@ -26,9 +26,8 @@ FIRST_TAG = 16  # below: the collectives' and the exchange's own
 
 
 class Waiter:
-    """`kept` must outlive the thread: a process group that goes away under a wait takes the process with it. What is
-    received comes over `link`, where that is imagined. `ring` is called when something is complete, and wakes whoever
-    else waits for that."""
+    """A thread that waits for works in order. `kept` must outlive it: destroying a process group during a wait crashes
+    the process. `link` is the simulated link of received messages. `ring` is called when something is complete."""
 
     def __init__(
         self, name: str, kept: object, ring: Callable[[], None] = lambda: None, link: SlowLink | None = None
@@ -43,20 +42,21 @@ class Waiter:
         self._thread.start()
 
     def add(self, work: Any, message: Tensor | None = None) -> None:
-        """`message` is received; one whose last byte is zero is the sender's farewell, which counts no more."""
+        """Add a work. `message` is the received buffer; a last byte of zero is the sender's farewell, which isn't
+        counted."""
         self.started += 1
         self._works.put((work, message))
 
     def idle(self) -> bool:
-        """Whether everything is complete, or nothing more will be."""
+        """Whether everything is complete, or has failed."""
         return self.done >= self.started or self.error is not None
 
     def rest(self, seconds: float) -> None:
-        """Until something is complete, or a while has passed. It may return early."""
+        """Sleep until something is complete, or a timeout. It may return early."""
         self._bell.acquire(timeout=seconds)
 
     def _tell(self) -> None:
-        with contextlib.suppress(RuntimeError):  # it rings already
+        with contextlib.suppress(RuntimeError):  # already rung
             self._bell.release()
         self._ring()
 
@@ -84,7 +84,7 @@ class Waiter:
 
 
 class C10dChannel(Channel):
-    """Receives are posted for every free slot in advance; acknowledgements travel back as bytes of their own."""
+    """Receives are posted for every free slot in advance; acknowledgements are separate messages of one byte."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class C10dChannel(Channel):
         self._peer = dst if self._produces else src
         self._pair = (min(src, dst), max(src, dst))
         with torch.inference_mode(False):
-            # What travels: the register's bytes, and one that is zero in a farewell.
+            # A message: the register's bytes, and one more that is zero in a farewell.
             size = torch.Size(self.shape).numel() * self.dtype.itemsize
             self._wire = [torch.ones(size + 1, dtype=torch.uint8) for _ in range(self.copies)]
             self._words = [torch.ones(1, dtype=torch.uint8) for _ in range(self.copies)]
@@ -124,7 +124,7 @@ class C10dChannel(Channel):
         self._sending.add(self._transport.start("send", self._pair, wire[slot], self._peer, tag))
 
     def farewell(self) -> list[object]:
-        """Complete what the other end still waits for; what is returned must stay until the process ends."""
+        """Complete the receives of the other end; the returned objects must live until the process ends."""
         tag = self._tag if self._produces else self._tag + 1
         bye = torch.zeros_like((self._wire if self._produces else self._words)[0])
         with contextlib.suppress(RankError):

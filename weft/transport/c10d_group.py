@@ -1,11 +1,10 @@
-"""Collectives through c10d's process groups.
+"""Collectives by c10d's process groups.
 
-Gloo takes the bytes of calls that differ for what they aren't, or ends the process. So the first thing that members
-do, whatever the call, is one and the same: they gather a frame of each, in which stands what it calls. Where all of a
-call's data has room in the frame, that is the whole collective, done sooner than Gloo's own all-reduce; larger ones
-follow once the frames agree.
+If members make different calls, Gloo misinterprets their bytes, or crashes. So every call begins with the same
+handshake: an all-gather of frames, which say what each member calls. If the call's data fits into the frame, that is
+the whole collective, and faster than Gloo's own all-reduce; larger ones follow once the frames agree.
 
-On CUDA, where a host would have to wait for that at each call, only the first call of each form is compared.
+On CUDA, where the host would have to wait for that at each call, only the first call of each form is compared.
 """
 
 from __future__ import annotations
@@ -42,9 +41,9 @@ from weft.transport.whole import collective
 if TYPE_CHECKING:
     from weft.transport.c10d import C10dTransport
 
-HEADER, WORD = 16, 8  # bytes; the header is a turn and a number that stands for the call
-FRAME, FRAMES = 4096, 1 << 15  # bytes of one at most, and of all members' together, as far as headers allow
-LITTLE = 256  # bytes that a frame has room for in any group
+HEADER, WORD = 16, 8  # bytes; the header is a turn and a hash of the call
+FRAME, FRAMES = 4096, 1 << 15  # limits in bytes of one frame, and of all members' together
+LITTLE = 256  # bytes of data that fit into a frame of any group
 KEPT = 4096  # calls kept per group
 OPS = {
     "sum": dist.ReduceOp.SUM,
@@ -53,12 +52,12 @@ OPS = {
     "max": dist.ReduceOp.MAX,
     "min": dist.ReduceOp.MIN,
 }
-# How often the bytes that a member gives go over its link, in a ring of so many.
+# How often a member's bytes go over its link in a ring of n members, for the simulated link.
 TIMES = {"allreduce": lambda n: 2 * (n - 1) / n, "allgather": lambda n: n - 1, "broadcast": lambda n: 1}
 
 
 def frame_bytes(size: int) -> int:
-    """Of each member of a group: less where there are many, as every member gets all."""
+    """The size of a frame in a group of this size: smaller in large groups, as every member gets all."""
     return max(HEADER + LITTLE, min(FRAME, FRAMES // size) // HEADER * HEADER)
 
 
@@ -70,14 +69,14 @@ class C10dGroup(Group):
         self._words = words(ranks, line)
         self._calls: dict[tuple[object, ...], Call] = {}
         self._agreed: set[Call] = set()  # on CUDA
-        self._sums: deque[Sum] = deque()  # begun, in the order of all members
+        self._sums: deque[Sum] = deque()  # in flight, in the same order on all members
         self._length = frame = frame_bytes(self.size)
         self._room = frame - HEADER
         with torch.inference_mode(False):
             self._frame = torch.zeros(frame, dtype=torch.uint8)
             self._frames = torch.zeros(self.size * frame, dtype=torch.uint8)
         self._header, self._headers = (t.numpy().data.cast("q") for t in (self._frame, self._frames))
-        self._numbers = range(1, self.size * frame // WORD, frame // WORD)  # where the members' stand
+        self._numbers = range(1, self.size * frame // WORD, frame // WORD)  # the indices of the members' hashes
         self._views: dict[tuple[bool, int, torch.Size, torch.dtype], Tensor] = {}
 
     def came(self) -> int:
@@ -96,7 +95,7 @@ class C10dGroup(Group):
         return found
 
     def _meet(self, call: Call, *data: Tensor) -> None:
-        """Gather the frames of all members, and see that all called the same."""
+        """The handshake: gather the frames of all members, and check that all made the same call."""
         while self._sums:
             self._sums[-1].wait()
         carried = self._transport.carried(self.ranks, self._length * (self.size - 1))
@@ -104,7 +103,7 @@ class C10dGroup(Group):
         until(carried)
 
     def _send(self, call: Call, data: Sequence[Tensor] = ()) -> Any:
-        """Begin to gather frames; `data` travels along."""
+        """Start the all-gather of frames, with `data` in this member's."""
         self._turn += 1
         self._header[0], self._header[1] = self._turn, call.number ^ self._words.now()
         at = HEADER
@@ -138,14 +137,14 @@ class C10dGroup(Group):
         return f"{call} (call {self._turn} of group {self.ranks})"
 
     def _compare(self, call: Call, cuda: bool) -> None:
-        """Agree on a call whose data doesn't travel along."""
+        """The handshake of a call whose data doesn't fit into the frame."""
         if not cuda or self._transport.check or call not in self._agreed:
             self._meet(call)
             if cuda:
                 self._agreed.add(call)
 
     def _data(self, member: int, like: Tensor, at: int = 0) -> Tensor:
-        """What came along from a member, in the form of a tensor."""
+        """The data in a member's frame, as a tensor of this form."""
         return self._view(self._frames, member * self._length + HEADER + at, like)
 
     def _view(self, of: Tensor, start: int, like: Tensor) -> Tensor:
@@ -248,7 +247,7 @@ class C10dGroup(Group):
             terms = [self._data(i, own, before).view(out.shape) for i in range(self.size)] if own.numel() else []
         else:
             self._compare(call, out.is_cuda)
-            # c10d wants equal parts, and Gloo lacks the dtypes; moved as bytes and added here, any will do.
+            # c10d wants equal parts, and Gloo lacks some dtypes; moved as bytes and added here, all work.
             here = torch.empty((self.size, *out.shape), dtype=out.dtype, device=out.device)
             here[self.index].copy_(own.reshape(out.shape))
             terms = list(here.unbind(0))
@@ -270,10 +269,10 @@ class C10dGroup(Group):
             outs[self.index].copy_(parts[self.index].reshape(outs[self.index].shape))
 
     def _meet_all(self, parts: Sequence[Tensor], outs: Sequence[Tensor]) -> None:
-        """Every member says what it gives to each, and expects; whose parts have room in its frame, they are there."""
+        """Exchange what every member gives to each and expects of each; small parts are sent in the frame itself."""
         sizes = torch.tensor([[p.numel() for p in parts], [o.numel() for o in outs]])
         call, room = self._call(ALL_TO_ALL, parts[0].dtype, ()), self._room - sizes.nbytes
-        if room < 0:  # messages of other sizes than expected don't meet
+        if room < 0:  # messages of unexpected sizes have other tags
             self._meet(call)
             return self._exchange(outs, parts)
         room = -1 if parts[0].is_cuda else room // parts[0].itemsize
@@ -294,7 +293,7 @@ class C10dGroup(Group):
             self._exchange(outs, parts, came)
 
     def _exchange(self, outs: Sequence[Tensor], parts: Sequence[Tensor], came: Sequence[bool] = ()) -> None:
-        """Member i gets `parts[i]`, this one excepted; sizes are as they are. From some it `came` already."""
+        """Send `parts[i]` to each other member i; sizes may differ. Skip members whose data `came` already."""
         others = [(i, r) for i, r in enumerate(self.ranks) if i != self.index]
         self._transport.exchange(
             [(r, parts[i]) for i, r in others if not (came and came[self.index])],
@@ -330,8 +329,8 @@ class C10dGroup(Group):
 
 
 class Sum(UnderWay):
-    """An all-reduce that was begun: first the frames, then the data. Those of a group go one after another, since all
-    members must give Gloo the same things in one order."""
+    """An asynchronous all-reduce: first the frames, then the data. Those of a group run one after another, since all
+    members must call Gloo in the same order."""
 
     def __init__(self, group: C10dGroup, call: Call, t: Tensor) -> None:
         self._group, self._call, self._t = group, call, t
@@ -367,7 +366,7 @@ class Sum(UnderWay):
             self._start()
 
     def _start(self) -> None:
-        """The frames are there, or will be once waited for."""
+        """Start the data after the frames, waiting for these if need be."""
         group, t = self._group, self._t
         if self._frames is not None:
             group._agree(self._call, self._frames)

@@ -1,4 +1,4 @@
-"""Connections of ranks that exchange, made when they first do, in whatever order they come."""
+"""Roads: connections for messages, made when two ranks first exchange, in any order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Road = tuple[tuple[int, ...], str, str]  # ranks, type of device, line
 
 
 class Roads:
-    """`made` are the process groups that were made here; whoever waits in them must keep them."""
+    """The connections of a rank. `made` are its process groups; threads that wait in them must keep them alive."""
 
     def __init__(self, make: Callable[[tuple[int, ...], str, str], Any]) -> None:
         self._make = make
@@ -26,8 +26,8 @@ class Roads:
         self._under_way: dict[Road, Future[Any]] = {}
 
     def connected(self, road: Road) -> bool:
-        """Whether there is a process group. One for CPU tensors is made meanwhile, in a thread: who waits for one rank
-        to come must not keep another waiting that has come."""
+        """Whether a road's process group exists. For CPU tensors it is made in a thread, so that waiting for one rank
+        doesn't delay another."""
         if road in self._known:
             return True
         if road[1] == "cuda":
@@ -52,7 +52,7 @@ class Roads:
 
 
 class Coalesced:
-    """NCCL must see the sends and receives of one exchange as one, or they wait for each other; Gloo needs nothing."""
+    """Groups the sends and receives of an exchange for NCCL, where they would deadlock otherwise; no effect on Gloo."""
 
     def __init__(self, transport: C10dTransport, ranks: tuple[int, ...], tensors: Sequence[Tensor], line: str) -> None:
         self._processes: Any = None

@@ -1,9 +1,8 @@
-"""What ranks that make one call compare, and what they say if they differ.
+"""Detect ranks that diverge: what they compare at each call, and the error if they differ.
 
-Every collective carries a number made of its kind, reduction, dtype, root and sizes, and of the rank's fingerprints.
-Where two numbers differ, all members write down what they called, read what the others did, and raise the same story.
-What ranks hold in common without a call is compared by its data: under WEFT_CHECK=full, and where parameters are kept
-alike.
+Every collective carries a hash of its kind, reduction, dtype, root and sizes, and of the rank's fingerprints. If two
+hashes differ, all members write what they called into the store, read the others', and raise the same error. Data that
+should be equal on ranks is compared under WEFT_CHECK=full, and for replicated parameters.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ DTYPES = tuple(sorted({d for d in vars(torch).values() if isinstance(d, torch.dt
 dtype_code = {d: i for i, d in enumerate(DTYPES)}
 _reduce_code = {r: i for i, r in enumerate(reduction.BINARY)}
 
-KEPT = "kept alike"  # a rank's resource: local parameters that somebody keeps alike on all ranks, by id
+KEPT = "kept alike"  # a rank's resource: local parameters that are replicated on all ranks, by id
 BUFFERS = "global buffers"  # a rank's resource, under WEFT_CHECK=full: modules' buffers by placement, then by id
-PROGRAM = ("", "gradients")  # lines that the program itself goes along, in one order; others belong to threads
-TELLING = 5.0  # seconds that members who differ give each other to say what they called
+PROGRAM = ("", "gradients")  # lines of the program's main thread, ordered together; others belong to threads
+TELLING = 5.0  # seconds for diverged members to write what they called
 Sizes = Sequence[Sequence[int]]
 
 
@@ -48,7 +47,7 @@ class Check(enum.IntEnum):
 
     CHEAP = 0  # what travels with the calls anyway
     CALLS = 1  # shapes too
-    FULL = 2  # what should be alike without a call, too: layouts of global ops, parameters
+    FULL = 2  # also layouts of global ops, and parameters
 
 
 def checking() -> Check:
@@ -62,13 +61,13 @@ def checking() -> Check:
 
 
 def check_of(rank: Rank) -> Check:
-    """How much a rank compares; asked once."""
+    """How much a rank compares; read once."""
     found = rank.resources.get("check")
     return found if found is not None else rank.resource("check", lambda _: checking())
 
 
 def every_steps() -> int:
-    """After how many steps parameters are compared under WEFT_CHECK=full."""
+    """The number of steps between comparisons of parameters under WEFT_CHECK=full."""
     given = os.environ.get("WEFT_CHECK_EVERY", "100")
     if not given.isdigit() or not int(given):
         raise RankError(f"WEFT_CHECK_EVERY is a number of steps, like 100; got {given!r}")
@@ -76,7 +75,7 @@ def every_steps() -> int:
 
 
 class Call:
-    """One collective as each member must call it, too: a number to compare, and words. Made once per form."""
+    """A description of a collective: a hash to compare, and text. Made once per form."""
 
     __slots__ = ("number", "kind", "reduce", "dtype", "sizes", "root")
 
@@ -107,11 +106,11 @@ def numel(shape: Sequence[int]) -> int:
 
 
 class Diverged(RankError):
-    """All members of a group say so at one call, and are in step as before."""
+    """Raised by all members of a group at the same call; the group stays usable."""
 
 
-class Told(msgspec.Struct):
-    """What a member called, what its fingerprints stand for, the line of its program, and the fingerprints."""
+class Report(msgspec.Struct):
+    """A member's report: its call, what its fingerprints mean, the line of its program, and the fingerprints."""
 
     call: str
     common: dict[str, str] = {}
@@ -123,7 +122,7 @@ class Told(msgspec.Struct):
 
 
 def decoded(data: bytes, kind: type, what: str) -> object:
-    """What another rank put into the store; whatever stands there, an error that says so."""
+    """Decode another rank's message in the store; anything else raises RankError."""
     try:
         return msgspec.json.decode(data, type=kind)
     except (*MALFORMED, msgspec.MsgspecError) as error:
@@ -131,7 +130,7 @@ def decoded(data: bytes, kind: type, what: str) -> object:
 
 
 def words(ranks: tuple[int, ...], line: str) -> Words:
-    """The fingerprints that a group's collectives compare: none where its calls come in an order of their own."""
+    """The fingerprints that a group's collectives compare: none on lines of other threads."""
     return Words(ranks, fingerprints.of() if line in PROGRAM and len(ranks) > 1 else None)
 
 
@@ -140,32 +139,32 @@ def group_key(ranks: tuple[int, ...], line: str) -> str:
 
 
 def differ(transport: Transport, key: str, ranks: tuple[int, ...], turn: int, call: str, words: Words) -> RankError:
-    """The error of a member whose number differs from another's: `key` names the meeting, for all of them alike."""
+    """The error of a member whose hash differs from another's; `key` names the call, alike for all members."""
     at, entries = program_line(), words.entries()
     common, numbers = ({name: str(f(e)) for name, e in entries.items()} for f in (str, Entry.now))
-    mine = Told(call, common, "" if at is None else at.brief, numbers)
+    mine = Report(call, common, "" if at is None else at.brief, numbers)
     transport.put(f"{key}/{transport.rank}", msgspec.json.encode(mine))
-    found: dict[int, Told] = {}
+    found: dict[int, Report] = {}
     for rank in ranks:
         try:
             data = transport.get(f"{key}/{rank}", TELLING)
         except DeadlineError:
             continue
-        found[rank] = decoded(data, Told, f"what rank {rank} says that it calls")  # type: ignore[assignment]
+        found[rank] = decoded(data, Report, f"what rank {rank} says that it calls")  # type: ignore[assignment]
     return Diverged(story(ranks, transport.rank, turn, found))
 
 
-def story(ranks: tuple[int, ...], rank: int, turn: int, told: Mapping[int, Told]) -> str:
-    """Who differs from whom, and in what. The member that is told first stands for those who agree with it."""
-    mine = told[rank]
+def story(ranks: tuple[int, ...], rank: int, turn: int, reports: Mapping[int, Report]) -> str:
+    """Which members differ, and in what. The first reported member represents those that agree with it."""
+    mine = reports[rank]
     where = f"the ranks diverged at call {turn} of group {ranks}: rank {rank}"
-    for other, theirs in told.items():
+    for other, theirs in reports.items():
         if theirs.call != mine.call:
             return (
                 f"{where} calls {mine} and rank {other} calls {theirs}. Every member must make the same calls in the "
                 "same order"
             )
-    for other, theirs in told.items():
+    for other, theirs in reports.items():
         for name in [*mine.common, *theirs.common]:
             a, b = (t.common.get(name, "nothing of that kind") for t in (mine, theirs))
             if mine.numbers.get(name, a) != theirs.numbers.get(name, b):  # the words may name other lines
@@ -177,7 +176,7 @@ def story(ranks: tuple[int, ...], rank: int, turn: int, told: Mapping[int, Told]
 
 
 def unlike(src: int, dst: int, sent: tuple[object, Sequence[int]], wanted: tuple[object, Sequence[int]]) -> str:
-    """That a message is not what its receiver expects."""
+    """The text for a message that isn't what its receiver expects."""
     (a, b), (c, d) = ((d, list(s)) for d, s in (sent, wanted))
     return (
         f"rank {src} sends rank {dst} a tensor of {a}{b}, which receives one of {c}{d}: the ranks diverged. A message "
@@ -186,7 +185,7 @@ def unlike(src: int, dst: int, sent: tuple[object, Sequence[int]], wanted: tuple
 
 
 def misfit(giver: int, taker: int, given: int, wanted: int) -> str:
-    """That two members of an all-to-all don't mean the same size."""
+    """The text for two members of an all-to-all that expect different sizes."""
     return (
         f"the ranks diverged in an all_to_all: rank {giver} gives rank {taker} {given} elements, which expects {wanted}"
     )
@@ -196,7 +195,7 @@ def misfit(giver: int, taker: int, given: int, wanted: int) -> str:
 
 
 def keep_alike(params: Iterable[Any]) -> None:
-    """Say that local parameters are trained alike on all ranks of the world."""
+    """Register local parameters as replicated on all ranks of the world."""
     kept = current().resource(KEPT, lambda _: {})
     for p in params:
         kept[id(p)] = weakref.ref(p, lambda _, key=id(p): kept.pop(key, None))
@@ -208,8 +207,8 @@ def kept_alike(p: Any) -> bool:
 
 
 def keep_buffer(name: str, t: Any) -> None:
-    """Under WEFT_CHECK=full, compare a module's global buffer as parameters are. Ranks of its placement say so in one
-    order."""
+    """Under WEFT_CHECK=full, register a module's global buffer to be compared as parameters are; in one order on the
+    ranks of its placement."""
     rank = current()
     if rank.world_size == 1 or check_of(rank) is not Check.FULL:
         return
@@ -219,7 +218,7 @@ def keep_buffer(name: str, t: Any) -> None:
 
 
 def buffers_among(transport: Transport, ranks: frozenset[int]) -> list[tuple[str, Any]]:
-    """The buffers on placements within these ranks that all ranks of the placement still have: a collective."""
+    """The buffers on placements within these ranks that all ranks of the placement still hold: a collective call."""
     rank, found = current(), []
     for placement, known in rank.resources.get(BUFFERS, {}).items():
         if len(placement.members) < 2 or rank.index not in placement or not ranks.issuperset(placement.members):
@@ -228,7 +227,7 @@ def buffers_among(transport: Transport, ranks: frozenset[int]) -> list[tuple[str
         here = torch.tensor([at in mine and mine[at][1].placement == placement for at in known], dtype=torch.uint8)
         rows = [torch.empty_like(here) for _ in placement.members]
         transport.group(placement.members).all_gather(rows, here)
-        live = torch.stack(rows).amin(0).tolist()  # Python frees what stands in circles at times of its own
+        live = torch.stack(rows).amin(0).tolist()  # garbage collection frees cycles at different times
         for at, alive in zip(tuple(known), live, strict=True):
             if not alive:
                 del known[at]
@@ -237,7 +236,7 @@ def buffers_among(transport: Transport, ranks: frozenset[int]) -> list[tuple[str
 
 
 def digest(t: Tensor) -> int:
-    """A number of the tensor's bits."""
+    """A hash of the tensor's bits."""
     data = t.detach().contiguous().cpu().reshape(-1).view(torch.uint8)
     return int.from_bytes(hashlib.blake2b(data.numpy().tobytes(), digest_size=8).digest(), "little", signed=True)
 
@@ -246,8 +245,8 @@ def compare_data(
     transport: Transport, ranks: tuple[int, ...], tensors: Mapping[str, Tensor], what: str,
     twin: Mapping[str, Mapping[int, int]] | None = None,
 ) -> None:  # fmt: skip
-    """Raise on all of these ranks if a tensor differs where it should be the same: on all of them, or, of those in
-    `twin`, on a rank and the one that it names."""
+    """Raise on all of these ranks if a tensor isn't the same on all of them or, for those in `twin`, on a rank and the
+    rank that it names."""
     mine = torch.tensor([digest(t) for t in tensors.values()], dtype=torch.int64)
     rows = [torch.empty_like(mine) for _ in ranks]
     transport.group(ranks).all_gather(rows, mine)

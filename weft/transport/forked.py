@@ -1,8 +1,8 @@
-"""What a forked child of a rank inherits of its transport: nothing that it may use.
+"""Forked children of a rank can't use its transport.
 
-Memory that ranks share, connections and the store are the rank's own: a child that used them would speak as the rank,
-beside the rank itself. So they are taken away in the child, also from groups whose methods others hold; right calls
-pay nothing for it. Children that load data need none of it.
+A child that used the shared memory, connections and store would act as a second copy of the rank. So they are replaced
+in the child, also in groups whose methods others hold; calls in the parent cost nothing more. Children that load data
+need none of it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Owner(Protocol):
 
 
 class Forked:
-    """Stands where the rank's own connections were."""
+    """Replaces the rank's connections in a child; its calls raise."""
 
     def __init__(self, rank: int, parent: int) -> None:
         self._rank, self._parent = rank, parent
@@ -44,7 +44,7 @@ class Forked:
     __getattr__ = __getitem__ = __setitem__ = __call__ = __iter__ = __len__ = __contains__ = _refuse
 
     def note(self, what: str) -> None:
-        """Harmless, as is all that a child does at its end."""
+        """No effect: a child may call it at exit."""
 
     def fail(self, why: str, followed: bool = False) -> None: ...
 
@@ -63,14 +63,14 @@ def _cut(reference: weakref.ref[Any]) -> None:
     for one in (owner, *owner.held()):
         had = dict(one.__dict__)
         one.__dict__.update({name: forked for name, value in had.items() if not isinstance(value, PLAIN)})
-        # Kept for ever: at their end c10d's would wait for threads that are not in the child, and take the parent's
-        # connections out of what its threads listen to, which parent and child share.
+        # Kept for ever: c10d's destructors would wait for threads that the child doesn't have, and remove the parent's
+        # connections from the epoll set that parent and child share.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(had))
     owner.__dict__.update(note=forked.note, fail=forked.fail, close=forked.close)
 
 
 def refuse_as_children(rank: Callable[[], Any]) -> None:
-    """The same for the process's own rank, if it has others, where it has no transport yet."""
+    """The same for the process's rank before it has a transport, if the world has several ranks."""
     os.register_at_fork(after_in_child=partial(_never, rank))
 
 

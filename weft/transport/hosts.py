@@ -1,9 +1,9 @@
-"""Which ranks share a host; and, for tests and measurements on one machine, hosts and links that are imagined.
+"""Which ranks share a host; and, for tests and measurements on one machine, simulated hosts and links.
 
-`WEFT_HOSTS=2` splits the ranks into so many hosts of equal size, `WEFT_HOSTS=0,0,1,1` says the host of each. What goes
-between hosts then goes as it would between real ones. `WEFT_LINK=100e6` or `WEFT_LINK=100e6,0.0005` slows each rank's
-way to other hosts down to so many bytes per second and seconds of latency: what is sent really travels, and whoever
-waits for it waits until it could have come over such a link. That takes no time of a core.
+`WEFT_HOSTS=2` splits the ranks into so many hosts of equal size, `WEFT_HOSTS=0,0,1,1` names the host of each. Between
+them Weft does what it does between real hosts. `WEFT_LINK=100e6` or `WEFT_LINK=100e6,0.0005` simulates a link of so
+many bytes per second and seconds of latency: data is really sent, and receivers wait until it would have arrived. That
+takes no CPU time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def world_of(n: object) -> int:
 
 
 def imagined(world_size: int) -> tuple[int, ...] | None:
-    """The host of each rank, as the environment imagines them; None where it says nothing, or there is but one rank."""
+    """The simulated host of each rank; None without WEFT_HOSTS, or with only one rank."""
     given = os.environ.get(HOSTS, "").strip()
     if not given or world_size == 1:
         return None
@@ -44,7 +44,7 @@ def imagined(world_size: int) -> tuple[int, ...] | None:
 
 
 class SlowLink:
-    """A rank's way to other hosts that takes its time. What goes over it goes one after another."""
+    """A simulated link from a rank to other hosts. Transfers go one after another."""
 
     def __init__(self, speed: float, latency: float = 0.0) -> None:
         self.speed, self.latency = speed, latency  # bytes per second, seconds
@@ -52,13 +52,13 @@ class SlowLink:
         self._lock = threading.Lock()
 
     def arrival(self, size: float) -> float:
-        """When so many bytes that set off now will have come, on the monotonic clock."""
+        """The arrival time of so many bytes that are sent now, on the monotonic clock."""
         with self._lock:
             self._free = max(self._free, time.monotonic()) + size / self.speed
             return self._free + self.latency
 
     def carry(self, size: float) -> None:
-        """Return when they have come."""
+        """Wait until so many bytes would have arrived."""
         until(self.arrival(size))
 
 
@@ -68,7 +68,7 @@ def until(moment: float) -> None:
 
 
 def slow_link() -> SlowLink | None:
-    """The link that the environment imagines."""
+    """The simulated link of WEFT_LINK, if it is set."""
     given = os.environ.get(LINK, "").strip()
     if not given:
         return None

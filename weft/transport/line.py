@@ -1,4 +1,4 @@
-"""The ranks once more, for a stream whose calls are ordered among themselves only, such as a graph's."""
+"""Lines: independent orders of calls between the same ranks, one for each stream of a graph, say."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.transport.base import Group, Transport
 
 
 class Line:
-    """The ranks once more, for a stream whose calls are ordered among themselves only, such as a graph's."""
+    """One line of a transport: its calls are ordered among themselves only."""
 
     def __init__(self, transport: Transport, name: str) -> None:
         self.transport, self.name = transport, name

@@ -1,4 +1,4 @@
-"""Ranks as threads of one process: they meet on conditions and read each other's tensors."""
+"""The transport for ranks as threads of one process: they synchronize by a condition and read each other's tensors."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from weft.core.program_line import line_of_thread
 from weft.transport import reduction
 from weft.transport.base import Channel, Group, PeerFailed, Transport, group_key
 from weft.transport.check import PROGRAM, Diverged, differ, misfit, unlike, words
-from weft.transport.stuck import LOOK, Need, Waiting, told
+from weft.transport.stuck import LOOK, Need, Waiting, waits_of
 from weft.transport.whole import collective
 
-LEND = 1 << 15  # bytes; above, others read the tensor itself, and its owner waits until they have
+LEND = 1 << 15  # bytes; larger tensors aren't copied: others read them directly, and the owner waits for that
 
 
 class LocalWorld:
-    """What the ranks of one process share."""
+    """The shared state of the ranks of one process."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -31,14 +31,14 @@ class LocalWorld:
         self.store: dict[str, bytes] = {}
         self.mail: dict[tuple[int, int, str], deque[Tensor]] = {}
         self.tables: dict[tuple[tuple[int, ...], str], _Table] = {}
-        self.rings: dict[tuple[str, int, int, int], _Ring] = {}  # of which one end is open
+        self.rings: dict[tuple[str, int, int, int], _Ring] = {}  # with only one end open
         self.notes: list[str] = [""] * size
         self.programs: dict[int, int] = {}  # the threads that run them
         self.failed: dict[int, str] = {}
         self.ended: set[int] = set()
 
     def fail(self, rank: int, why: str) -> None:
-        """Tell the others that `rank` will not come any more."""
+        """Record that `rank` has failed, and wake the others."""
         with self.changed:
             self.failed.setdefault(rank, why)
             self.changed.notify_all()
@@ -50,7 +50,7 @@ class LocalWorld:
 
 
 class _Table:
-    """Where a group meets: what each member laid down at its two latest calls."""
+    """A group's meeting place: what each member provided at its two latest calls."""
 
     def __init__(self, size: int) -> None:
         self.turns = [0] * size
@@ -165,7 +165,7 @@ class LocalTransport(Transport):
         waiting: Waiting | None = None,
         rest: Callable[[float], object] | None = None,
     ) -> None:
-        """Like `wait_until`, for what is announced through the world's condition: no polling."""
+        """Like `wait_until`, for changes that notify the world's condition: no polling."""
         if ready():
             return
         limit = self.deadline if deadline is None else deadline
@@ -180,7 +180,7 @@ class LocalTransport(Transport):
                     raise PeerFailed(f"{failure}; rank {self.rank} was waiting for {said}") from None
                 left = end - time.monotonic()
                 if left <= 0:
-                    others = told(self, needed or range(self.world_size)) if limit else ""  # a look, not a wait
+                    others = waits_of(self, needed or range(self.world_size)) if limit else ""  # a look, not a wait
                     why = watcher.elsewhere() or (
                         f"no rank has failed, so some rank is slow, or is not making the matching call{others}"
                     )
@@ -213,11 +213,11 @@ class LocalGroup(Group):
     def _meet(
         self, tag: tuple[object, ...], tensors: Sequence[Tensor] = (), wanted: Sequence[Tensor] = ()
     ) -> list[_Laid]:
-        """Lay down tensors, wait for the others, return what each laid down."""
+        """Provide tensors, wait for the others, return what each provided."""
         lent = sum(t.nbytes for t in tensors) > LEND
         table, transport = self._table, self._transport
         turn = table.turns[self.index] + 1
-        # Two sides suffice: whoever lays down its next but one has seen everybody pass the one before.
+        # Two buffers suffice: a member that is two calls ahead has seen all others finish the call before.
         side = table.laid[turn & 1]
         word = self._words.now()
         given = tensors if lent else [t.clone() for t in tensors]
@@ -246,7 +246,7 @@ class LocalGroup(Group):
         return f"rank {', '.join(map(str, late))}"
 
     def _part(self, laid: list[_Laid], tag: tuple[object, ...]) -> None:
-        """Whoever lent a tensor may change it again only when all have read it."""
+        """Wait until all have read the lent tensors, which their owners may change afterwards."""
         if any(one.lent for one in laid):
             self._arrive(self._table.turns[self.index] + 1, tag)
             laid[self.index].tensors = ()

@@ -1,7 +1,8 @@
-"""Memory that several processes of one host share.
+"""Shared memory segments between processes of one host.
 
-It has no name in any folder: one process makes it, the others open it as `/proc/<pid>/fd/<number>`, and it is gone
-with the last process that maps it, however that one ends. Flags in it are 8-byte words, each with one writer.
+They have no name in a file system: one process makes a segment, the others open its file descriptor as
+`/proc/<pid>/fd/<number>`, and the kernel frees it with the last process that maps it, however that one ends. Flags in
+it are 8-byte words, each with one writer.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ PAGE = 4096
 
 
 def page_bytes(world_size: int) -> int:
-    """Of what a rank shows to all others: a page, and two words for each."""
+    """The size of the segment that a rank shows to all others: a page, and two words for each."""
     return PAGE + -(-2 * world_size * WORD // PAGE) * PAGE
 
 
@@ -35,7 +36,7 @@ def available() -> bool:
 
 
 class Segment:
-    """`size` bytes, mapped. `handle` is by what the processes of the same user open it."""
+    """A mapped shared memory segment. Processes of the same user open it by its `handle`."""
 
     def __init__(self, descriptor: int, size: int, keep: bool) -> None:
         self.size = size
@@ -52,7 +53,7 @@ class Segment:
 
     @classmethod
     def make(cls, name: str, size: int) -> Segment:
-        """New memory, all zero; `handle` is what others open it by. Its pages are taken when first touched."""
+        """A new segment, all zero. Its pages are allocated when first touched."""
         size = -(-size // PAGE) * PAGE
         try:
             descriptor = os.memfd_create(name[:200], os.MFD_CLOEXEC)
@@ -84,8 +85,8 @@ class Segment:
         return cls(descriptor, size, keep=False)
 
     def tensor(self, offset: int, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
-        """The bytes from `offset` on, as a tensor."""
-        # Made outside inference mode, so that a buffer first used inside it serves outside it too.
+        """A tensor over the bytes from `offset` on."""
+        # Made outside inference mode, so that a buffer first used inside it can be used outside, too.
         with torch.inference_mode(False):
             count = prod(shape)
             if not count:
@@ -97,11 +98,11 @@ class Segment:
         self.bytes[offset : offset + len(data) + 1] = data + b"\0"
 
     def read(self, offset: int, most: int) -> str:
-        """What `write` wrote there."""
+        """The text that `write` wrote there."""
         return self.bytes[offset : offset + most + 1].split(b"\0", 1)[0].decode(errors="replace")
 
     def forget(self) -> None:
-        """Give up the descriptor: everyone who needs this memory has mapped it."""
+        """Close the file descriptor: every process that needs this segment has mapped it."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -116,7 +117,7 @@ def handle_of(pid: int, since: int, descriptor: int, size: int) -> bytes:
 
 
 def _is_of_user(pid: int, since: int, descriptor: int, size: int) -> None:
-    """Refuse memory that isn't this user's own, or not that of the process which was meant."""
+    """Refuse memory of another user, or of another process than the expected one."""
     try:
         owner, began = os.stat(f"/proc/{pid}").st_uid, started(pid)
     except OSError:
@@ -135,9 +136,9 @@ _lock = threading.Lock()
 
 
 def publish(words: memoryview, index: int, value: int) -> None:
-    """Write a flag after everything that it announces."""
+    """Write a flag, with release semantics: after everything that it announces."""
     if not _ordered:
-        for _ in range(2):  # release, then acquire: nothing passes the pair in either direction
+        for _ in range(2):  # release, then acquire: nothing is reordered across the pair
             with _lock:
                 pass
     words[index] = value

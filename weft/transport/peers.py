@@ -1,7 +1,7 @@
-"""Other processes of this host, and when they end: the kernel tells it of each, whatever ended it.
+"""Watch processes of this host for their exit, by the kernel's process file descriptors (pidfd).
 
-A rank that torchrun started ends when torchrun has gone, even if that was killed. Ranks of Weft's own launcher end with
-it by the kernel's doing. Ranks that were started by hand are watched by nobody: the end of a shell is none of theirs.
+A rank that torchrun started ends when torchrun has gone, even if that was killed. The kernel ends ranks of Weft's
+launcher with it. Ranks that were started by hand don't depend on a parent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ GRACE = 5.0  # seconds to obey SIGTERM
 
 
 def visible() -> bool:
-    """Whether /proc shows this process under its id; that of another process namespace shows others there."""
+    """Whether /proc shows this process under its id, as it doesn't in another process namespace."""
     try:
         return os.readlink("/proc/self") == str(os.getpid())
     except OSError:
@@ -30,14 +30,14 @@ def visible() -> bool:
 
 
 def started(pid: int) -> int:
-    """When a process began, in the kernel's ticks: another process that gets the same id began at another time."""
+    """A process's start time in the kernel's ticks, which distinguishes it from a later one with the same id."""
     if not visible():
         return 0
     return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
 
 
 class Peers:
-    """Ranks by the descriptors of their processes, which become readable at the processes' ends."""
+    """Ranks by the pidfds of their processes, which become readable when these exit."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # several threads may wait at a time
@@ -46,7 +46,7 @@ class Peers:
         self._dead: set[int] = set()
 
     def watch(self, rank: int, pid: int, since: int) -> None:
-        """`since`: what `started` says of the process."""
+        """Watch a process; `since` is its start time (see `started`)."""
         with self._lock:
             try:
                 descriptor = os.pidfd_open(pid)
@@ -63,7 +63,7 @@ class Peers:
                 self._drop(descriptor)
 
     def dead(self) -> set[int]:
-        """Whose processes have ended."""
+        """The ranks whose processes have exited."""
         with self._lock:
             for descriptor, _ in self._poller.poll(0):
                 self._drop(descriptor)
@@ -86,7 +86,7 @@ class Peers:
 
 
 def end_with_agent(rank: int) -> None:
-    """From now on, in a thread that only waits."""
+    """Let this process end when torchrun's agent does, by a thread that waits for it."""
     if STARTED_BY_AGENT not in os.environ or sys.platform != "linux":
         return
     if any(thread.name == NAME for thread in threading.enumerate()):

@@ -1,4 +1,4 @@
-"""What a collective may reduce by: one row each."""
+"""The reductions of collectives: one row each."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ BINARY: dict[str, Callable[..., Any]] = {
     "max": torch.maximum,
     "min": torch.minimum,
 }
-# What Gloo and NCCL can't add up, and the dtype in which they can; every value fits.
+# Dtypes that Gloo and NCCL can't reduce, and a wider one that they can.
 WIDER = {torch.int16: torch.int32, torch.bool: torch.uint8, torch.uint16: torch.int32, torch.uint32: torch.int64}
 OF_BOOL = {"sum": "max", "prod": "min", "max": "max", "min": "min"}  # or, and
 
 
 def checked(reduce: str, dtype: torch.dtype) -> Callable[..., Any]:
-    """The function of two tensors and `out=`, if it can reduce this dtype."""
+    """The binary function (with `out=`) of a reduction, after checking that it works for this dtype."""
     found = BINARY.get(reduce)
     if found is None:
         raise ArgumentError(f"reduce is one of {', '.join(BINARY)}; got {reduce!r}")
@@ -35,7 +35,7 @@ def checked(reduce: str, dtype: torch.dtype) -> Callable[..., Any]:
 
 
 def into(out: Tensor, terms: Sequence[Tensor], reduce: str) -> None:
-    """`out` = the reduction of `terms`, in their order: the same bits on whoever computes it."""
+    """`out` = the reduction of `terms` in order: bitwise the same on every rank."""
     function = checked(reduce, out.dtype)
     if len(terms) == 1:
         if out is not terms[0]:
@@ -58,7 +58,7 @@ def same_dtype(what: str, t: Tensor, others: Sequence[Tensor]) -> None:
 
 
 def reducible(t: Tensor, reduce: str) -> tuple[Tensor, str]:
-    """`t` in a dtype that c10d can reduce, contiguous; and the reduction that means the same there."""
+    """`t` in a dtype that c10d can reduce, contiguous; and the equivalent reduction for it."""
     if t.is_complex():
         if reduce not in ("sum", "avg"):
             raise DtypeError(f"c10d can't reduce {t.dtype} by {reduce}; WEFT_TRANSPORT=shm can, on one host")

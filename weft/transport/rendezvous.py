@@ -1,4 +1,4 @@
-"""How the ranks of a run find each other: c10d's store, at the address in torchrun's variables."""
+"""The rendezvous: how the ranks of a run find each other, by c10d's store at the address in torchrun's variables."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from weft.transport.roll import SETTLE, Roll, run_of, tell_end, tell_failure
 from weft.transport.secret import Signed, known
 from weft.transport.stuck import say
 
-LONGEST_NAP = 0.02  # seconds between looks into the store
-UNKNOWN = 20.0  # seconds for a host's name to become known
+LONGEST_NAP = 0.02  # seconds between polls of the store
+UNKNOWN = 20.0  # seconds to wait for a host's name to be resolved
 AGENT = "TORCHELASTIC_USE_AGENT_STORE"  # a launcher serves the store, and sees how its ranks end
 LEFT_OPEN = (
     "torchrun's store at {} asks nobody for a secret and listens on all interfaces. What bears no proof of this run is "
     "not believed; but whoever reaches it can stop the run, read how ranks find each other, and talk to torchrun "
     "itself. On one host `python -m weft.launch` leaves none of that open"
 )
-STAND_IN = 2.5  # seconds for others to come to one who serves the store in rank 0's place
-QUICK = 1.0  # seconds for a store to answer a rank that ends
-ANSWER = 0.25  # seconds beyond its own deadline that c10d has to say that there is no answer
+STAND_IN = 2.5  # seconds for which another rank serves the store in place of rank 0
+QUICK = 1.0  # seconds for a store to answer a rank that exits
+ANSWER = 0.25  # seconds of grace after c10d's own timeout
 
 
 def is_loopback(host: str) -> bool:
@@ -61,7 +61,7 @@ def address() -> tuple[str, int]:
 
 
 def resolved(host: str, port: int, patience: float, who: str) -> None:
-    """Wait a little for a host's name to be known: it may just have been given."""
+    """Wait a little for a host's name to be resolved: it may be new."""
     start, spoke = time.monotonic(), -SPEAK
     while True:
         try:
@@ -79,7 +79,7 @@ def resolved(host: str, port: int, patience: float, who: str) -> None:
 
 
 def serve(host: str, port: int, patience: float) -> dist.TCPStore:
-    """The store itself; where ranks meet at loopback, nobody else can come."""
+    """Serve the store; at a loopback address, only this host can reach it."""
     listening = _listen(port) if is_loopback(host) else None
     try:
         # `multi_tenant`: torch.distributed in the same process may meet at the same port, as it would without Weft.
@@ -101,9 +101,9 @@ def serve(host: str, port: int, patience: float) -> dist.TCPStore:
 
 
 def reach(host: str, port: int, patience: float, who: str, server: str) -> dist.TCPStore:
-    """A connection to the store, and an answer from it.
+    """Connect to the store, and check that it answers.
 
-    Who listens there may be no store, and never say a word, and then c10d would wait on.
+    What listens there may be something else that never answers, and then c10d would wait on.
     """
     found: queue.SimpleQueue[dist.TCPStore | Exception] = queue.SimpleQueue()
 
@@ -133,7 +133,7 @@ def reach(host: str, port: int, patience: float, who: str, server: str) -> dist.
 
 
 def _listened(host: str, port: int, patience: float) -> None:
-    """Wait until somebody listens there: c10d looks ever less often, and may miss one who stands in for rank 0."""
+    """Wait until the port is open: c10d retries less and less often, and may miss a rank that stands in for rank 0."""
     end = time.monotonic() + patience
     while time.monotonic() < end:
         with contextlib.suppress(OSError):
@@ -142,7 +142,7 @@ def _listened(host: str, port: int, patience: float) -> None:
 
 
 def tell_absence(why: str) -> None:
-    """This process is a rank that was started by hand, and ends before it has come; tell it, if somebody listens."""
+    """Report in the store, if it is served, that this rank, which was started by hand, exits before the rendezvous."""
     rank = os.environ.get("RANK", "")
     if not rank.isdigit() or rank == "0" or AGENT in os.environ or os.environ.get("WORLD_SIZE", "1") == "1":
         return
@@ -158,7 +158,7 @@ def own_address(host: str, port: int) -> str:
     for family, kind, protocol, _, there in socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM):
         try:
             with socket.socket(family, kind, protocol) as probe:
-                probe.connect(there)  # finds the way, and sends nothing
+                probe.connect(there)  # UDP: chooses the interface, and sends nothing
                 return probe.getsockname()[0]
         except OSError as error:
             failed = error
@@ -186,12 +186,12 @@ def _listen(port: int) -> socket.socket | None:
 
 
 class Meeting:
-    """One rank's view of the run's store, under a prefix of its own.
+    """One rank's rendezvous with the others: its view of the run's store.
 
-    run    what is said about the run as a whole
-    store  what is said at this meeting
-    roll   who has come to it
-    page   memory of this rank that all others open, where they may share any
+    run    keys of the run as a whole
+    store  keys of this rendezvous
+    roll   who has joined it
+    page   the segment that this rank shares with all others, if it can share memory
     """
 
     def __init__(self, rank: Rank, patience: float) -> None:
@@ -208,14 +208,14 @@ class Meeting:
         self.run = run_of(tcp, secret)
         self.page: Segment | None = None
         self.roll = Roll(self, rank.index, rank.world_size)
-        # A program may close its rank and open it again: each time is a meeting of its own.
+        # A program may close its rank and open it again: each time is a new rendezvous.
         self.times = self.attempt(lambda: self.run.add(f"opened/{rank.index}", 1))
         if agent and rank.index == 0 and self.times == 1 and STARTED_BY_AGENT in os.environ:
             say(LEFT_OPEN.format(f"{host}:{port}"))
         self.store = self.run.under(str(self.times))
 
     def enter(self, transport: str) -> None:
-        """Come to the meeting, for all to see; `transport` is what this rank was told to use."""
+        """Join the rendezvous; `transport` is this rank's setting."""
         if available():
             self.page = Segment.make("weft-page", page_bytes(self.world_size))
         self.roll.enter(transport, self.page.handle if self.page else b"")
@@ -230,11 +230,11 @@ class Meeting:
         return self.attempt(lambda: self.store.check([key]))
 
     def value(self, key: str) -> bytes:
-        """The value of a key that is there."""
+        """The value of a key that is set."""
         return self.attempt(lambda: self.store.get(key))
 
     def decide(self, key: str, mine: str) -> str:
-        """The value of whoever comes first."""
+        """Set `key` unless another rank was first; returns its value."""
         return self.attempt(lambda: self.store.first(key, mine)).decode()
 
     def wait_until(
@@ -245,7 +245,7 @@ class Meeting:
         look_around: Callable[[], None] = lambda: None,
         needed: Sequence[int] = (),
     ) -> None:
-        """Until the store has something; meanwhile it is said which of `needed`, or of all, haven't come."""
+        """Wait until the store is `ready`; meanwhile report which of `needed`, or of all, haven't joined."""
         start = spoke = time.monotonic()
         nap = 1e-4
         while not ready():
@@ -267,28 +267,28 @@ class Meeting:
     def get(
         self, key: str, patience: float, look_around: Callable[[], None] = lambda: None, needed: Sequence[int] = ()
     ) -> bytes:
-        """The value of a key that is there, or will be."""
+        """The value of a key; waits until it is set."""
         self.wait_until(lambda: self.has(key), repr(key), patience, look_around, needed)
         return self.value(key)
 
     def under(self, prefix: str) -> Signed:
-        """A part of the store, through a connection of its own."""
+        """A part of the store, over a separate connection."""
         return self.store.under(prefix).connected_again()
 
     def claim(self, key: str) -> bool:
-        """Whether this rank is the first to come for `key`, so that it makes what the others then get."""
+        """Whether this rank is the first to claim `key`, and so makes what the others then get."""
         return self.add(f"{key}/claim") == 1
 
     def own_address(self) -> str:
-        """Where the other ranks reach this one."""
+        """The address at which other ranks reach this host."""
         return "127.0.0.1" if is_loopback(self.host) else own_address(self.host, self.port)
 
     def tell_late(self) -> None:
-        """The run has failed. Where ranks were started by hand, the store ends with rank 0: for a moment it stays for
-        those who have yet to read why; where rank 0 has gone, one that lives serves in its place."""
+        """After a failure of ranks started by hand, keep the store up for a moment so that others can read why: rank 0
+        serves it, or, if that has gone, a rank that is alive stands in."""
         roll, late = self.roll, len(self.roll.absent)
         if AGENT in os.environ or (late and time.monotonic() - roll.came > default_deadline()):
-            return  # who hasn't come within a deadline won't in a moment
+            return  # a rank absent for a whole deadline won't join in a moment
         with contextlib.suppress(RankError, OSError, dist.DistError):
             if self.serves:
                 run, expected = self.run, self.world_size

@@ -1,6 +1,6 @@
-"""Who has come to a run: each rank says in the store what it was told, and is watched from then on.
+"""The roll: which ranks have joined a run. Each writes its settings to the store, and is watched from then on.
 
-Nobody waits here for all. Ranks that were told different things end at once, on all sides.
+Nobody waits here for all. If settings differ between ranks, all of them fail at once.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from weft.transport.secret import Signed
 if TYPE_CHECKING:
     from weft.transport.rendezvous import Meeting
 
-PROTOCOL = 2  # of what ranks write for each other; raised by whoever changes it
-LOOK = 0.05  # seconds between looks for who has come
-SWEEP = 1.0  # seconds between looks for each that hasn't, whatever the counter says
-LATE = 10.0  # seconds after it came until which a rank that serves the store waits at its end for those absent
-SETTLE = 0.5  # seconds until the kernel tells of an end whose traces are seen already
+PROTOCOL = 2  # the version of messages between ranks; to be raised with each change
+LOOK = 0.05  # seconds between checks for new ranks
+SWEEP = 1.0  # seconds between checks of each absent rank, whatever the counter says
+LATE = 10.0  # seconds after joining for which a rank that serves the store waits at exit for absent ranks
+SETTLE = 0.5  # seconds until the kernel reports an exit whose effects are already seen
 Lost: Final = (dist.DistNetworkError, dist.DistStoreError)
 
 
@@ -37,17 +37,17 @@ def restart() -> str:
 
 
 def run_of(store: dist.Store, secret: str) -> Signed:
-    """What is said about the run as a whole, by its launchers too."""
+    """The part of the store for the run as a whole, which launchers use, too."""
     return Signed(store, secret, f"weft/{restart()}/")
 
 
 def tell_failure(run: Signed, rank: int, why: str) -> str:
-    """Write down the run's first failure, for the others and the launcher; returns what stands there then."""
+    """Record the run's first failure, for the others and the launcher; returns the recorded one."""
     return run.first("failure", f"{rank}|rank {rank} {why}").decode(errors="replace").partition("|")[2]
 
 
-def told_failure(run: Signed) -> tuple[int, str] | None:
-    """The run's first failure, if a rank told of one: the rank, and what happened to it."""
+def first_failure(run: Signed) -> tuple[int, str] | None:
+    """The run's first recorded failure, if any: the rank, and what happened to it."""
     if not run.check(["failure"]):
         return None
     rank, _, why = run.get("failure").decode(errors="replace").partition("|")
@@ -55,13 +55,13 @@ def told_failure(run: Signed) -> tuple[int, str] | None:
 
 
 def tell_end(run: Signed, rank: int, how: str = "") -> None:
-    """A launcher saw a rank's process end, and `how` it failed, if it did: the rank may never have come."""
+    """Record that a rank's process exited, and `how` it failed, if it did: it may not have joined."""
     run.set(f"gone/{rank}", how)
     run.add("gone", 1)
 
 
 def host_identity() -> str:
-    """The same for processes that see each other: one kernel, one process namespace."""
+    """An identifier of the host: equal for processes that see each other (one kernel, one process namespace)."""
     with contextlib.suppress(OSError):
         with open("/proc/sys/kernel/random/boot_id") as f:
             return f"{f.read().strip()}/{os.stat('/proc/self/ns/pid').st_ino}"
@@ -69,7 +69,7 @@ def host_identity() -> str:
 
 
 class Come(msgspec.Struct, frozen=True):
-    """What a rank says of itself when it comes."""
+    """A rank's entry in the roll: what it writes when it joins."""
 
     protocol: int
     world_size: int
@@ -77,21 +77,23 @@ class Come(msgspec.Struct, frozen=True):
     pid: int
     since: int  # when its process began
     host: str
-    page: str  # the memory that it shows to all others, if it shares any
+    page: str  # the handle of the segment that it shares with all others, if any
 
 
-# What all ranks must have been told alike, in words, and what to do where they weren't.
+# The settings that must be equal on all ranks, as text, and what to do if they aren't.
 ALIKE = (
     ("protocol", "speaks version {} of Weft's protocol", "install the same Weft for all"),
-    ("world_size", "was told WORLD_SIZE={}", "all ranks of a run are told the same, and each a RANK below it"),
-    ("transport", "was told WEFT_TRANSPORT={}", "set it for all ranks, or for none"),
+    ("world_size", "was given WORLD_SIZE={}", "all ranks of a run need the same, and each a RANK below it"),
+    ("transport", "was given WEFT_TRANSPORT={}", "set it for all ranks, or for none"),
 )
 
 
 class Roll:
-    """here    who has come, and what it said; without this rank
-    absent  who hasn't, and may still
-    ended   who ended well, as far as it is known
+    """Which ranks have joined.
+
+    here    the entries of the ranks that have joined, without this one
+    absent  those that may still join
+    ended   those that are known to have ended well
     """
 
     def __init__(self, meeting: Meeting, rank: int, world_size: int) -> None:
@@ -115,11 +117,11 @@ class Roll:
         self._meeting.add("come")
 
     def _refuse_twin(self) -> None:
-        """Somebody came as this rank before: this process itself, one that ended since, or one that lives."""
+        """Refuse to join if another live process has joined as this rank."""
         before, key = self._meeting.run.under(str(self._meeting.times - 1)), f"come/{self.rank}"
         end = time.monotonic() + 2 * SETTLE
         while not self._meeting.attempt(lambda: before.check([key])) and time.monotonic() < end:
-            time.sleep(LOOK / 10)  # it has just said that it comes, and will say more
+            time.sleep(LOOK / 10)  # it has only begun to join
         if not self._meeting.attempt(lambda: before.check([key])):
             return
         twin = self._understood(self.rank, self._meeting.attempt(lambda: before.get(key)))
@@ -134,7 +136,7 @@ class Roll:
         peers.close()
 
     def look(self) -> None:
-        """See who has come since. Raises if somebody failed, or was told otherwise. Never waits."""
+        """Check for new ranks. Raises if one has failed, or has other settings. Never waits."""
         if not self.absent or not self._lock.acquire(blocking=False):
             return
         try:
@@ -147,13 +149,13 @@ class Roll:
             self._lock.release()
 
     def hurry(self) -> None:
-        """The next look is due now: somebody has come."""
+        """Make the next check due now: a rank has joined."""
         self._nap, self._next, self._swept = 1e-4, 0.0, 0.0
 
     def _look(self, now: float) -> None:
         run, store = self._meeting.run, self._meeting.store
-        if (told := told_failure(run)) is not None:
-            raise PeerFailed(told[1])
+        if (failure := first_failure(run)) is not None:
+            raise PeerFailed(failure[1])
         count = store.add("come", 0)
         if count != self._count or now - self._swept > SWEEP:
             self._count, self._swept = count, now
@@ -188,19 +190,19 @@ class Roll:
         return self.contradict(f"speaks another version of Weft's protocol than rank {rank}: {ALIKE[0][2]}")
 
     def contradict(self, why: str) -> Come:
-        """This rank can't be of one run with another: all are told."""
+        """Fail, and tell all: this rank's settings differ from another's."""
         tell_failure(self._meeting.run, self.rank, why)
         raise RankError(f"rank {self.rank} {why}")
 
     def bury(self, rank: int, note: str = "") -> str:
-        """The process of a rank has ended: whether well, or else what is told of it."""
+        """Handle the exit of a rank's process: returns how it failed, or nothing if it ended well."""
         if self._meeting.has(f"left/{rank}"):
             self.ended.add(rank)
             return ""
         return self.died(rank, note)
 
     def died(self, rank: int, note: str) -> str:
-        """Say that a rank was killed, for those who come when all who saw it have gone; returns the run's failure."""
+        """Record that a rank was killed, for ranks that join later; returns the run's failure."""
         why = f"(process {self.here[rank].pid}) died without a word{note}"
         try:
             return tell_failure(self._meeting.run, rank, why)
@@ -208,14 +210,14 @@ class Roll:
             return f"rank {rank} {why}"
 
     def settled(self, rank: int) -> set[int]:
-        """Whose processes have ended, after a moment for this rank's end to be told."""
+        """The ranks whose processes have exited, after a moment for the kernel to report this rank's exit."""
         end = time.monotonic() + SETTLE
         while rank in self.here and rank not in self.peers.dead() and time.monotonic() < end:
             time.sleep(LOOK / 10)
         return self.peers.dead()
 
     def gather(self, patience: float) -> None:
-        """Wait for all, or until it is known that some are on other hosts."""
+        """Wait for all ranks, or until some are known to be on other hosts."""
 
         def ready() -> bool:
             return not self.absent or any(there.host != self.mine.host for there in self.here.values())
@@ -223,13 +225,13 @@ class Roll:
         def look_around() -> None:
             self.look()
             for rank in self.peers.dead() - self.ended:
-                if told := self.bury(rank):
-                    raise PeerFailed(told)
+                if failure := self.bury(rank):
+                    raise PeerFailed(failure)
 
         self._meeting.wait_until(ready, "all ranks, to see whether they are on one host,", patience, look_around)
 
     def missing(self, needed: Sequence[int] = ()) -> str:
-        """In words, who of these, or of all, hasn't come yet."""
+        """Which of these ranks, or of all, haven't joined yet, as text."""
         late = sorted(r for r in self.absent if not needed or r in needed)
         if not late:
             return ""
@@ -239,5 +241,5 @@ class Roll:
         return f"{many} {', '.join(map(str, late))} of {self.world_size} {have} not come to {where}"
 
     def leave(self) -> None:
-        """Say that this rank ended well; those who come later ask."""
+        """Record that this rank ended well, for ranks that join later."""
         self._meeting.put(f"left/{self.rank}", b"")

@@ -1,8 +1,8 @@
-"""What ranks believe: values in the run's store that were written by one who knows the run's secret.
+"""Authentication: values in the run's store are signed (HMAC) with the run's secret.
 
-c10d's store asks nobody who he is. So every value in it carries a proof, and one without is an error and never used.
-The launcher makes a secret for each run. Ranks that are started otherwise take WEFT_SECRET or, without it, a file that
-only their user can read, which serves all runs of the user on hosts that share it.
+c10d's store has no authentication. So every value in it carries a signature, and one without is an error and never
+used. The launcher makes a secret for each run. Other ranks use WEFT_SECRET or, without it, a file that only their user
+can read, for all runs of the user on hosts that share it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ import torch.distributed as dist
 from weft.core.errors import SecretError
 
 VARIABLE = "WEFT_SECRET"
-SHORTEST = 16  # characters of a secret: whoever sees a proof may try shorter ones in turn
-PROOF = 32  # bytes before a value
+SHORTEST = 16  # characters of a secret: shorter ones could be found from a signature by brute force
+PROOF = 32  # bytes of the signature before a value
 HOW = (
     f"A launcher gives its ranks one; ranks that are started otherwise on several hosts, or as several users, need the "
     f"same value of {VARIABLE}. This makes one: python -c 'import secrets; print(secrets.token_hex(32))'"
@@ -47,10 +47,10 @@ def known() -> str:
 
 
 def _of_user() -> str:
-    """From a file in the user's cache; in the folder for temporary files where there is no home."""
-    told = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    """The user's secret, from a file in the cache folder, or in the folder for temporary files without a home."""
+    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
     home = Path("~").expanduser()
-    cache = told if told.is_absolute() else home / ".cache"
+    cache = given if given.is_absolute() else home / ".cache"
     failed: OSError | None = None
     for folder in (cache / "weft", Path(tempfile.gettempdir()) / f"weft-{os.geteuid()}"):
         try:
@@ -82,7 +82,7 @@ def _kept(file: Path) -> str:
 
 
 def _only_mine(path: Path, private: bool = False) -> None:
-    """Nobody else can write there; nor read, where it is `private`."""
+    """Check that nobody else can write the path; nor read it, if it is `private`."""
     found = path.lstat()
     others = 0o077 if private else 0o022
     if found.st_uid != os.geteuid() or stat.S_ISLNK(found.st_mode) or found.st_mode & others:
@@ -93,9 +93,9 @@ def _only_mine(path: Path, private: bool = False) -> None:
 
 
 class Signed(dist.Store):
-    """A part of a store, in which each value is proven to come from one who knows the secret.
+    """A part of a store in which each value is signed with the secret.
 
-    Counters, which `add` makes, are hints: they bear no proof.
+    Counters, which `add` makes, aren't signed: they are only hints.
     """
 
     def __init__(self, inner: dist.Store, secret: str, prefix: str = "") -> None:
@@ -107,15 +107,15 @@ class Signed(dist.Store):
         return Signed(self._inner, self._secret, f"{self._prefix}{prefix}/")
 
     def connected_again(self) -> Signed:
-        """The same over a connection of its own, for another thread."""
+        """The same over a separate connection, for another thread."""
         return Signed(cast(Any, self._inner).clone(), self._secret, self._prefix)
 
     def plain(self) -> dist.Store:
-        """The same part of the store, where nothing is proven."""
+        """The same part of the store, without signatures."""
         return dist.PrefixStore(self._prefix.removesuffix("/"), self._inner)
 
     def _proven(self, name: str, value: bytes) -> bytes:
-        """The value behind its proof, which holds under this name only."""
+        """The value with its signature, which is valid for this key only."""
         return hmac.digest(self._key, f"{len(name)}:{name}".encode() + value, "sha256") + value
 
     def _believed(self, name: str, found: bytes) -> bytes:
@@ -137,7 +137,7 @@ class Signed(dist.Store):
         return self._believed(name, bytes(self._inner.get(name)))
 
     def first(self, key: str, value: str) -> bytes:
-        """Set what nobody has set before; returns what stands there then."""
+        """Set a key unless it is set already; returns its value."""
         name = self._prefix + key
         proven = self._proven(name, value.encode())
         return self._believed(name, bytes(self._inner.compare_set(name, "", cast(str, proven))))

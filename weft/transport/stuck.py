@@ -1,15 +1,15 @@
-"""Who waits for whom in a circle.
+"""Deadlock detection: find ranks that wait for each other in a cycle.
 
-A rank that has waited a second says in the store for what, and reads what others say. A wait needs something of other
-ranks, each by a key and a count: that they come to a group's call, or send or receive a message. It also promises what
-its rank has given of each so far, and gives while it waits. If a rank needs what another, which waits itself, doesn't
-promise, and so on until one needs something of the first, then none of them ever goes on.
+A rank that has waited a second writes its wait to the store, and reads the others'. A wait needs something of other
+ranks, by key and count: that they make a group's call, or send or receive a message. It also promises the counts that
+its rank has reached so far. If a rank needs what another, which waits itself, doesn't promise, and so on back to the
+first, then none of them ever goes on.
 
-Lines are watched each by itself, as threads of their own may go along them: where a rank waits on one line for another
-that waits for it on a second one, as when two graphs are launched in different orders, both say so, and go on waiting.
+Each line is watched separately, as it may belong to another thread: if two ranks wait for each other on different
+lines, as when two graphs are launched in different orders, both report it, and go on waiting.
 
-Counts only grow and a wait's promises stay while it lasts, so what others wrote may be old, and the conclusion holds:
-the first rank knows of itself that it waits and what it gave, so the last still waits, and so on around.
+Counts only grow and a wait's promises don't change while it lasts, so the conclusion holds although what others wrote
+may be old: the first rank knows its own wait and counts, so the last still waits, and so on around the cycle.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from weft.core.log import logger
 from weft.core.program_line import line as program_line
 from weft.transport.check import PROGRAM, decoded
 
-STUCK = 1.0  # seconds of waiting after which a rank says so
-LOOK = 0.25  # seconds between looks at what the others say
+STUCK = 1.0  # seconds of waiting after which a rank publishes it
+LOOK = 0.25  # seconds between reads of the others' waits
 
 _numbers = itertools.count(1)
 
@@ -39,7 +39,7 @@ class Need(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Wait(msgspec.Struct):
-    """What a rank says of a wait. Once it has found a circle: whose waits it is made of, and the error."""
+    """A published wait. Once a cycle is found: the waits in it, and the error."""
 
     number: int
     what: str
@@ -53,12 +53,12 @@ Waiting = Callable[[], tuple[str, str, Iterable[Need], Mapping[str, int]]]  # li
 
 
 def say(words: str) -> None:
-    """Tell whoever watches this rank what it is waiting for."""
+    """Print to stderr what this rank is waiting for."""
     logger("transport").warning(words)
 
 
 def circle(first: int, waits: Callable[[int], Wait | None]) -> list[int]:
-    """The ranks of a circle that begins with one of them; none if there is none."""
+    """The ranks of a cycle of waits from this rank on; empty if there is none."""
     came_from = {first: first}
     todo = [first]
     for rank in todo:
@@ -79,7 +79,7 @@ def circle(first: int, waits: Callable[[int], Wait | None]) -> list[int]:
 
 
 class Watcher:
-    """One wait of one rank that takes long."""
+    """Watches one long wait of this rank."""
 
     def __init__(self, transport: Any, waiting: Waiting | None) -> None:
         self._transport, self._waiting = transport, waiting
@@ -87,17 +87,17 @@ class Watcher:
         self._next = time.monotonic() + transport.stuck_after
         self._at: str | None = None
         self._node, self._said = "", b""
-        self.found = False  # a circle, of which the others are to read
+        self.found = False  # a cycle, which the others still have to read
 
     def look(self) -> None:
-        """Raise if this rank waits in a circle. Called as often as one likes."""
+        """Raise if this rank waits in a cycle. May be called often."""
         now = time.monotonic()
         if self._waiting is None or now < self._next:
             return
         self._next = now + min(LOOK, self._transport.stuck_after)
         line, what, needs, promises = self._waiting()
         self._node = "" if line in PROGRAM else line
-        if self._at is None:  # the thread that looks is the one that waits
+        if self._at is None:  # this thread is the one that waits
             at = program_line()
             self._at = "" if at is None else f" at {at}"
         mine = Wait(self._number, what + self._at, list(needs), dict(promises))
@@ -124,8 +124,8 @@ class Watcher:
             self._raise(mine, {str(r): _of(wait_of(r)).number for r in found}, why)
 
     def elsewhere(self) -> str:
-        """Whether one for whom this rank waits, waits for this rank on another line. It may be another thread that
-        keeps both, so this is no circle, and worth saying."""
+        """A report, as text, if a rank for which this one waits is waiting for it on another line. Other threads may
+        resolve that, so it isn't raised as a deadlock."""
         if self._waiting is None:
             return ""
         line, _, needs, _ = self._waiting()
@@ -146,7 +146,7 @@ class Watcher:
         raise RankError(why)
 
     def over(self) -> None:
-        """It came to an end, or was given up."""
+        """The wait has ended, or was given up."""
         if self._said:
             self._transport.put(self._key(self._transport.rank, self._node), b"")
 
@@ -166,8 +166,8 @@ class Watcher:
         return decoded(data, Wait, f"what rank {rank} says that it waits for")  # type: ignore[return-value]
 
 
-def told(transport: Any, ranks: Iterable[int]) -> str:
-    """In words, for what others wait in the program, as far as they have said so, or at which line they are."""
+def waits_of(transport: Any, ranks: Iterable[int]) -> str:
+    """What other ranks wait for, as far as they have published it, or the lines of code where they are, as text."""
     found = []
     for rank in (r for r in ranks if r != transport.rank):
         if data := transport.peek(f"waits/{rank}/"):

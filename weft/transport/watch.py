@@ -1,7 +1,8 @@
-"""Who is alive, where ranks share no memory: a thread per rank that says so in the store, and looks for the others.
+"""Failure detection for ranks without shared memory: a thread per rank that writes its heartbeat to the store, and
+watches the others.
 
-Processes of the same host are watched through the kernel; those of other hosts through their heartbeat. Whoever first
-sees a rank fail writes it into the store, so that all name the same one.
+Processes of the same host are watched by the kernel's pidfds, those of other hosts by their heartbeats. The first rank
+to see a failure records it in the store, so that all report the same one.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from weft.transport.base import PeerFailed
 from weft.transport.board import AT, AT_SIZE, NOTE, NOTE_SIZE
 from weft.transport.memory import Segment
 from weft.transport.rendezvous import Meeting
-from weft.transport.roll import LATE, Lost, tell_failure, told_failure
+from weft.transport.roll import LATE, Lost, first_failure, tell_failure
 from weft.transport.secret import Signed
 from weft.transport.whereabouts import whereabouts
 
 BEAT = 0.5  # seconds
-SILENCE = 6.0  # seconds without a beat that mean death
+SILENCE = 6.0  # seconds without a heartbeat after which a rank counts as dead
 SETTLE = 8.0  # seconds to find out why a connection broke
-NEARBY = 2.0  # and where the kernel tells of all that needed ranks do
+NEARBY = 2.0  # the same if all needed ranks are on this host
 HAS_PIDFD = hasattr(os, "pidfd_open")
 
 
@@ -37,7 +38,7 @@ class Watch:
         self._pages: dict[int, Segment] = {}  # of those whose notes can be read here
         self._beats: dict[int, tuple[bytes | None, float]] = {}
         self._buried: set[int] = set()
-        self.meet()  # of any two ranks the later sees here whether they were told the same
+        self.meet()  # of any two ranks the later one compares their settings here
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="weft-watch", daemon=True)
         if self.world_size > 1:
@@ -60,7 +61,7 @@ class Watch:
     def _as_failure(self) -> Iterator[None]:
         try:
             yield
-        except RankError as error:  # somebody failed, or this rank isn't of the run
+        except RankError as error:  # a rank failed, or this one's settings differ
             lost = self._at(0) if "which serves the store, has ended" in str(error) else ""
             self.failure = self.failure or str(error) + lost
         except Lost:
@@ -70,8 +71,8 @@ class Watch:
                 )
 
     def _look(self, run: Signed, store: Signed) -> None:
-        if (told := told_failure(run)) is not None:
-            self.failure = self.failure or told[1]
+        if (failure := first_failure(run)) is not None:
+            self.failure = self.failure or failure[1]
             return
         roll, now = self._roll, time.monotonic()
         self.meet()
@@ -86,7 +87,7 @@ class Watch:
                 self._gone(store, other)
 
     def _see_ends(self, store: Signed | None = None) -> None:
-        """Of processes of this host."""
+        """Check for exits of processes of this host."""
         for other in self._roll.peers.dead() - self._buried:
             self._gone(store, other)
 
@@ -94,8 +95,8 @@ class Watch:
         note = self._at(other)
         if not note and store is not None and store.check([f"beat/{other}"]):
             note = ", at " + store.get(f"beat/{other}").decode(errors="replace").split("|", 1)[1]
-        if told := self._roll.bury(other, note):
-            self.failure = self.failure or told
+        if failure := self._roll.bury(other, note):
+            self.failure = self.failure or failure
         self._buried.add(other)
 
     def _at(self, other: int) -> str:
@@ -108,8 +109,8 @@ class Watch:
         return "" if page is None else page.read(AT, AT_SIZE)
 
     def meet(self) -> None:
-        """See who has come since, and open the pages of those on this host: their notes outlive them. Others' notes
-        come with their heartbeat."""
+        """Check for new ranks, and map the pages of those on this host: their notes outlive them. Notes of other hosts
+        come with the heartbeat."""
         self._roll.look()
         for other in self._roll.here.keys() - self._pages.keys() - self._buried:
             if self._nearby(other) and (page := self._roll.here[other].page):
@@ -120,7 +121,7 @@ class Watch:
         return HAS_PIDFD and other in self._roll.here and self._roll.here[other].host == self._roll.mine.host
 
     def tell(self, what: str) -> None:
-        """Note what this rank does."""
+        """Set the note of what this rank does."""
         self.note = what
         if self._meeting.page is not None:
             self._meeting.page.write(NOTE, what, NOTE_SIZE)
@@ -137,7 +138,7 @@ class Watch:
                 raise PeerFailed(f"rank {rank} has ended")
 
     def settle(self, needed: Sequence[int]) -> None:
-        """A connection broke: wait until it is known why, and raise that."""
+        """After a broken connection: wait until the cause is known, and raise that."""
         near = all(r == self.rank or self._nearby(r) for r in needed)
         end = time.monotonic() + (NEARBY if near else SETTLE)
         while time.monotonic() < end and self._thread.is_alive():
@@ -170,7 +171,7 @@ class Watch:
         """Whoever serves the store leaves last, unless somebody failed."""
         roll, meeting = self._roll, self._meeting
         with contextlib.suppress(RankError, RuntimeError):
-            while told_failure(meeting.run) is None:
+            while first_failure(meeting.run) is None:
                 roll.look()
                 live = [r for r in roll.here if r not in roll.peers.dead() and not meeting.has(f"left/{r}")]
                 if not live and (not roll.absent or time.monotonic() - roll.came > LATE):

@@ -1,4 +1,4 @@
-"""Who hears of a rank's collectives and messages: while nobody does, they cost nothing more."""
+"""Observe a rank's collectives and messages, at no cost while nobody does."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ GIVEN = {"all_reduce": 0, "begin_all_reduce": 0, "all_gather": 1, "reduce_scatte
 
 @contextlib.contextmanager
 def watched(transport: Transport, heard: Heard) -> Iterator[None]:
-    """Inside, `heard` is told of every collective and message of this rank when it has ended; so is whoever watches
-    around it."""
+    """Inside, `heard` is called after every collective and message of this rank; outer observers are called, too."""
     followed: list[Group] = []
-    before: list[tuple[dict[str, Any], str, Any]] = []  # who had what in the place of which method
+    before: list[tuple[dict[str, Any], str, Any]] = []  # the replaced methods, to restore
 
     def wrap(owner: Any, name: str, about: Callable[[tuple[Any, ...]], Any]) -> None:
         before.append((owner.__dict__, name, owner.__dict__.get(name)))

@@ -1,5 +1,5 @@
-"""Where the program of a rank is, for others who wait for it. A thread looks now and then, as the program itself may be
-anywhere: in a kernel, or asleep."""
+"""Report the line of code where a rank's program is, for ranks that wait for it. A thread samples it, as the program
+itself may be in a kernel, or asleep."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ BEAT: Final = 0.5  # seconds
 
 
 def whereabouts() -> str:
-    """Where the program of this process is."""
+    """The current line of the program of this process."""
     return line_of_thread(threading.main_thread().ident or 0)
 
 
 class Whereabouts:
-    """Tells each change of it, as far as it is one from beat to beat."""
+    """Samples it at every beat, and calls `tell` with each change."""
 
     def __init__(self, rank: int, tell: Callable[[str], None]) -> None:
         self._tell, self._stop = tell, threading.Event()

@@ -1,4 +1,4 @@
-"""Calls and messages are made whole, or nothing follows them: what would, pairs wrongly."""
+"""Calls and messages are atomic: after one that was interrupted, later ones are refused, as they would pair wrongly."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ P = ParamSpec("P")
 
 
 def collective(method: Callable[Concatenate[G, P], None]) -> Callable[Concatenate[G, P], None]:
-    """One call of a group, made whole: one that was broken off leaves this rank at another call than the others, and
-    two threads' calls come in an order of their own on each rank. Later calls would pair wrongly, and are refused."""
+    """Decorate a group's call: after an interrupted call this rank is at another call than the others, and calls of two
+    threads have no common order. In both cases calls would pair wrongly, and are refused."""
     name = method.__name__.lstrip("_")
 
     @functools.wraps(method)
@@ -33,11 +33,11 @@ def collective(method: Callable[Concatenate[G, P], None]) -> Callable[Concatenat
 
 
 class PeerFailed(RankError):
-    """Another rank raised or died; this one only noticed."""
+    """Another rank raised or died; this one only detected it."""
 
 
 def raised(error: BaseException) -> str:
-    """What the others are told of an error that ends a rank: its first line, if it has one that can be said."""
+    """A short text for the others of an error that ends a rank: its first line, if it has one."""
     try:
         line = (str(error).splitlines() or [""])[0].encode(errors="replace").decode()
     except Exception:  # of its own __str__
@@ -55,7 +55,7 @@ def form(t: Any) -> str:
 
 
 def broken(what: str, error: BaseException, where: str) -> RankError:
-    """What later calls are told of one that was broken off: as the failure of another rank, if that was the cause."""
+    """The error of calls after an interrupted one: the failure of another rank, if that was the cause."""
     kind = PeerFailed if isinstance(error, PeerFailed) else RankError
     return kind(
         f"{what} was broken off, as it {raised(error)}. Others may have gone through it, so later calls would take "

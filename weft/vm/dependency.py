@@ -1,8 +1,8 @@
-"""Who must wait for whom: a pure data structure over the operands of instructions. No threads, no I/O, no locks.
+"""The dependencies between instructions: a pure data structure over their operands. No threads, no I/O, no locks.
 
-A blob's access record holds its pending writers and the pending readers since. From it alone come the three edges: a
-reader waits for the writers, a writer for the writers and the readers. Whoever shares a `Dependencies` between threads
-holds one lock around each call.
+A blob's access record holds its pending writers and the pending readers since. From it follow the edges: a reader waits
+for the writers (read after write), a writer for the writers and the readers (write after write, write after read).
+Threads that share a `Dependencies` hold one lock around each call.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from weft.vm.instruction import Instruction
 
 
 class Access:
-    """What is pending on one piece of memory.
+    """An access record: the pending writers and readers of one piece of memory.
 
-    There is more than one writer only where the writers keep their own order (one lane).
+    It has more than one writer only if these keep their own order (one lane).
     """
 
     __slots__ = ("writers", "readers", "failed", "blobs", "crowded")
@@ -28,12 +28,12 @@ class Access:
     def __init__(self, writers: tuple[Instruction, ...] = (), readers: tuple[Instruction, ...] = ()) -> None:
         self.writers, self.readers = writers, readers
         self.failed: Instruction | None = None  # the failure that left the memory without a value
-        self.blobs: list[weakref.ref[Blob]] | None = None  # all that share the memory; None: only where this was found
+        self.blobs: list[weakref.ref[Blob]] | None = None  # all blobs of the memory; None: just one
         self.crowded = 16
 
 
 def alias(base: Blob, data: torch.Tensor | None) -> Blob:
-    """A blob over memory of `base`'s, such as a view: whoever writes one of them writes all of them."""
+    """A blob that shares memory with `base`, such as a view: a write to one of them is a write to all."""
     access = base.access
     if access is None:
         access = base.access = Access()
@@ -46,7 +46,7 @@ def alias(base: Blob, data: torch.Tensor | None) -> Blob:
     if access.writers or access.failed is not None:
         view.now = None
     blobs.append(ref(view))
-    if len(blobs) > access.crowded:  # a parameter gets a new view at every step: forget the dead ones now and then
+    if len(blobs) > access.crowded:  # a parameter gets a new view at every step: drop dead ones from time to time
         blobs[:] = [r for r in blobs if r() is not None]
         access.crowded = 16 + 2 * len(blobs)
     return view
@@ -56,7 +56,7 @@ new, ref = object.__new__, weakref.ref
 
 
 def join(blobs: Collection[Blob]) -> None:
-    """Let blobs share one record, so that one of them stands for all. Nothing may be pending on them."""
+    """Let blobs share one record, so that one of them represents all. Nothing may be pending on them."""
     joined = Access()
     found: dict[int, weakref.ref[Blob]] = {}
     for blob in blobs:
@@ -73,19 +73,19 @@ def join(blobs: Collection[Blob]) -> None:
 
 
 def pending(blob: Blob) -> bool:
-    """Whether somebody is to read or write its memory still."""
+    """Whether a read or write of its memory is pending."""
     access = blob.access
     return access is not None and bool(access.writers or access.readers)
 
 
 def writable(blob: Blob) -> bool:
-    """Whether the memory may be written right now: nothing pending writes or reads it. `now` says only the first."""
+    """Whether the memory may be written now: nothing pending writes or reads it. `now` implies only the former."""
     access = blob.access
     return access is None or not (access.writers or access.readers or access.failed is not None)
 
 
 def untouched(inputs: Iterable[Blob], reads: Iterable[Blob], writes: Iterable[Blob]) -> bool:
-    """Whether work that reads and writes these may run right now, without a record, as an eager op does."""
+    """Whether work that reads and writes these may run now, without a record, as an eager op does."""
     for blob in (*inputs, *reads):
         if blob.now is None:
             return False
@@ -93,7 +93,7 @@ def untouched(inputs: Iterable[Blob], reads: Iterable[Blob], writes: Iterable[Bl
 
 
 def failure(instruction: Instruction) -> Instruction | None:
-    """The failed instruction that takes this one's operands away. What replaces a value doesn't need the old one."""
+    """The failed instruction that left this one's operands without values; operands that it replaces don't count."""
     for blob in itertools.chain(instruction.const, instruction.mut):
         access = blob.access
         if access is not None and access.failed is not None:
@@ -102,7 +102,7 @@ def failure(instruction: Instruction) -> Instruction | None:
 
 
 def heal(blob: Blob) -> None:
-    """The memory is about to get a new value: forget that it lost its old one."""
+    """Clear the failure of a memory that is about to get a new value."""
     access = blob.access
     if access is not None:
         access.failed = None
@@ -116,7 +116,7 @@ class Dependencies:
         self.pending: dict[Instruction, None] = {}  # in the order of the program
 
     def enter(self, instruction: Instruction) -> tuple[Collection[Instruction], Instruction | None] | None:
-        """Register it if it may run at once; else say what it must wait for, or which failure it meets."""
+        """Register it if it may run at once (None); else return what it must wait for, or the failure that it meets."""
         if not self._is_clear(instruction):
             unmet = self.conflicts(instruction)
             root = None if unmet else failure(instruction)
@@ -126,7 +126,7 @@ class Dependencies:
         return None
 
     def _is_clear(self, instruction: Instruction) -> bool:
-        """A quick look that may say no to one that is free."""
+        """A quick check, which may be false for a free instruction."""
         for blob in instruction.const:
             access = blob.access
             if access is not None and (access.writers or access.failed is not None):
@@ -151,7 +151,7 @@ class Dependencies:
         return found
 
     def register(self, instruction: Instruction) -> None:
-        """Make everything that comes later wait for it where it must."""
+        """Record its accesses, so that later instructions wait for it."""
         self.pending[instruction] = None
         for blob in instruction.const:
             access = blob.access
@@ -166,7 +166,7 @@ class Dependencies:
                 _write(blob, blob.access, instruction)
 
     def submit(self, instruction: Instruction) -> set[Instruction]:
-        """Take it in; what it must wait for."""
+        """Register it, and return what it must wait for."""
         unmet = self.conflicts(instruction)
         self.register(instruction)
         if unmet:
@@ -176,7 +176,7 @@ class Dependencies:
         return unmet
 
     def done(self, instruction: Instruction, failed: Instruction | None = None) -> Sequence[Instruction]:
-        """It has run, or won't because of `failed`; those that waited for nothing else."""
+        """Remove it, after it has run, or failed because of `failed`; returns the instructions that are ready now."""
         del self.pending[instruction]
         for blob in instruction.const:
             access = blob.access
@@ -208,7 +208,7 @@ def _outputs(instruction: Instruction) -> Sequence[Blob]:
 
 def _write(blob: Blob, access: Access, instruction: Instruction) -> None:
     lane = instruction.lane
-    # It waits for all others itself, so whoever waits for it waits for them; its own lane it doesn't wait for.
+    # It waits for all others, so waiting for it implies waiting for them; except for those of its own lane.
     if lane is None:
         access.writers, access.readers = (instruction,), ()
     else:
@@ -246,7 +246,7 @@ def _written(blob: Blob, instruction: Instruction, failed: Instruction | None, h
 
 
 def _settle(blob: Blob, access: Access) -> None:
-    """After a writer: the value is there once nothing pending writes it. A record that says nothing is dropped."""
+    """After a writer: the value is ready once nothing pending writes it. An empty record is dropped."""
     if access.writers or access.failed is not None:
         return
     if access.blobs is not None:

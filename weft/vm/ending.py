@@ -1,4 +1,4 @@
-"""The end of a program some of whose work failed without anyone asking for it: it fails."""
+"""Exit: a program fails if some of its work failed without anyone reading the error."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def failed() -> BaseException | None:
 
 
 def last(act: Callable[[], None]) -> None:
-    """Do it behind the program: an error is as one that the program ends with. It is printed, other ranks are told, and
-    the exit code is 1."""
+    """Run `act` at exit. Its error is treated as the program's: it is printed, reported to other ranks, and the exit
+    code is 1."""
     try:
         act()
     except Exception as error:
@@ -26,8 +26,8 @@ def last(act: Callable[[], None]) -> None:
 
 
 class _Last:
-    """A stream whose last flush, which is the interpreter's, behind all that is registered for the end, ends the
-    process: no function that is called there may choose an exit code and let those after it run."""
+    """Wraps stderr. Its last flush, by the interpreter after all atexit functions, ends the process: atexit functions
+    can't set the exit code."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

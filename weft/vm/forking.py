@@ -1,4 +1,4 @@
-"""What a forked process inherits: memory as it was, and none of the threads that it was shared with."""
+"""Forked children: they inherit locks that threads of the parent may hold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Locked(Protocol):
 
 
 def new_lock_in_children(machine: Locked) -> None:
-    """A thread that isn't there in a child may have held the lock."""
+    """Replace the lock in children, as a thread of the parent may have held it."""
     os.register_at_fork(after_in_child=partial(_renew, weakref.ref(machine)))
 
 

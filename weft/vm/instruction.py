@@ -20,7 +20,7 @@ State = Literal[
     "new",  # not submitted yet
     "queued",  # on its stream, behind others or waiting for its operands
     "running",  # a thread is inside its action
-    "started",  # its action was called; someone else will call `finish`
+    "started",  # its action was called; another thread will call `finish`
     "done",
     "failed",
 ]
@@ -29,7 +29,7 @@ _NONE: frozenset[Instruction] = frozenset()
 
 
 class Instruction:
-    """`const` are the blobs it reads, `mut` those it writes; what `mut2` were before is of no account.
+    """`const` are the blobs it reads, `mut` those it writes, `mut2` those it replaces: their old values don't count.
 
     `action` does the work. It reads and writes `blob.data`; for `mut2` it may set it.
     """
@@ -54,7 +54,7 @@ class Instruction:
         self.const, self.mut, self.mut2 = const, mut, mut2
         self.name = name or kind
         self.state: State = "new"
-        self.thread = 0  # the one that is inside the action
+        self.thread = 0  # the thread inside the action
         self.machine: VirtualMachine | None = None
         self.stream: Stream | None = None
         self.serial = 0  # counts the instructions of a machine in the order of the program
@@ -72,7 +72,7 @@ class Instruction:
         self._code: CodeType | None = None
 
     def remember_line(self) -> None:
-        """Note the line of user code that issues it. Inline ones need it only while tracing: they raise right there."""
+        """Record the line of user code that issues it. Inline ones need it only while tracing: they raise there."""
         found = place(2)
         if found is not None:
             self._code, self._offset = found
@@ -88,12 +88,12 @@ class Instruction:
         return self.state == "done" or self.state == "failed"
 
     def check_made(self) -> None:
-        """Its action is over: the memory of its `mut2` operands must be there."""
+        """Assert that its action has made the memory of its `mut2` operands."""
         for blob in self.mut2:
             assert blob.data is not None, f"{self.name!r} was to make the memory of its mut2 operands, and didn't"
 
     def finish(self, error: BaseException | None = None) -> None:
-        """Say that work which was started elsewhere has ended. Only the first call counts."""
+        """Report the end of work that runs elsewhere. Only the first call counts."""
         assert self.machine is not None and self.state not in ("new", "queued"), "only what was started can end"
         self.machine.complete(self, error)
 
@@ -103,7 +103,7 @@ class Instruction:
         self.machine.wait(self, deadline)
 
     def story(self) -> str:
-        """What it is, where it stands and who issued it, for errors."""
+        """Its name, state and origin, as text for errors."""
         where = f" on stream {self.stream.name!r}" if self.stream is not None else ""
         kind = f" ({self.kind})" if self.kind != self.name else ""
         line = self.line

@@ -1,7 +1,7 @@
-"""The virtual machine of a rank: takes instructions in program order, runs each as soon as its operands allow.
+"""The virtual machine of a rank: it takes instructions in program order, and runs each as soon as its operands allow.
 
-The dependency structure decides; this file holds the lock around it, hands instructions to their streams, lets callers
-wait, and brings errors to where they are needed.
+The dependency structure decides; this file holds the lock around it, schedules instructions on their streams, lets
+callers wait, and propagates errors.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from weft.vm.instruction import Instruction, Kind
 from weft.vm.stream import POLICIES, STREAMS, Policy, Stream
 from weft.vm.waiting import hold_back, pulse, wait_each, wait_for
 
-GRACE = 4.0  # seconds that pending work gets when the rank ends because something failed
+GRACE = 4.0  # seconds for pending work when the rank ends by a failure
 MAX_PENDING = 1024
 
 
 class Recorder(Protocol):
-    """Something that wants to hear of every instruction that ends, and of graphs' acts and calls (`vm/trace.py`)."""
+    """An observer of every instruction that ends, and of graphs' acts and calls (`vm/trace.py`)."""
 
     def record(self, instruction: Instruction) -> None: ...
     def act(self, plan: str, task: Task, start: int, end: int) -> None: ...
@@ -50,11 +50,11 @@ class VirtualMachine:
         self.max_pending = max_pending
         self.lock = threading.Lock()
         self.recorders: tuple[Recorder, ...] = ()  # empty while nobody traces
-        self.on_tracing_changed: list[Callable[[bool], object]] = []  # told when tracing starts and ends on this rank
+        self.on_tracing_changed: list[Callable[[bool], object]] = []  # called when tracing starts and ends on this rank
         self._dependencies = Dependencies()
         self._streams: dict[str, Stream] = {}
-        self._serial = self.driven = 0  # driven: pending instructions that a waiting caller may have to drive
-        self._failures: list[Instruction] = []  # not raised to anyone yet
+        self._serial = self.driven = 0  # driven: the number of pending instructions with a `drive`
+        self._failures: list[Instruction] = []  # not raised yet
         self.waits = self._failed = self._completed = self._peak = self._issued = 0
         self._cancelled: BaseException | None = None
         self._closed = self.refuses = False  # it refuses when closed or cancelled
@@ -76,7 +76,7 @@ class VirtualMachine:
             return self._streams.setdefault(name, STREAMS[policy](name, self))
 
     def forget(self, name: str) -> None:
-        """A stream that nobody will use again, and that has nothing left to do."""
+        """Remove a stream that is idle and won't be used again."""
         with self.lock:
             if (found := self._streams.get(name)) is not None and not found.queue:
                 self._issued += self._streams.pop(name).issued
@@ -88,8 +88,8 @@ class VirtualMachine:
     ) -> Instruction:  # fmt: skip
         """Issue an instruction.
 
-        `drive(seconds)` is called by a thread that waits for a started instruction: it does the work there, and returns
-        once that has ended, or when others will end it, or after `seconds`.
+        `drive(seconds)` is called by a thread that waits for a started instruction: it does the work in that thread,
+        and returns when that has ended, when another thread will end it, or after `seconds`.
         """
         if isinstance(stream, str):
             stream = self._streams.get(stream) or self.stream(stream)
@@ -149,7 +149,7 @@ class VirtualMachine:
             instruction.action()  # pyright: ignore[reportOptionalCall]
             instruction.check_made()
         except BaseException as error:
-            # It is raised here and now; what it was to write keeps the value that it has.
+            # The error is raised here; the outputs keep their values.
             instruction.error, instruction.traceback = error, error.__traceback__
             self._leave(instruction, None)
             raise
@@ -158,7 +158,7 @@ class VirtualMachine:
     # Running: called by the streams
 
     def run(self, instruction: Instruction) -> None:
-        """Do it, in the calling thread."""
+        """Run it in the calling thread."""
         if not self._begin(instruction):
             return
         try:
@@ -171,7 +171,7 @@ class VirtualMachine:
             self.complete(instruction)
 
     def start(self, instruction: Instruction) -> None:
-        """Call its action; someone else will finish it."""
+        """Call its action; another thread will finish it."""
         if not self._begin(instruction):
             return
         try:
@@ -180,7 +180,7 @@ class VirtualMachine:
         except BaseException as error:
             self.complete(instruction, error)
             if not isinstance(error, Exception):
-                raise  # Ctrl-C, in the thread of whoever happened to start it
+                raise  # Ctrl-C, in the thread that happened to start it
         with self.lock:
             instruction.thread = 0
             if not instruction.finished:
@@ -205,7 +205,7 @@ class VirtualMachine:
         return runs
 
     def complete(self, instruction: Instruction, error: BaseException | None = None) -> None:
-        """It has ended. What it wrote is ready, or lost if there is an error."""
+        """End an instruction. Its outputs are ready, or lost if there is an error."""
         if error is None:
             self._leave(instruction, None)
             return
@@ -238,7 +238,7 @@ class VirtualMachine:
             if instruction.queued_ns:
                 for recorder in self.recorders:
                     recorder.record(instruction)
-            # Whoever keeps the instruction shall not keep the tensors.
+            # A reference to the instruction must not keep the tensors alive.
             instruction.const = instruction.mut = instruction.mut2 = ()
             instruction.action, instruction.thread = None, 0
             if instruction.event is not None:
@@ -267,12 +267,12 @@ class VirtualMachine:
     def wait_write(self, blob: Blob, deadline: float | None = None, *, afresh: bool = False) -> torch.Tensor:
         """The memory of a blob, once nothing pending reads or writes it.
 
-        `afresh`: its value will be replaced, so it doesn't matter if a failed instruction was to make it.
+        `afresh`: its value will be replaced, so an earlier failure to make it doesn't matter.
         """
         return self._wait_blob(blob, True, afresh, deadline)
 
     def sync(self, deadline: float | None = None) -> None:
-        """Wait for everything that is pending; raise the first failure that nobody has seen yet."""
+        """Wait for everything that is pending; raise the first failure that wasn't raised yet."""
         self.drain(deadline)
         with self.lock:
             failures, self._failures = self._failures, []
@@ -316,15 +316,15 @@ class VirtualMachine:
 
     def _raise(self, root: Instruction) -> NoReturn:
         assert root.error is not None
-        told = (root.error, root.error.__cause__)
+        raised = (root.error, root.error.__cause__)
         with self.lock:
-            self._failures = [i for i in self._failures if not any(i.error is e for e in told)]
+            self._failures = [i for i in self._failures if not any(i.error is e for e in raised)]
         raise root.error.with_traceback(root.traceback)  # it may be raised more than once, and each time adds to it
 
     # Ending
 
     def cancel(self, error: BaseException) -> None:
-        """Run nothing more: whatever is queued or started elsewhere fails with `error`. What runs, runs on."""
+        """Fail whatever is queued or started elsewhere with `error`, and run nothing more. Running actions continue."""
         with self.lock:
             self._cancelled, self.refuses = error, True
             started = [i for i in self._dependencies.pending if i.state == "started"]
@@ -345,8 +345,8 @@ class VirtualMachine:
         except DeadlineError as late:
             self.cancel(RankError(f"rank {self.rank.index} was closed before its work had ended. {late}"))
         stuck = [s.name for s in self._streams.values() if not s.close(GRACE)]
-        told = (self._cancelled, ending.failed())  # the program ends with the latter
-        lost = [i for i in self._failures if not any(i.error is e for e in told)]
+        reported = (self._cancelled, ending.failed())  # the program ends with the latter
+        lost = [i for i in self._failures if not any(i.error is e for e in reported)]
         if stuck:
             warn(f"rank {self.rank.index} leaves work behind that doesn't end, on {stuck}")
         for failed in lost[:1]:
@@ -376,12 +376,12 @@ class VirtualMachine:
                 "failed": self._failed,
                 "pending": len(self._dependencies.pending),
                 "peak_pending": self._peak,
-                "waits": self.waits,  # how often a caller had to wait before it could issue
+                "waits": self.waits,  # how often a caller had to wait before issuing
                 "streams": {s.name: s.statistics() for s in self._streams.values()},
             }
 
     def pending(self) -> list[str]:
-        """The story of everything that is pending, oldest first: for reports of a stuck run."""
+        """Descriptions of everything that is pending, oldest first: for reports of a stuck run."""
         with self.lock:
             pending = list(self._dependencies.pending)
         return [i.story() for i in pending]

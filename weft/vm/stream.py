@@ -1,4 +1,4 @@
-"""Streams: where instructions run. A policy says in which thread, and who says that they are done."""
+"""Streams: queues on which instructions run. A policy says in which thread, and how they end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Policy = Literal["inline", "worker", "external"]
 
 
 class Runs(Protocol):
-    """What a stream asks of the machine it belongs to. Its lock guards the queues as well."""
+    """The part of the machine that its streams use. Its lock guards the queues as well."""
 
     rank: Rank
     lock: threading.Lock
@@ -36,7 +36,7 @@ class Stream(abc.ABC):
 
     @abc.abstractmethod
     def enqueue(self, instruction: Instruction) -> None:
-        """Take it in. The caller holds the lock, here as in `wake` and `left`."""
+        """Add an instruction. The caller holds the lock, here as in `wake` and `left`."""
 
     @abc.abstractmethod
     def wake(self) -> None:
@@ -44,15 +44,15 @@ class Stream(abc.ABC):
 
     @abc.abstractmethod
     def left(self, instruction: Instruction) -> None:
-        """It has ended."""
+        """Remove an instruction that has ended."""
 
     @abc.abstractmethod
     def pump(self) -> None:
-        """Start what is ready and needs no thread of its own. The caller doesn't hold the lock."""
+        """Start instructions that are ready and need no separate thread. The caller doesn't hold the lock."""
 
     @abc.abstractmethod
     def close(self, timeout: float) -> bool:
-        """End its thread; whether it did end."""
+        """End its thread; returns whether it ended in time."""
 
     def head_is_ready(self) -> bool:
         return bool(self.queue) and not self.queue[0].unmet and self.queue[0].state == "queued"
@@ -62,7 +62,7 @@ class Stream(abc.ABC):
 
 
 class InlineStream(Stream):
-    """Runs in the thread that submits, which waits for the operands itself: there is never a queue."""
+    """Runs instructions in the submitting thread, which waits for the operands itself: it has no queue."""
 
     policy = "inline"
 
@@ -81,7 +81,7 @@ class InlineStream(Stream):
 
 
 class WorkerStream(Stream):
-    """Runs in a thread of its own, in the order of submission. The running instruction stays at the head."""
+    """Runs instructions in a separate thread, in order. The running instruction stays at the head of the queue."""
 
     policy = "worker"
 
@@ -133,9 +133,9 @@ class WorkerStream(Stream):
 
 
 class ExternalStream(Stream):
-    """Calls the actions in order, each as soon as its operands are ready; someone else says when each has ended.
+    """Calls the actions in order, each as soon as its operands are ready; they are finished by other threads.
 
-    Several may be under way. Whoever makes the head ready calls its action, so actions here must be short.
+    Several may be in flight. The thread that makes the head ready calls its action, so actions here must be short.
     """
 
     policy = "external"

@@ -1,4 +1,4 @@
-"""What ran where, when, and what waited for what: recorded per rank, merged on one clock.
+"""Traces: what ran where and when, and what it waited for; recorded per rank, merged on one clock.
 
 with flow.vm.trace() as t:
     ...
@@ -40,9 +40,9 @@ _COLUMNS = ("start us", "waited", "ran", "instruction", "kind", "stream", "threa
 
 
 class Event(NamedTuple):
-    """One instruction's life, or an op's, a boxing's, a collective's, an act's, or a call's in a graph. Times are
-    nanoseconds since 1970; operands are forms, such as float32[2, 3]#7, numbered by their memory; of a call, named as
-    in the plan.
+    """One event: an instruction, or an op, a boxing, a collective, an act, or a call in a graph. Times are nanoseconds
+    since 1970; operands are forms, such as float32[2, 3]#7, numbered by their memory; those of a call have the plan's
+    names.
 
     moved, peers    of a collective, a message or a boxing: the bytes of this rank's part, and the ranks that take part
     line            of the program that issued it
@@ -74,7 +74,7 @@ class Trace:
     def __init__(self, rank: int, events: Sequence[Event] = ()) -> None:
         self.rank = rank
         self.events = list(events)
-        # Durations want the steady clock, ranks of several processes share only the other one.
+        # Durations need the monotonic clock, but processes share only the wall clock.
         self.anchor = _anchor()
         self._numbers: dict[int, int] = {}
 
@@ -86,7 +86,7 @@ class Trace:
     def record(self, instruction: Instruction) -> None:
         stream, anchor, end = instruction.stream, self.anchor, time.perf_counter_ns()
         assert stream is not None
-        # An external instruction is ended by whoever saw that it has ended, which says nothing about where it ran.
+        # An external instruction may be ended by any thread, which doesn't say where it ran.
         thread = "" if stream.policy == "external" else threading.current_thread().name
         self.events.append(
             Event(
@@ -108,11 +108,11 @@ class Trace:
         )
 
     def act(self, plan: str, task: Task, start: int, end: int) -> None:
-        """An actor has acted, in this thread."""
+        """Record an actor's act in this thread."""
         self.span(task.name, task.kind, f"graph {plan}", start, end)
 
     def calls(self, plan: Plan, forms: Mapping[str, Result], calls: Sequence[Call], times: Sequence[int]) -> None:
-        """The calls of a chain's act: when each began, and the last ended."""
+        """Record the calls of a chain's act: `times` are each one's start, and the end of the last."""
         for call, (start, end) in zip(calls, pairwise(times), strict=True):
             read = [forms[name] for name in call.operands()]
             reads, writes = (tuple(f"{form(r)} {r.name}" for r in values) for values in (read, call.results))
@@ -121,7 +121,7 @@ class Trace:
             self.span(call.op, "call", f"graph {plan.name}", start, end, reads, writes, moved, peers, call.at)
 
     def heard(self, movement: Any) -> None:
-        """A global tensor was taken along a route, now, in this thread."""
+        """Record that a global tensor was moved along a route, now, in this thread."""
         end = time.perf_counter_ns()
         src, dst = movement.src, movement.dst
         self.span(
@@ -134,7 +134,7 @@ class Trace:
         self, name: str, kind: str, stream: str, start: int, end: int, reads: tuple[str, ...] = (),
         writes: tuple[str, ...] = (), moved: int = 0, peers: tuple[int, ...] = (), line: str = "",
     ) -> None:  # fmt: skip
-        """Something that this thread did; `start` and `end` are by time.perf_counter_ns."""
+        """Record work of this thread; `start` and `end` are by time.perf_counter_ns."""
         start, end, thread = start + self.anchor, end + self.anchor, threading.current_thread().name
         self.events.append(
             Event(
@@ -143,7 +143,7 @@ class Trace:
         )
 
     def table(self) -> str:
-        """Events by start: microseconds since the first was queued, how long it waited, how long it ran."""
+        """A table of events by start: microseconds since the first was queued, waiting time, running time."""
         if not self.events:
             return "no instructions"
         names = {e.serial: f"{e.name}#{e.serial}" for e in self.events if e.serial}  # a span has no number
@@ -181,7 +181,7 @@ class Trace:
                 **({"bytes": e.moved, "ranks": list(e.peers)} if e.peers else {}),
                 **({"line": e.line} if e.line else {}),
             }
-            if e.policy == "external":  # several may be under way on one stream, so they don't nest
+            if e.policy == "external":  # several may be in flight on one stream, so they don't nest
                 span = {"name": e.name, "id": f"{pid}.{e.serial}", **about}
                 out.append({"ph": "b", "ts": e.start / 1000, "args": arguments, **span})
                 out.append({"ph": "e", "ts": e.end / 1000, **span})
@@ -205,20 +205,20 @@ class Trace:
 
 
 class _Written(msgspec.Struct):
-    """What `text` writes, to be held against what `parse` reads."""
+    """The schema of `text`, by which `parse` validates."""
 
     rank: int
     events: list[Event]
 
 
 class _Calls:
-    """Records this thread's eager calls: they run right where they are made and need no instruction of the machine."""
+    """Records this thread's eager calls, which run without an instruction of the machine."""
 
     def __init__(self, trace: Trace, machine: VirtualMachine) -> None:
         self.trace, self.machine = trace, machine
 
     def intercept(self, op: Op, args: tuple[Any, ...], proceed: Callable[..., Any]) -> Any:
-        if here.trace is not None:  # a graph takes it down; nothing runs
+        if here.trace is not None:  # a graph is being traced; nothing runs
             return proceed(op, args)
         read, result, failed = _blobs(args), None, True
         machine = self.machine
@@ -294,12 +294,12 @@ def trace(rank: Rank | None = None) -> Iterator[Trace]:
         _listen(machine, lambda recorders: tuple(r for r in recorders if r is not recorded))
 
 
-MOVEMENTS: Final = "movements"  # a rank's resource: those who hear what eager global tensors move, the innermost last
+MOVEMENTS: Final = "movements"  # a rank's resource: observers of eager global tensors' movements, innermost last
 
 
 @contextlib.contextmanager
 def listening(rank: Rank, who: Any) -> Iterator[None]:
-    """Inside, `who.heard` is told of each; `who.strict` says whether what the program didn't ask for is refused."""
+    """Inside, `who.heard` is called with each movement; `who.strict` says whether implicit movements are refused."""
     listeners = rank.resource(MOVEMENTS, lambda rank: [])
     listeners.append(who)
     try:
@@ -313,7 +313,7 @@ def listening(rank: Rank, who: Any) -> Iterator[None]:
 def _moved(
     trace: Trace, machine: VirtualMachine, name: str, size: int, ranks: tuple[int, ...], start: int, failed: bool
 ) -> None:
-    """Record a collective, or a message, that has ended in this thread."""
+    """Record a collective or a message that has ended in this thread."""
     begin, end = (t + trace.anchor for t in (start, time.perf_counter_ns()))
     with machine.lock:
         serial = machine._serial = machine._serial + 1
@@ -343,7 +343,7 @@ def write(path: str | os.PathLike[str], traces: Sequence[Trace]) -> None:
 
 
 def _listen(machine: VirtualMachine, change: Callable[[tuple[Recorder, ...]], tuple[Recorder, ...]]) -> None:
-    """Change who hears of instructions; the fast paths that bypass the machine learn when that begins and ends."""
+    """Change the recorders; fast paths that bypass the machine are notified when recording begins and ends."""
     with machine.lock:
         before, machine.recorders = bool(machine.recorders), change(machine.recorders)
         after = bool(machine.recorders)
@@ -353,7 +353,7 @@ def _listen(machine: VirtualMachine, change: Callable[[tuple[Recorder, ...]], tu
 
 
 def _anchor() -> int:
-    """Where the steady clock began, on the wall's; the tightest of a few readings, as a thread may be interrupted."""
+    """The offset from the monotonic clock to the wall clock; the tightest of a few readings."""
     readings = []
     for _ in range(5):
         before, wall, after = time.perf_counter_ns(), time.time_ns(), time.perf_counter_ns()

@@ -1,4 +1,4 @@
-"""How a thread waits for an instruction: until it has ended, until the deadline, and driving what must be driven."""
+"""Wait for an instruction, until it has ended or the deadline, driving pending work meanwhile."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.vm.instruction import Instruction
 
 
 class Holds(Protocol):
-    """What a wait asks of the machine. `driven` counts what is pending and may have to be driven by who waits."""
+    """The part of the machine that a wait uses. `driven` counts pending instructions that waiters may have to drive."""
 
     rank: Rank
     lock: threading.Lock
@@ -48,7 +48,7 @@ def wait_for(machine: Holds, target: Instruction, limit: float) -> None:
             if drive is not None:
                 first.driving = True
             else:
-                # With nothing to drive, one wait for the target itself is enough.
+                # Without anything to drive, one wait for the target itself is enough.
                 awaited = first if machine.driven else target
                 event = awaited.event
                 if event is None:
@@ -73,7 +73,7 @@ def wait_for(machine: Holds, target: Instruction, limit: float) -> None:
 
 
 def hold_back(machine: Holds, pending: Mapping[Instruction, None]) -> None:
-    """Flow control: a program that is far ahead waits for its oldest instruction."""
+    """Flow control: a program that is too far ahead waits for its oldest instruction."""
     if len(pending) < machine.max_pending:
         return
     here, limit = threading.get_ident(), time.monotonic() + machine.deadline
@@ -88,7 +88,7 @@ def hold_back(machine: Holds, pending: Mapping[Instruction, None]) -> None:
 
 
 def pulse(instruction: Instruction) -> None:
-    """Let those that wait for it look again. The caller holds the lock."""
+    """Wake the threads that wait for it, to check again. The caller holds the lock."""
     event, instruction.event = instruction.event, None
     if event is not None:
         event.set()

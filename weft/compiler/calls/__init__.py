@@ -1,1 +1,1 @@
-"""A chain's calls: where each value lies, what binds them, and the function that is written for them."""
+"""A chain's calls: their memory plan, their binding to memory, and the function generated for them."""

@@ -1,7 +1,7 @@
-"""Binds a chain's calls to memory: one straight Python function, of kernel calls over views that are made beforehand.
+"""Bind a chain's calls to memory: one straight-line Python function of kernel calls over views made in advance.
 
-The text is written and compiled once. For other copies of registers, or another micro-batch, only what depends on these
-is made anew, and handed to the compiled text.
+Its source is generated and compiled once. For other copies of registers, or another micro-batch, only the values that
+depend on these are rebuilt and passed to the compiled code.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Dependency = int | str  # a register, "act" (its number in the launch), "first" 
 
 
 class Draws(Protocol):
-    """Where random numbers come from."""
+    """The source of random numbers for a chain's draws."""
 
     def kernel(
         self, call: Call, kernel: Callable[..., Any], known: Mapping[str, torch.Tensor]
@@ -35,7 +35,7 @@ class Draws(Protocol):
 
 
 class Binder:
-    """One chain on one rank."""
+    """Binds one chain on one rank."""
 
     def __init__(
         self, name: str, step: Step, rank: int, arena: torch.Tensor, variables: Mapping[str, torch.Tensor], line: Any,
@@ -53,7 +53,7 @@ class Binder:
         self.carrier = Carrier(self.source, self.memory, self.forms, self.rank, self.line)
 
     def bind(self, slots: Mapping[int, torch.Tensor], phase: int, tell: Tell | None = None) -> Callable[[], None]:
-        """The function for these copies of the registers, in this act of a launch; `tell` hears of each call."""
+        """The function for these copies of the registers, in this act of a launch; `tell` is called with timings."""
         if not self.step.one_thread:
             return self._bind(slots, phase, tell)
         made: list[Callable[[], None]] = []
@@ -71,7 +71,7 @@ class Binder:
         return self.source.function(tell)
 
     def _rebound(self, slots: Mapping[int, torch.Tensor], phase: int) -> bool:
-        """Make anew what depends on what has changed; False if the text would be another one."""
+        """Rebuild what depends on the changed memory or act; False if the source would change."""
         memory = self.memory
         changed: list[Dependency] = [r for r, copy in slots.items() if memory.slots.get(r) is not copy]
         changed += ["act"] * (phase != memory.phase) + ["first"] * ((phase == 0) != (memory.phase == 0))
@@ -80,8 +80,8 @@ class Binder:
         return all(self.source.rewrite(self.source.written[i], self._call) for i in again)
 
     def explained(self, error: Exception) -> Exception:
-        """What the kernel of the failing line says, which checks what the line's bare call takes for granted; and which
-        calls failed, if they are fused."""
+        """The error of the failing call when it is run by its checked kernel instead of the generated fast call; with a
+        note of the inner calls if it is fused."""
         call = self.source.failing(error)
         if call is not None and call.calls:
             places = ", ".join(dict.fromkeys(c.at for c in call.calls if c.at))
@@ -185,7 +185,7 @@ class Binder:
             self.memory.static[r.name] = o
 
     def _stand_in(self, a: Ref) -> torch.Tensor:
-        """A tensor of a value's form, for those who read no more."""
+        """A placeholder tensor of a value's form, for calls that read only that."""
         form = self.forms[a.name]
         return torch.empty(form.shape, dtype=dtypes.named(form.dtype).torch, device=self.memory.arena.device)
 
@@ -203,7 +203,7 @@ class Binder:
         self.memory.static[call.results[0].name] = memory
 
     def _into(self, call: Call, outs: Sequence[torch.Tensor], text: str) -> None:
-        """The text's values go into memory of their own."""
+        """Copy the values of a source expression into the planned memory."""
         names = [self.source.called(r.name, o) for r, o in zip(call.results, outs, strict=True)]
         self._know(call, outs)
         if len(names) == 1:
@@ -212,11 +212,11 @@ class Binder:
             self.source.line(f"{self.source.called('copy', torch._foreach_copy_)}([{', '.join(names)}], {text})")
 
     def _long(self, call: Call, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """An update's arguments, with one tensor for those that lie side by side in all its lists."""
+        """An update's arguments, with one tensor for those that are adjacent in all its lists."""
         lists = abreast.lists_of(call)
         if not lists or not all(map(self.memory.knows, lists)):
             return args
-        found = abreast.pieces([[self.memory.static[v.name] for v in values] for values in lists])
+        found = abreast.coalesced([[self.memory.static[v.name] for v in values] for values in lists])
         if found is None:
             return args
         places = OPS[call.op].writes
@@ -228,7 +228,7 @@ class Binder:
         return tuple(next(longer) if a in lists else a for a in args)
 
     def _prepared(self, call: Call, op: Op, args: tuple[Any, ...], outs: Sequence[torch.Tensor]) -> list[str]:
-        """The very calls that the op makes for this memory, with its views taken now."""
+        """The low-level calls that the op makes for this memory, with their views taken in advance."""
         assert op.prepare is not None
         found = op.prepare(*outs, *[self.memory.known(a) for a in args])
         made = call.results[0].name if call.results else call.name
@@ -250,7 +250,7 @@ class Binder:
 
 
 def _dependents(step: Step) -> dict[Dependency, list[int]]:
-    """By what they depend on, the calls whose memory or verb does."""
+    """For each dependency, the indices of the calls to rewrite when it changes."""
     found: dict[Dependency, list[int]] = {}
     of: dict[str, set[Dependency]] = {}
     for i, call in enumerate(step.calls):

@@ -1,4 +1,4 @@
-"""Writes the lines of calls that move data (see `moves`): between places of this rank, and between ranks."""
+"""Generate the source of calls that move data (see `moves`): within this rank, and between ranks."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from weft.boxing.execute import execute, execute_together, neutral, reduced
 from weft.boxing.two_level import COMBINE
 from weft.boxing.two_level import Call as Request
 from weft.compiler.arena import aligned
-from weft.compiler.calls.moves import looked, requests, step_of
+from weft.compiler.calls.moves import as_view, requests, step_of
 from weft.compiler.calls.source import Memory, Source
 from weft.core import dtype as dtypes
 from weft.plan.calls import Call, Ref, Result
 
 
 class Carrier(NamedTuple):
-    """What calls are written with: the text, the memory, the forms of all values, and the line to other ranks."""
+    """The context of code generation: source, memory, forms of all values, and the line to other ranks."""
 
     source: Source
     memory: Memory
@@ -46,7 +46,7 @@ def _look(w: Carrier, call: Call) -> None:
     kind, options = call.op.removeprefix("box."), dict(call.options)
     if source.name in w.memory.static:
         base = w.memory.static[source.name]
-        w.memory.static[out.name] = base if kind == "same" else looked(kind, options, base)
+        w.memory.static[out.name] = base if kind == "same" else as_view(kind, options, base)
     elif kind == "same":
         w.source.own[out.name] = w.source.own[source.name]
     else:
@@ -79,7 +79,7 @@ def _merge(w: Carrier, call: Call) -> None:
 
 
 def _move(w: Carrier, call: Call) -> None:
-    """A step of a boxing, as the requests that it makes of memory that is known; else it is done as it comes."""
+    """A step of a boxing: prepared requests if its memory is planned, else a generic call."""
     several = isinstance(call.args[0], tuple)
     given = call.args[0] if several else call.args
     results = call.results[: len(given)]
@@ -103,7 +103,7 @@ def _move(w: Carrier, call: Call) -> None:
 
 
 def _in_row(w: Carrier, call: Call, given: Sequence[Ref], results: Sequence[Result]) -> None:
-    """One all-reduce over memory in which its members lie side by side."""
+    """One all-reduce over contiguous memory that holds all its members."""
     for a, r in zip(given, results, strict=True):
         memory = w.memory.static[r.name] = w.memory.placed(r)
         known = w.memory.static.get(a.name)
@@ -119,7 +119,7 @@ def _in_row(w: Carrier, call: Call, given: Sequence[Ref], results: Sequence[Resu
 
 
 def _scratch(w: Carrier, call: Call) -> Callable[[Sequence[int], torch.dtype], torch.Tensor]:
-    """Memory for what a step needs meanwhile: in the arena where it is planned."""
+    """An allocator of a step's scratch memory: in the arena if it is planned."""
     r = call.results[-1]
     if not r.name.endswith(".scratch"):
         return w.memory.fresh

@@ -1,11 +1,10 @@
-"""What a chain does to move data: the boxing of one rank, as calls. Pure.
+"""How a chain moves data: one rank's boxing, as calls. Pure.
 
-box.same, box.slice             look at what is there
-box.copy                        into another place: a register that others read
-box.joined                      parts that were made where they belong in the whole
-box.merge                       what other ranks sent, put together
-box.all_reduce and its kin      a step of `boxing.lowering`, which `boxing.execute` does; what it needs meanwhile is a
-                                result of its own, the scratch
+box.same, box.slice             a view
+box.copy                        a copy into a register that others read
+box.joined                      a concatenation whose parts were written in place
+box.merge                       the pieces received from other ranks, combined
+box.all_reduce and the others   a step of `boxing.lowering`, run by `boxing.execute`; its scratch memory is a result
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ Options = tuple[tuple[str, Any], ...]
 
 @dataclass(frozen=True)
 class Move:
-    """A boxing node that stays within its chain; several values at once where all-reduces are fused."""
+    """A boxing node within one chain; with several values where all-reduces are fused."""
 
     kind: str
     options: Options
@@ -60,20 +59,20 @@ class Move:
 
     @property
     def in_row(self) -> bool:
-        """Whether it is done in one stretch of memory, in which all its values lie."""
+        """Whether it runs over one contiguous buffer that holds all its values."""
         return self.several and self.kind == "all_reduce"
 
     @property
-    def looks(self) -> bool:
-        """Whether its result is in the memory of what it reads."""
+    def is_view(self) -> bool:
+        """Whether its result is a view of its operand."""
         return self.kind in ("same", "slice")
 
     def view(self, base: torch.Tensor) -> list[torch.Tensor]:
-        return [looked(self.kind, dict(self.options), base)]
+        return [as_view(self.kind, dict(self.options), base)]
 
     def scratch(self, given: Sequence[torch.Tensor | None], outs: Sequence[torch.Tensor]) -> int:
-        """The bytes that it needs meanwhile, given tensors without data that lie as operands and results will; none are
-        planned where that isn't known."""
+        """The bytes of scratch memory, given meta tensors with the strides of operands and results; 0 if those aren't
+        known."""
         if self.step is None or None in given:
             return 0
         total = 0
@@ -94,21 +93,21 @@ class Move:
 def requests(
     step: LocalStep, given: Sequence[torch.Tensor], outs: Sequence[torch.Tensor], new: New
 ) -> Iterator[Request]:  # fmt: skip
-    """What a step asks of the rank and of others: of one value, of several, or of one stretch in which several lie."""
+    """The requests of a step: for one value, for several, or for one contiguous buffer of several."""
     if step.kind == "all_reduce" or len(outs) == 1:
         yield from act(step, given[0], out=outs[0], new=new)
     else:
         yield from together(step, given, outs, new)
 
 
-def looked(kind: str, options: dict[str, Any], base: torch.Tensor) -> torch.Tensor:
+def as_view(kind: str, options: dict[str, Any], base: torch.Tensor) -> torch.Tensor:
     if kind == "same":
         return base.view(base.shape)
     return base.narrow(options["dim"], options["start"], options["stop"] - options["start"])
 
 
 def options_of(step: LocalStep) -> Options:
-    """A step of a route as options of a call; its form is told by operand and result."""
+    """A step of a route as a call's options; its form follows from operand and result."""
     found = [(key, getattr(step, key)) for key in SIMPLE if getattr(step, key) != BLANK[key]]
     if step.levels is not None:
         found.append(("hosts", step.levels.hosts))
@@ -119,7 +118,7 @@ def options_of(step: LocalStep) -> Options:
 
 
 def step_of(call: Call, rank: int, before: tuple[int, ...] | None) -> LocalStep:
-    """The inverse: what is done for a call, given the shape of its operand here."""
+    """The inverse: the step of a call, given the local shape of its operand."""
     options, out = dict(call.options), call.results[0]
     given = {key: options.get(key, BLANK[key]) for key in SIMPLE}
     levels = Levels(given["ranks"], options["hosts"]) if "hosts" in options else None
@@ -136,7 +135,7 @@ def step_of(call: Call, rank: int, before: tuple[int, ...] | None) -> LocalStep:
 
 
 def merges(chain: Chain, n: Node) -> bool:
-    """Whether what arrives at a crossing has to be put together here; else it is read where the other rank wrote it."""
+    """Whether the pieces received at a crossing must be combined; else the value is read in the register."""
     return _arrives(chain, n) and not _straight(chain, n)
 
 
@@ -155,7 +154,7 @@ def _straight(chain: Chain, n: Node) -> bool:
 
 
 def crossing(chain: Chain, n: Node, place: Place, at: str) -> Iterator[Call]:
-    """An exchange whose two ends are different chains: this one writes what it sends, or reads what arrived."""
+    """This chain's end of an exchange between two chains: it writes what it sends, or reads what arrived."""
     part, source, out = chain.crossings[n], n.args[0], n.outputs[0]
     for rank, where in part.sends:
         packet = chain.departures.get((n, rank))

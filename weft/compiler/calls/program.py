@@ -1,8 +1,8 @@
-"""Lowers a chain to a step of its task: calls in order, each with where its operands and results lie. Pure.
+"""Lower a chain to a step of its task: calls in order, with the memory of their operands and results. Pure.
 
-`Chain` is what one rank has of a chain. Kernels that take an `out` write into the arena, or straight into a register;
-so do small results of others, which are copied there, so that calls that read them can be bound. What is left is made
-anew in each act. A view costs nothing where its base lies in a known place.
+`Chain` is one rank's part of a chain. Kernels that take an `out` write into the arena, or straight into a register.
+Small results of other kernels are copied there, so that their readers can be bound; the rest is allocated in each act.
+A view of planned memory is free.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Chain:
 
     imports    values read from registers, with the packet they come in
     exports    values written into registers
-    variables  values whose memory is a tensor of the user's, with its strides where they are not those of its shape
-    unpacked   a micro-batch's value to the input that it is a part of
-    one_thread whether its calls are too small to be shared among cores
+    variables  values whose memory is a tensor of the user, with its strides if it isn't contiguous
+    unpacked   from a micro-batch's value to the input that it is a slice of
+    one_thread whether its calls are too small for several threads
     """
 
     name: str
@@ -78,13 +78,13 @@ class _Lowering:
                 self.last_read[v] = i
             self.made_at.update(dict.fromkeys(n.outputs, i))
         self.constant = self._constants()
-        looked_at = {n.args[0] for n in self.nodes if self._looks(n)}
+        looked_at = {n.args[0] for n in self.nodes if self._is_view(n)}
         self.rows = rows.fused(
             self.nodes, lambda n: n in self.moves and self.moves[n].in_row and not self._has_register(n), chain.bytes,
             lambda v, i: self._alone(v, i) and v not in looked_at and not self.exports.get(v),
         )  # fmt: skip
         inside = {v for row in self.rows.values() for v in (*row.members, *row.outputs)}
-        self.rows |= rows.beside(self.nodes, chain.bytes, self._placeable, {*inside, *self.exports})
+        self.rows |= rows.gradients(self.nodes, chain.bytes, self._placeable, {*inside, *self.exports})
         inside |= {v for row in self.rows.values() for v in row.members}
         self.row_of = {v: n for n, row in self.rows.items() for v in row.offsets}
         copied = {v for n in self.nodes if self._kept(n) for v in n.outputs if not self.exports.get(v)} - inside
@@ -93,21 +93,21 @@ class _Lowering:
         wholes = {v for v in self.wholes if not self.exports.get(v)}
         free = (copied - self.joined.keys()) | wholes
         self.ordered = homes.ordered(self.nodes, free.__contains__, chain.shape)
-        self.strides = dict(chain.variables)  # of values that lie in a known place; None: those of their shape
+        self.strides = dict(chain.variables)  # of values in planned memory; None: contiguous
         self.views = self._views()
-        self.views_of: dict[Value, Value] = {}  # to those at which they look in the end
+        self.views_of: dict[Value, Value] = {}  # from a view to its base
         for n in self.nodes:
             if n in self.views:
                 base: Any = n.args[0]
                 base = self.views_of.get(base, base)
                 self.views_of.update((v, base) for v in n.outputs)
-        self.scratch = {n: self._scratch(n, move) for n, move in self.moves.items() if not move.looks}
+        self.scratch = {n: self._scratch(n, move) for n, move in self.moves.items() if not move.is_view}
         self.offsets, self.arena = self._memory()
 
     # ---- what is known of the nodes ------------------------------------------------------------------
 
     def _constants(self) -> set[Node]:
-        """Nodes whose value depends on nothing that varies, and is small: computed once, when the chain is bound."""
+        """Nodes with a small, constant value: computed once, when the chain is bound."""
         found: set[Node] = set()
         known: set[Value] = set()
         for n in self.nodes:
@@ -121,24 +121,24 @@ class _Lowering:
                 known.update(n.outputs)
         return found
 
-    def _looks(self, n: Node) -> bool:
-        """Whether its results are in the memory of what it reads, if nothing hinders."""
+    def _is_view(self, n: Node) -> bool:
+        """Whether its results can be views of its operand."""
         if n in self.constant:
             return False
-        return (n.op in OPS and OPS[n.op].view) or (n in self.moves and self.moves[n].looks)
+        return (n.op in OPS and OPS[n.op].view) or (n in self.moves and self.moves[n].is_view)
 
     def _planned(self, n: Node) -> bool:
-        """Whether its results get memory that is planned because it writes where it is told to."""
+        """Whether its kernel writes its results into planned memory (`out`)."""
         if n in self.constant:
             return False
         if n.op == "fused":
             return True
         if n.op == "boxing":
-            return n in self.moves and not self.moves[n].looks and not self.moves[n].in_row
+            return n in self.moves and not self.moves[n].is_view and not self.moves[n].in_row
         return n.op in OPS and OPS[n.op].out_kernel is not None and not n.ranked and not OPS[n.op].random
 
     def _kept(self, n: Node) -> bool:
-        """Whether its results, new each time but small, are copied to memory that is planned."""
+        """Whether its results are small, and copied into planned memory."""
         if n.op not in OPS or n in self.constant or self._planned(n) or OPS[n.op].view:
             return False
         return not OPS[n.op].random and all(0 < self.chain.bytes(v) <= SMALL for v in n.outputs)
@@ -147,14 +147,14 @@ class _Lowering:
         return self._planned(n) or self._kept(n)
 
     def _alone(self, v: Value, i: int) -> bool:
-        """Whether a value is made in planned memory for the i-th node only."""
+        """Whether a value is made in planned memory and read by the i-th node only."""
         made = self.made_at.get(v)
         return made is not None and self._planned(self.nodes[made]) and self.last_read.get(v) == i
 
     # ---- views ---------------------------------------------------------------------------------------
 
     def _meta(self, v: Value) -> torch.Tensor | None:
-        """A tensor of a value's form and strides without data, if it lies in a known place."""
+        """A meta tensor with a value's form and strides, if its memory is planned."""
         if v not in self.strides:
             return None
         shape, strides = self.chain.shape(v), self.strides[v]
@@ -163,21 +163,21 @@ class _Lowering:
         return torch.empty_strided(shape, strides, dtype=v.dtype.torch, device="meta")
 
     def _views(self) -> set[Node]:
-        """The nodes that do look at what they read: a reshape may have to copy. Works out all strides."""
+        """The nodes whose results are views (a reshape may have to copy). Computes all strides."""
         found: set[Node] = set()
         strides, chain = self.strides, self.chain
         strides.update(dict.fromkeys(chain.imports))
         for n in self.nodes:
             if n in self.constant:
                 strides[n.outputs[0]] = None
-            elif self._looks(n):
+            elif self._is_view(n):
                 base = self._meta(n.args[0])
-                looks = True
+                shared = True
                 if base is not None:
                     made = self.moves[n].view(base) if n in self.moves else self._viewed(n, base)
-                    looks = all(t.untyped_storage()._cdata == base.untyped_storage()._cdata for t in made)
-                    strides.update((v, _told(t)) for v, t in zip(n.outputs, made, strict=True))
-                if looks:
+                    shared = all(t.untyped_storage()._cdata == base.untyped_storage()._cdata for t in made)
+                    strides.update((v, _own_strides(t)) for v, t in zip(n.outputs, made, strict=True))
+                if shared:
                     found.add(n)
             else:
                 for v in n.outputs:
@@ -193,7 +193,7 @@ class _Lowering:
         return made if isinstance(made, (tuple, list)) else (made,)
 
     def _stride(self, n: Node, v: Value) -> None:
-        """How a value that is made lies, if in a known place."""
+        """Set the strides of a computed value, if its memory is planned."""
         chain = self.chain
         in_row = n in self.moves and self.moves[n].in_row
         if n in chain.crossings or n.op in ("accumulate", "pack") or in_row or v in self.row_of:
@@ -201,10 +201,10 @@ class _Lowering:
         elif v in self.joined:
             self.strides[v] = self._laid(self.joined[v].whole).stride()
         elif self._placeable(n):
-            self.strides[v] = None if self.exports.get(v) else _told(self._laid(v))
+            self.strides[v] = None if self.exports.get(v) else _own_strides(self._laid(v))
 
     def _laid(self, v: Value) -> torch.Tensor:
-        """A value without data, its dimensions in the order that was chosen."""
+        """A value as a meta tensor, its dimensions in the chosen order."""
         return homes.arranged(lambda s: torch.empty(s, device="meta"), self.chain.shape(v), self.ordered.get(v))
 
     def _scratch(self, n: Node, move: Move) -> int:
@@ -217,7 +217,7 @@ class _Lowering:
         return move.scratch([self._meta(v) for v in given], shapes)
 
     def _has_register(self, n: Node) -> bool:
-        """Whether a register holds the results of a fused all-reduce and nothing else: it can be done right there."""
+        """Whether a register holds exactly the results of a fused all-reduce, which can then run in place there."""
         packets = {p.id: p for v in n.outputs for p in self.exports.get(v, ())[:1]}
         return len(packets) == 1 and all(p.entries.keys() == set(n.outputs) for p in packets.values())
 
@@ -226,7 +226,7 @@ class _Lowering:
     def _memory(self) -> tuple[dict[Any, int], int]:
         """Offsets in the arena: of rows by their node, of its scratch by ("scratch", node), of the others by value."""
         nodes, last = self.nodes, dict(self.last_read)
-        for n in reversed(nodes):  # who looks at a value needs its memory
+        for n in reversed(nodes):  # a view keeps its base alive
             if n in self.views and isinstance(n.args[0], Value):
                 last[n.args[0]] = max([last[n.args[0]], *(last.get(v, 0) for v in n.outputs)])
         parts: dict[Value, list[Value]] = {}
@@ -261,7 +261,7 @@ class _Lowering:
         return {key: found.offsets[place] for key, place in block_of.items()}, found.total
 
     def _over(self, n: Node, v: Value) -> Value | None:
-        """The operand whose memory the result of an elementwise call may take, if nobody needs it any more."""
+        """The operand whose memory the result of an elementwise call may reuse, if this is its last use."""
         if not overwrites(n.op) or not self._planned(n):
             return None
         alike = [
@@ -273,15 +273,15 @@ class _Lowering:
         return next((w for w in alike if roots.count(w) == n.operands().count(w)), None)
 
     def _in_arena(self, n: Node, v: Value) -> bool:
-        """Whether a value gets a block of its own."""
+        """Whether a value gets its own block of the arena."""
         if n in self.chain.crossings:
             return moves.merges(self.chain, n)
         if v in self.row_of or v in self.joined or self.exports.get(v):
             return False
-        return self._placeable(n) or (self._looks(n) and n not in self.views and n not in self.constant)
+        return self._placeable(n) or (self._is_view(n) and n not in self.views and n not in self.constant)
 
     def _place(self, n: Node, v: Value) -> Place:
-        """Where the result of a node lies that is no view."""
+        """The place of a result that is no view."""
         if n in self.constant:
             return Place("constant")
         if self._in_register(n, v):
@@ -298,7 +298,7 @@ class _Lowering:
         return Place("arena", self.offsets[v]) if v in self.offsets else Place("made")
 
     def _in_register(self, n: Node, v: Value) -> bool:
-        """Whether a value is made in the first register that it leaves by."""
+        """Whether a value is written directly into its first register."""
         elsewhere = n in self.views or n in self.constant or n in self.chain.crossings or v in self.row_of
         return bool(self.exports.get(v)) and not elsewhere and v in self.strides
 
@@ -317,7 +317,7 @@ class _Lowering:
         return Result(name or v.name, v.dtype.name, self.chain.shape(v) if shape is None else shape, place, strides)
 
     def _heads(self) -> Iterator[Call]:
-        """What is there before: registers' entries and variables."""
+        """The chain's inputs: entries of registers, and variables."""
         chain = self.chain
         for v, packet in chain.imports.items():
             owner = chain.unpacked.get(v)
@@ -368,7 +368,7 @@ class _Lowering:
         return Call(f"box.{move.kind}", refs(n.args[:1]), tuple(results), move.options, n.name, at)
 
     def _packed(self, n: Node, at: str) -> Call:
-        """A micro-batch's entry of an output."""
+        """Copy a micro-batch's result into its slice of the output."""
         whole, k = n.outputs[0], self.chain.micro_batches
         assert self.exports.get(whole), f"{n.name}: nobody reads the outputs"
         shape = self.chain.shape(whole)
@@ -378,7 +378,7 @@ class _Lowering:
         return Call("pack", refs(n.args), (self.result(whole, place, part),), name=n.name, at=at)
 
     def _exported(self, n: Node, v: Value) -> Iterator[Call]:
-        """Copies into the registers that don't hold a value already."""
+        """Copies of a value into the registers in which it wasn't computed."""
         for packet in self.exports.get(v, [])[self._in_register(n, v) :]:
             place = Place("register", packet.offset(v), packet.id)
             result = Result(f"{v.name}.{packet.name}", v.dtype.name, self.chain.shape(v), place)
@@ -388,5 +388,5 @@ class _Lowering:
         return local_call(n, self.chain.rank)
 
 
-def _told(t: torch.Tensor) -> Strides | None:
+def _own_strides(t: torch.Tensor) -> Strides | None:
     return None if t.is_contiguous() else t.stride()

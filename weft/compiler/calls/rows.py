@@ -1,9 +1,9 @@
-"""Values that lie side by side in the arena, so that one call may take them for one piece.
+"""Rows: values that are adjacent in the arena, so that one call may treat them as one tensor.
 
-    fused     what a fused all-reduce sums: it goes over one stretch of memory
-    beside    the small gradients of an update, which goes element by element (see `abreast`)
+    fused      the operands of a fused all-reduce, which runs over one contiguous buffer
+    gradients  the small gradients of an update, which is elementwise (see `abreast`)
 
-A member that is made in the chain is made right there.
+A member that is computed in the chain is computed in place.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from weft.compiler.arena import aligned
 from weft.job.value import Node, Value
 from weft.ops import OPS
 
-MOST: Final = 1 << 16  # bytes of a gradient: what is longer keeps a kernel busy by itself
+MOST: Final = 1 << 16  # bytes of a gradient: a longer one keeps a kernel busy by itself
 
 
 class Row(NamedTuple):
-    """Its `members` are values that are made in their places; the offsets are those of all that lie in it."""
+    """`members` are the values computed in place; `offsets` are those of all values in the row."""
 
     members: tuple[Value, ...]
     outputs: tuple[Value, ...]
@@ -31,7 +31,8 @@ def fused(
     nodes: Sequence[Node], wanted: Callable[[Node], bool], bytes_of: Callable[[Value], int],
     in_place: Callable[[Value, int], bool],
 ) -> dict[Node, Row]:  # fmt: skip
-    """`in_place(value, i)`: whether a value may be made where the i-th node, its last reader, wants it."""
+    """The rows of fused all-reduces. `in_place(value, i)`: whether a value, last read by the i-th node, may be computed
+    there."""
     found: dict[Node, Row] = {}
     for i, n in enumerate(nodes):
         if not wanted(n):
@@ -49,17 +50,17 @@ def fused(
 
 
 def lists_of(n: Node) -> list[tuple[Value, ...]]:
-    """The lists that a node goes through element by element, those without elements left out."""
+    """A node's non-empty lists of tensors, over which it is elementwise."""
     op = OPS.get(n.op)
     if op is None or not op.abreast:
         return []
     return [a for i, a in enumerate(n.args) if op.params[i].kind == "tensors" and a]
 
 
-def beside(
+def gradients(
     nodes: Sequence[Node], bytes_of: Callable[[Value], int], placeable: Callable[[Node], bool], taken: Container[Value]
 ) -> dict[Node, Row]:
-    """For each update, the small gradients made in this chain, in one row."""
+    """For each update, a row of the small gradients computed in this chain."""
     found: dict[Node, Row] = {}
     makers = {v: n for n in nodes for v in n.outputs}
     inside: set[Value] = set()

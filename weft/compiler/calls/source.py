@@ -1,6 +1,6 @@
-"""The text of a chain's function: its lines, and the names of what it is given.
+"""The source of a chain's function: its lines, and the names of its parameters.
 
-A call that is written again, for other memory, asks for the same names in the same order.
+When a call is rewritten for other memory, it asks for the same names in the same order.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Tell = Callable[[Sequence[Call], Sequence[int]], object]  # calls, and when each
 
 
 class Static(dict[str, torch.Tensor]):
-    """Values whose memory is known, and which value a tensor was first known as."""
+    """Values with known memory; and for each tensor, the first value that it was."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Static(dict[str, torch.Tensor]):
 
 
 class Memory:
-    """Where results lie: the copies of the registers at hand, in which act of a launch, and the arena."""
+    """The memory of results: the current copies of the registers, the act of the launch, and the arena."""
 
     def __init__(self, arena: torch.Tensor, slots: Mapping[int, torch.Tensor] | None = None) -> None:
         self.arena = arena
@@ -46,7 +46,7 @@ class Memory:
         self._bases: dict[tuple[int, str], torch.Tensor] = {}
 
     def of(self, r: Result) -> torch.Tensor | None:
-        """Where a result goes; None if no plan says."""
+        """The memory of a result; None if it isn't planned."""
         p = r.place
         if p.kind == "register":
             return self.typed(self.slots[p.register], p.offset + p.step * self.phase, r)
@@ -70,13 +70,13 @@ class Memory:
         return torch.empty(tuple(shape), dtype=dtype, device=self.arena.device)
 
     def knows(self, a: Any) -> bool:
-        """Whether an argument is no value, or one whose memory is known."""
+        """Whether an argument is a constant, or a value with known memory."""
         if isinstance(a, Ref):
             return a.name in self.static
         return all(map(self.knows, a)) if isinstance(a, tuple) else True
 
     def known(self, a: Any) -> Any:
-        """An argument with tensors in the places of values."""
+        """An argument with tensors in place of values."""
         if isinstance(a, Ref):
             return self.static[a.name]
         return [self.known(v) for v in a] if isinstance(a, tuple) and any(isinstance(v, Ref) for v in a) else a
@@ -93,7 +93,7 @@ def _strides(r: Result) -> tuple[int, ...]:
 
 
 class Written:
-    """What a call became: lines, and the names in them, in the order in which they were asked for."""
+    """The lines generated for a call, and the names in them, in the order in which they were asked for."""
 
     __slots__ = ("call", "lines", "names")
 
@@ -104,9 +104,8 @@ class Written:
 
 
 class Source:
-    """One function. Values whose memory is known are parameters, and are given once, as their defaults: these are read
-    as fast as variables, and compiled in a time that is linear in their number, as what a closure holds is not. The
-    other values are variables of its own."""
+    """One generated function. Values with known memory are parameters with defaults, which are as fast as local
+    variables, and compile in linear time, unlike closures. The other values are local variables."""
 
     def __init__(self, name: str, memory: Memory) -> None:
         self.name, self.memory = name, memory
@@ -115,7 +114,7 @@ class Source:
         self.own: dict[str, str] = {}  # values that are variables of the function
         self.written: list[Written] = []
         self.now = Written(Call(""))
-        self.again: Iterator[str] | None = None  # the names that the call had when it was first written
+        self.again: Iterator[str] | None = None  # the names from when the call was first written
         self.text = ""
         self.origins: dict[str, list[Call]] = {}  # of the lines of a file
         self.given: list[str] = []
@@ -127,7 +126,7 @@ class Source:
         self.written.append(self.now)
 
     def rewrite(self, was: Written, write: Callable[[Call], None]) -> bool:
-        """Write a call again; False if its text is another one now."""
+        """Write a call again; False if its source has changed."""
         self.now, self.again = Written(was.call), iter(was.names)
         try:
             write(was.call)
@@ -157,7 +156,7 @@ class Source:
         return space[self._name].__code__
 
     def function(self, tell: Tell | None = None) -> Callable[[], None]:
-        """The compiled text over what the names stand for now; one that looks at the clock, if somebody is told."""
+        """The compiled function over the current parameters; with timing of each call if `tell` is given."""
         assert self.code is not None
         given = tuple(self.cells[name] for name in self.given)
         if tell is None:
@@ -187,7 +186,7 @@ class Source:
         return None if trace is None else self.origins[trace.tb_frame.f_code.co_filename][trace.tb_lineno - HEAD]
 
     def _lines(self) -> list[tuple[str, Call]]:
-        """All lines, and whose they are. A variable is deleted after the last line that reads it."""
+        """All lines with their calls. A variable is deleted after the last line that reads it."""
         found = [(line, w.call) for w in self.written for line in w.lines]
         last = {word: i for i, (line, _) in enumerate(found) for word in re.findall(r"\w+", line)}
         gone: dict[int, list[str]] = {}
@@ -202,7 +201,7 @@ class Source:
         self.now.lines.append(text)
 
     def called(self, hint: str, value: Any) -> str:
-        """A name for something that the function is given."""
+        """A name for a parameter of the function."""
         if self.again is not None:
             name = next(self.again)
         else:
@@ -218,7 +217,7 @@ class Source:
         return name
 
     def variable(self, r: Result) -> str:
-        """A name for a variable of the function."""
+        """A name for a local variable of the function."""
         if self.again is None:
             self.own[r.name] = self.called(r.name, object())
             self.cells[self.own[r.name]] = None  # reserved
@@ -242,7 +241,7 @@ class Source:
         return self.called("c", a)
 
     def literal(self, hint: str, a: Any) -> str:
-        """A tensor under the name of the value that it is; anything else as an argument."""
+        """A tensor as the name of its value; anything else as a parameter."""
         if isinstance(a, (list, tuple, dict)) and not (isinstance(a, tuple) and all(isinstance(v, int) for v in a)):
             return self.called(hint, a)
         if not isinstance(a, torch.Tensor):

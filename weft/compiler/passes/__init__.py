@@ -1,4 +1,4 @@
-"""The passes, in order. Each is one file with `run(job, options)`; adding one is that file and one line here."""
+"""The compiler's passes, in order. Each is one file with `run(job, options)`; adding one is that file and one line."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ PASSES: tuple[tuple[str, Callable[[Job, Options], None]], ...] = (
     ("common_subexpressions", common_subexpressions.run),
     ("side_by_side", side_by_side.run),  # sums of parts become concatenations
     ("dead_code", dead_code.run),
-    ("memory_budget", memory_budget.run),  # marks more for it
+    ("memory_budget", memory_budget.run),  # marks more nodes for recompute
     ("recompute", recompute_activations.run),  # activation checkpointing
-    ("layouts", layouts.run),  # of all nodes at once, where that is asked for
-    ("boxing", boxing.run),  # movements become nodes, shared between those who need the same
-    ("scatter_gradients", scatter_gradients.run),  # ZeRO: where gradients become parts
-    ("gather_parameters", gather_parameters.run),  # ZeRO: where parameters are whole
+    ("layouts", layouts.run),  # auto parallel
+    ("boxing", boxing.run),  # movements become nodes, shared between readers
+    ("scatter_gradients", scatter_gradients.run),  # ZeRO: where gradients are reduce-scattered
+    ("gather_parameters", gather_parameters.run),  # ZeRO: where parameters are all-gathered
     ("fuse_collectives", fuse_collectives.run),
-    ("early_updates", early_updates.run),  # gradients needn't wait for each other
-    ("zero_bubble", zero_bubble.run),  # which part of backward is put off
+    ("early_updates", early_updates.run),  # update as soon as a gradient is there
+    ("zero_bubble", zero_bubble.run),  # which part of backward is deferred
 )
 
 
 def apply(job: Job, options: Options, watch: Callable[[str, Job], Any] | None = None) -> None:
-    """Run every pass; `watch` sees the job after each. With `options.verify`, each must leave it well formed.
+    """Run every pass; `watch` is called with the job after each. With `options.verify`, each must leave it well formed.
 
-    The job remembers what each took, and what it left.
+    The job records each pass's time and number of nodes.
     """
     if options.verify:
         job.verify()
@@ -61,12 +61,12 @@ def apply(job: Job, options: Options, watch: Callable[[str, Job], Any] | None = 
 
 
 def _parts(job: Job) -> list[Any]:
-    """What a pass may change of a job, each part by its identity."""
+    """Everything that a pass may change of a job, by identity."""
     return [*job.nodes, *[n.args for n in job.nodes], *[n.outputs for n in job.nodes]]
 
 
-def told(job: Job, out: Callable[[str], Any] = print) -> Callable[[str, Job], None]:
-    """A watcher that tells which lines of the job each pass took away and put in."""
+def show_changes(job: Job, out: Callable[[str], Any] = print) -> Callable[[str, Job], None]:
+    """A watcher that prints which lines of the job each pass removed and added."""
     before = [show(job).splitlines()]
 
     def watch(name: str, job: Job) -> None:

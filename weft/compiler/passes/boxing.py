@@ -1,7 +1,7 @@
-"""Insert the movement of data: where a node wants an operand in another layout, steps of a route come before it.
+"""Insert boxing: where a node wants an operand in another layout, the steps of a route are put before it.
 
-The same value in the same layout is moved once, whoever needs it. Afterwards every operand of every node lies as the
-node's signature says, and `to_global` nodes are gone.
+A value is moved to a layout once, for all its readers. Afterwards every operand has the layout of its node's signature,
+and `to_global` nodes are gone.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class _Moves:
         return a
 
     def move(self, v: Value, spec: Spec, reader: Node) -> Value:
-        """The value in another layout, moved there unless it was already."""
+        """The value in another layout, moved there once."""
         assert v.spec is not None
         if v.spec is spec:
             return v
@@ -83,7 +83,7 @@ class _Moves:
             if shared is None:
                 assert now.spec is not None
                 if isinstance(step, Relabel) and now.spec.placement is not after.placement:
-                    step = Exchange(step.src, step.dst)  # chains lie on one placement each, with registers in between
+                    step = Exchange(step.src, step.dst)  # each chain is on one placement, with registers between chains
                 shared = Value(self._name(v), v.shape, v.dtype, target, v.device)
                 text = str(step)
                 node = Node(

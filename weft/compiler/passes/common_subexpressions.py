@@ -1,4 +1,4 @@
-"""Two nodes that compute the same of the same become one."""
+"""Common subexpression elimination: nodes that compute the same of the same operands become one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.ops.infer import freeze
 
 
 def run(job: Job, options: Options) -> None:
-    changing = {v for n in job.nodes for v in written(n)}  # what is read before a write isn't what is read after it
+    changing = {v for n in job.nodes for v in written(n)}  # differs before and after the write
     known: dict[Any, Node] = {}
     table: dict[Value, Value] = {}
     kept: list[Node] = []

@@ -1,4 +1,4 @@
-"""Drop what nobody reads: nodes without an effect whose outputs lead to none. A draw moves on what is drawn later."""
+"""Dead code elimination: drop nodes without an effect whose outputs nobody reads. A draw affects later draws."""
 
 from __future__ import annotations
 

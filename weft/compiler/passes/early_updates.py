@@ -1,5 +1,5 @@
-"""Large parameters are updated as soon as their gradients are there and nobody reads them any more, so that gradients
-needn't wait for each other. What needs them all at once, such as clipping by their norm, has them wait all the same."""
+"""Update large parameters as soon as their gradients are there and nobody reads them any more, so that gradients
+needn't all be held at once. Where all are needed together, as for clipping by their norm, they still are."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from weft.job.job import Job
 from weft.job.value import Node, Value
 from weft.ops import OPS
 
-PIECE: Final = 1 << 19  # bytes of parameters that are worth a call
+PIECE: Final = 1 << 19  # least bytes of parameters for a call of their own
 
 
 def run(job: Job, options: Options) -> None:
@@ -25,7 +25,7 @@ def run(job: Job, options: Options) -> None:
     if not updates:
         return
     heads, numbers = set[Node](), set[Value]()
-    for n in job.nodes:  # what is there before anything runs, and what follows from the host's numbers
+    for n in job.nodes:  # available before anything runs, or computed from the host's numbers
         if n.op in ("variable", "host") or (n.op in OPS and n.operands() and numbers.issuperset(n.operands())):
             heads.add(n)
             numbers.update(() if n.op == "variable" else n.outputs)
@@ -45,8 +45,8 @@ def run(job: Job, options: Options) -> None:
 
 
 def divisible(n: Node, job: Job) -> bool:
-    """Whether an update may be done in several calls, each of some parameters. Gradients that are summed over ranks or
-    micro-batches come together."""
+    """Whether an update may be split into calls for some parameters each: not if gradients are summed over ranks or
+    micro-batches, as these arrive together."""
     op = OPS.get(n.op)
     names = [p.name for p in op.params] if op is not None and op.abreast else []
     if "grads" not in names or ("step" in names and "counted" not in names):
@@ -57,7 +57,7 @@ def divisible(n: Node, job: Job) -> bool:
 
 
 def large(n: Node) -> dict[int, int]:
-    """Which parameters of an update are worth it, by their places in its lists, and their bytes."""
+    """The parameters of an update that are large enough: their indices in its lists, and their bytes."""
     sizes = {}
     for i, v in enumerate(n.args[0]):
         size = math.prod(local_shape(v, v.spec.placement.members[0] if v.spec is not None else 0)) * v.dtype.itemsize
@@ -67,7 +67,7 @@ def large(n: Node) -> dict[int, int]:
 
 
 def _used(job: Job) -> dict[Value, list[int]]:
-    """Which nodes use a variable, or what may look at it: a view, a part that is moved."""
+    """The indices of the nodes that use each variable, directly or by a view or a moved part."""
     root = {v: v for n in job.nodes if n.op == "variable" for v in n.outputs}
     found: dict[Value, list[int]] = {v: [-1] for v in root}
     for i, n in enumerate(job.nodes):
@@ -83,7 +83,7 @@ def _used(job: Job) -> dict[Value, list[int]]:
 def _pieces(
     n: Node, at: int, made: dict[Value, int], used: dict[Value, list[int]]
 ) -> list[tuple[int, Node]]:  # fmt: skip
-    """An update in several calls, in order, each with the node after which it may stand; none if one does as well."""
+    """An update split into calls, each with the index of the node that it may follow; empty if one call is enough."""
     lists = [a for a in n.args if isinstance(a, tuple) and a and isinstance(a[0], Value)]
     shared = [a for a in n.args if isinstance(a, Value)]
 
@@ -108,7 +108,7 @@ def _pieces(
 
 
 def _piece(n: Node, members: list[int], number: int) -> Node:
-    """The call for some of the parameters; the first counts the step."""
+    """The update of some of the parameters; the first call counts the step."""
     op = OPS[n.op]
     specs = iter(n.signature.inputs if n.signature is not None else ())
     args: list[Any] = []

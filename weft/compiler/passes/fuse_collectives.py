@@ -1,11 +1,10 @@
-"""Many small all-reduces become few large ones: gradients that are only needed together travel together.
+"""Fuse many small all-reduces to few large ones: gradients that are needed together are reduced together.
 
-A line of a chain moves down to its first reader. Those of one group, dtype and reduction that then stand in one gap
-merge, up to `fuse_bytes` at a time.
+An all-reduce inside a chain is moved down to its first reader. Those of one group, dtype and reduction between the same
+two nodes are merged into buckets of up to `fuse_bytes`.
 
-What is a task on a stream of its own moves up instead: it begins as soon as its last producer has ended, and goes while
-the chain goes on. How large its buckets are is a matter of time: when gradients are there, by what nodes before them
-compute, and how long the link takes for them.
+A collective on its own stream is moved up instead: it starts after its last producer, and overlaps with the rest of the
+chain. The size of its buckets follows from estimated times: when gradients are ready, and how long the link takes.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from weft.compiler.streams import device_of
 from weft.job.job import Job
 from weft.job.value import Node, Value
 
-HANDOVER: Final = 500e-6  # seconds: two hand-overs between threads, a chain cut in two, a second round with the others
+HANDOVER: Final = 500e-6  # seconds: two thread switches, a chain cut in two, one more handshake
 
 
 def run(job: Job, options: Options) -> None:
@@ -58,7 +57,7 @@ def _late(job: Job, options: Options) -> None:
 
 
 def _early(job: Job, options: Options) -> None:
-    """Each collective with a stream behind its last producer, in buckets."""
+    """Move each collective with a stream behind its last producer, in buckets."""
     place = {n: i for i, n in enumerate(job.nodes)}
     memory: set[Value] = set()
     moving: dict[Node, int] = {}
@@ -90,7 +89,7 @@ def _early(job: Job, options: Options) -> None:
 
 
 class Reduction(NamedTuple):
-    """An all-reduce that may be fused: which node of the job makes its operand, when, and which reads its result."""
+    """An all-reduce that may be fused: the index of its operand's producer, when that ends, and its first reader."""
 
     node: Node
     ready: int
@@ -99,9 +98,9 @@ class Reduction(NamedTuple):
 
 
 def _timely(members: list[Reduction], options: Options) -> list[list[Reduction]]:
-    """A bucket closes as soon as the link is through with half of the one before, if its bytes take longer than its
-    call. While the link has enough to do nothing is gained by closing; each moment that it waits is lost. Half is for
-    estimates that are wrong, and for ranks to meet meanwhile: two streams take buckets in turn."""
+    """Buckets by time: one is closed as soon as the link has sent half of the one before, if its bytes take longer than
+    its call. While the link is busy, closing early gains nothing; while it is idle, time is lost. Half allows for wrong
+    estimates, and for the next handshake meanwhile: two streams alternate."""
     found: list[list[Reduction]] = []
     size = soon = free = 0
     transfer = alone = 0.0
@@ -123,7 +122,7 @@ def _timely(members: list[Reduction], options: Options) -> list[list[Reduction]]
 
 
 def _seconds(node: Node, links: Links) -> tuple[float, float]:
-    """What its call costs, without its bytes and with them."""
+    """Estimated seconds of a collective: its latency, and the total."""
     route = node.extra["route"]
     before, after = list(route.states())[:2]
     few, all_of_it = (
@@ -134,7 +133,7 @@ def _seconds(node: Node, links: Links) -> tuple[float, float]:
 
 
 def _key(node: Node) -> Any:
-    """What all-reduces must share to travel together; None for other nodes."""
+    """What all-reduces must have in common to be fused; None for other nodes."""
     if node.op != "boxing" or "route" not in node.extra:  # a fused one is done with
         return None
     step = node.extra["route"].steps[0]
@@ -160,7 +159,7 @@ def _buckets(members: list[Node], most: int) -> list[list[Node]]:
 
 
 def fused(bucket: list[Node]) -> Node:
-    """One node that moves many values alike; what is alone stays as it is."""
+    """One node that reduces many values; a single node stays as it is."""
     if len(bucket) == 1:
         return bucket[0]
     first = bucket[0]

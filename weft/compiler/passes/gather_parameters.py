@@ -1,10 +1,10 @@
-"""Where the parameters that rest in parts are whole, under ZeRO.
+"""ZeRO: choose where sharded parameters are all-gathered.
 
-In stages 1 and 2 each is gathered once a launch, and let go after its last reader. In stage 3 it is gathered anew for
+In stages 1 and 2 each is gathered once a launch, and freed after its last reader. In stage 3 it is gathered again for
 each micro-batch, and wherever a bucket's worth of others was read since its last reader, which mostly means for
 backward.
 
-A bucket is gathered where the one before it is first read: one ahead, so that it may travel meanwhile.
+A bucket is prefetched: it is gathered where the bucket before it is first read, to overlap with computation.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def run(job: Job, options: Options) -> None:
     stage = stage_of(options)
     if stage is None:
         return
-    job.nodes.sort(key=lambda n: n.outputs[:1] == () or n.outputs[0] not in job.parts)  # they are there all along
+    job.nodes.sort(key=lambda n: n.outputs[:1] == () or n.outputs[0] not in job.parts)  # available from the start
     reads = list(_reads(job))
     most = buckets.limit(sum(map(buckets.bytes_of, {g for _, g in reads})))
     uses = list(_uses(reads, most if stage.dropped else None))
@@ -46,9 +46,9 @@ def run(job: Job, options: Options) -> None:
 
 @dataclass(eq=False)
 class Use:
-    """Readers of a parameter that read it from one gathering."""
+    """Readers of a parameter that share one all-gather."""
 
-    gather: Node  # that was there
+    gather: Node  # the original one
     again: int  # how often it was gathered before
     readers: list[int] = field(default_factory=list)  # their places
     node: Node | None = None
@@ -58,7 +58,7 @@ class Use:
         return self.readers[0]
 
     def make(self, job: Job, anew: bool) -> None:
-        """The node that gathers for these readers."""
+        """Make the node that gathers for these readers."""
         old = self.gather
         by = [job.nodes[i] for i in self.readers]
         v = old.outputs[0]
@@ -81,8 +81,8 @@ def _made(use: Use) -> Node:
 
 
 def _reads(job: Job) -> Iterator[tuple[int, Node]]:
-    """Each reading of a gathered parameter: where, and the node that gathers it now. A parameter that is written before
-    it was last read stays as it is."""
+    """Each read of a gathered parameter: its index, and the node that gathers it now. Parameters that are written
+    before their last read are left out."""
     gathers = {
         n.outputs[0]: n for n in job.nodes
         if buckets.kind(n, AllGather) is not None and n.args[0] in job.parts
@@ -99,7 +99,7 @@ def _reads(job: Job) -> Iterator[tuple[int, Node]]:
 
 
 def _uses(reads: list[tuple[int, Node]], apart: int | None) -> Iterator[Use]:
-    """Readings that share a gathering: all of them, or those with less than `apart` bytes of others in between."""
+    """Reads that share an all-gather: all of them, or those with less than `apart` bytes of others in between."""
     going: dict[Node, Use] = {}
     passed: dict[Node, int] = {}
     total, last = 0, None

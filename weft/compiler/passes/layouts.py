@@ -1,13 +1,12 @@
-"""Choose the layouts of all nodes at once, where `config.enable_auto_parallel()` asks for it.
+"""Auto parallel: choose the layouts of all nodes together, for `config.enable_auto_parallel()`.
 
-While tracing, each call takes the layout to which its own operands get cheapest. Here all that an op allows is weighed
-together with what all others take: what a rank computes, and what has to move between a node and its readers. Fixed are
-the layouts of inputs, variables and outputs, what `to_global` asks for, and what is written
-in place.
+While tracing, each call takes the layout that is cheapest for its own operands. Here a cost model of the whole job is
+minimised: what a rank computes, and what moves between a node and its readers. Layouts of inputs, variables, outputs,
+`to_global` and values written in place are fixed.
 
-It is an integer program: of each node one candidate; of each edge the one movement between the candidates at its ends.
-Readers that want a value in the same layout share its movement. HiGHS solves it, mostly at once, as its relaxation
-tends to be whole; beyond `LARGEST` unknowns the layouts of the trace are improved node by node instead.
+It is an integer program: one candidate for each node, one movement for each edge. Readers that want a value in the same
+layout share its movement. HiGHS solves it, mostly at once, as its relaxation tends to be integral; beyond `LARGEST`
+unknowns a local search improves the layouts of the trace node by node instead.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from weft.ops import OPS
 from weft.ops.infer import freeze
 
 LARGEST: Final = 30_000  # unknowns of the program
-BRANCHES: Final = 1000  # of the search, after which the best that was found is taken: the same on every rank
+BRANCHES: Final = 1000  # limit of the search, after which the best solution is taken: the same on every rank
 
 
 def run(job: Job, options: Options) -> None:
@@ -46,7 +45,7 @@ def run(job: Job, options: Options) -> None:
         apply(job, problem, before, after)
 
 
-Choice = list[int]  # of each free node, the number of its candidate
+Choice = list[int]  # the index of each free node's candidate
 
 
 @dataclass(eq=False)
@@ -55,12 +54,12 @@ class Free:
 
     node: Node
     candidates: tuple[Signature, ...]
-    seconds: tuple[float, ...]  # that each takes to compute
+    seconds: tuple[float, ...]  # computing time of each candidate
     reads: tuple[Value, ...]
 
 
 class Edge(NamedTuple):
-    """A value and who reads it: the place of an operand of a free node, or a layout that is fixed."""
+    """A value and its reader: an operand of a free node, or a fixed layout."""
 
     value: Value
     reader: int  # a number in `Problem.free`, or -1
@@ -78,7 +77,7 @@ class Problem:
     @staticmethod
     def of(job: Job, links: Links = ONE_HOST) -> Problem:
         found = Problem(links=links)
-        for node in job.nodes:  # a job that was read from text says nothing of them
+        for node in job.nodes:  # a job that was read from text has no candidates
             lacks = node.signature is None and node.op in OPS and node.op not in SPECIAL
             if lacks and any(v.spec is not None for v in node.operands()):
                 node.signature = choose(OPS[node.op], tuple(map(_spec, node.args)), links=links)
@@ -126,7 +125,7 @@ class Problem:
         return self.free[edge.reader].candidates[choice[edge.reader]].inputs[edge.operand]
 
     def seconds(self, choice: Choice) -> float:
-        """Computing, and movements, of which those that several readers want are made once."""
+        """The cost: computing time, and movements, each counted once however many readers share it."""
         moves = {(e.value, self.made(e.value, choice), self.wanted(e, choice)) for e in self.edges}
         work = sum(f.seconds[c] for f, c in zip(self.free, choice, strict=True))
         return work + sum(_moving(a, b, self.links) for _, a, b in moves)
@@ -140,7 +139,7 @@ class Problem:
         return self.improved(self.traced()) if unknowns > LARGEST else _Program(self).solved(self.traced())
 
     def states(self, v: Value) -> list[Spec]:
-        """The layouts that a value may be made in."""
+        """The layouts in which a value may be made."""
         known = self.maker.get(v)
         if known is None:
             assert v.spec is not None
@@ -155,7 +154,7 @@ class Problem:
         return list(dict.fromkeys(s.inputs[edge.operand] for s in self.free[edge.reader].candidates))
 
     def improved(self, choice: Choice) -> Choice:
-        """Each node in turn takes what costs least beside its neighbours, until none changes."""
+        """Local search: each node in turn takes its cheapest candidate given its neighbours, until none changes."""
         readers: dict[Value, list[Edge]] = defaultdict(list)
         for e in self.edges:
             readers[e.value].append(e)
@@ -219,7 +218,7 @@ class _Program:
         return len(self.costs) - 1
 
     def making(self, v: Value, spec: Spec) -> list[int] | None:
-        """The candidates that make a value so; None where it always is."""
+        """The columns of candidates that make a value in this layout; None if it is fixed."""
         known = self.problem.maker.get(v)
         if known is None:
             return None
@@ -234,7 +233,7 @@ class _Program:
         return [self.first[e.reader] + c for c, s in enumerate(signatures) if s.inputs[e.operand] is spec]
 
     def balance(self, flow: list[int], chosen: list[int] | None) -> None:
-        """What moves from a layout, or to it, is as much as was chosen there."""
+        """A constraint: the flow from or to a layout equals the candidates chosen there."""
         row = dict.fromkeys(flow, 1.0) | dict.fromkeys(chosen or (), -1.0)
         total = 1.0 if chosen is None else 0.0
         self.rows.append((row, total, total))
@@ -266,7 +265,7 @@ class _Program:
 
 
 def apply(job: Job, problem: Problem, before: Choice, after: Choice) -> None:
-    """Give the nodes their layouts. What fixed readers see stays as it was, behind a movement."""
+    """Give the nodes their layouts. Fixed readers keep theirs, behind a movement."""
     table: dict[Value, Value] = {}  # to the value in its new layout
     for f, old, new in zip(problem.free, before, after, strict=True):
         if old == new:
@@ -293,7 +292,7 @@ def apply(job: Job, problem: Problem, before: Choice, after: Choice) -> None:
         made = node.outputs
         node.outputs = tuple(table.get(v, v) for v in made)
         for v in made:
-            if v in table and v in fixed:  # under its old name, for those who read it as it was
+            if v in table and v in fixed:  # under its old name, for readers of the old layout
                 now = table[v]
                 now.name += ".chosen"
                 assert v.spec is not None
@@ -317,7 +316,7 @@ def _shown(s: Signature) -> str:
 
 
 def _held(job: Job) -> set[Node]:
-    """Nodes that keep the layout of the trace: they write in place, or what they make is written so."""
+    """Nodes that keep the layout of the trace: they write in place, or their results are written in place."""
     pinned: set[Value] = set()
     held: set[Node] = set()
     for node in reversed(job.nodes):
@@ -350,13 +349,13 @@ def _moving(a: Spec, b: Spec, links: Links) -> float:
 
 
 def work(node: Node, s: Signature | None) -> float:
-    """Seconds for which a rank computes: as long as its part of the data takes to pass, or of the multiplications. The
-    operands of a node without a signature are local."""
+    """Estimated computing time of a rank: of its share of memory traffic, or of multiplications. The operands of a node
+    without a signature are local."""
     op = OPS[node.op]
     if op.view:
         return 0.0
     values, products = [*node.operands(), *node.outputs], 0
-    if not op.elementwise:  # its data takes longer to pass
+    if not op.elementwise:  # bound by memory traffic
         shapes, outputs = (tuple(v.shape for v in values) for values in (node.operands(), node.outputs))
         products = op.products(replaced(op, node.args, lambda v: v.shape), shapes, outputs)
     if s is None:

@@ -1,11 +1,11 @@
-"""A budget of memory: forward values are computed again in backward, the cheapest first, until the rest fits.
+"""A memory budget: forward values are recomputed in backward, the cheapest first, until the peak fits.
 
-What a rank holds is estimated node by node, over the lifetimes of values: with each round, those that lie there at the
-peak, and are read by backward only after it, are marked for `recompute` by the seconds that it costs per byte that it
-frees. It ends when the estimate keeps to the budget, or nothing helps any more; whoever asked looks at the plan, and
-asks for less where that holds more (`graph.budget`).
+A rank's memory is estimated node by node from the lifetimes of values. In each round, values that are live at the peak,
+and read by backward only after it, are marked for `recompute`, by seconds per byte freed. It ends when the estimate is
+within the budget, or nothing helps any more; the caller checks the plan, and asks for less if that takes more
+(`graph.budget`).
 
-Where nobody gave a budget, the same is done with large values, for a share of the step's seconds that nobody notices.
+Without a budget the same is done for large values, at a negligible share of the step's time.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from weft.ops import OPS
 from weft.plan.calls import Call, Place, Result, overwrites
 from weft.plan.usage import meanwhile, show
 
-SHARE: Final = 0.02  # of a step's seconds, which may go for less memory though nobody gave a budget
-LARGE: Final = 1 << 18  # bytes of a value that is worth it then
-MOST: Final = 8  # nodes that are repeated together
-CALL: Final = 5e-6  # seconds of a call, however little it computes
+SHARE: Final = 0.02  # of a step's time, which may be spent on recompute without a budget
+LARGE: Final = 1 << 18  # least bytes of a value recomputed without a budget
+MOST: Final = 8  # nodes recomputed together
+CALL: Final = 5e-6  # seconds of overhead of a call
 
 
 def budget_of(options: Options) -> int:
@@ -61,22 +61,22 @@ def run(job: Job, options: Options) -> None:
 
 
 def estimate(job: Job) -> int:
-    """What the rank that holds most does hold with what is marked already."""
+    """The estimated peak of the rank that holds most, with the nodes marked so far."""
     return _most([Model(job, rank) for rank in ranks(job)], asked(job))[0].bytes
 
 
 def asked(job: Job) -> set[Node]:
-    """What is computed again as the program says."""
+    """The nodes that the program marked for recompute."""
     return {n for n in job.nodes if n.extra.get("checkpoint") and not once(n)}
 
 
 def ranks(job: Job) -> list[int]:
-    """One of each placement, for all of its members: they hold about the same."""
+    """One rank of each placement: all members hold about the same."""
     return sorted({v.spec.placement.members[0] for n in job.nodes for v in n.outputs if v.spec is not None}) or [0]
 
 
 def _worthwhile(job: Job) -> bool:
-    """Whether there is anything large, and a backward that could compute it again."""
+    """Whether there is a large value, and a backward that could recompute it."""
     made = (v for n in job.nodes if n.op in OPS and not OPS[n.op].view for v in n.outputs)
     return any(n.extra.get("backward") for n in job.nodes) and any(
         math.prod(v.shape) * v.dtype.itemsize > LARGE for v in made
@@ -92,16 +92,16 @@ def _most(models: list[Model], marked: set[Node]) -> tuple[Peak, Model]:
 
 
 class Peak(NamedTuple):
-    """The most that is held at once, and what of it is there for later. What has its place in the plan lies in the
-    arena all along, so that its peak and that of what acts allocate beside it add up."""
+    """The peak of memory, and the values held then for later. Planned values are in the arena all the time, so their
+    peak and the peak of what acts allocate besides add up."""
 
     bytes: int
-    nodes: tuple[Node, Node]  # of what has its place, and of what is made anew
+    nodes: tuple[Node, Node]  # at the peak of planned memory, and of allocated
     live: Mapping[Value, int]  # forward values that are read after that, and their bytes
 
 
 class Model:
-    """The lifetimes of a job's values on a rank. What lies on other ranks takes no memory on this one."""
+    """The lifetimes of a job's values on one rank. Values on other ranks take no memory here."""
 
     def __init__(self, job: Job, rank: int = 0) -> None:
         self.nodes, self.rank = job.nodes, rank
@@ -115,7 +115,7 @@ class Model:
                 base: Any = n.args[0]
                 base = self.root.get(base, base)
                 self.root.update((v, base) for v in n.outputs)
-        self.looking: dict[Value, set[Node]] = {}  # views, by whose memory they are in
+        self.looking: dict[Value, set[Node]] = {}  # the views of each value
         for v, root in self.root.items():
             self.looking.setdefault(root, set()).add(self.maker[v])
         self.kept = sum(map(self.bytes, self.fixed))
@@ -180,13 +180,13 @@ class Model:
         return Peak(self.kept + sum(most), (steps[at[0]][0], steps[at[1]][0]), live)
 
     def allocates(self, n: Node) -> bool:
-        """Whether its results are made anew in each act."""
+        """Whether its results are allocated in each act."""
         if n.op in SPECIAL or OPS[n.op].out_kernel is not None:
             return False
         return any(self.bytes(v) > SMALL for v in n.outputs) or not n.outputs
 
     def _meanwhile(self, n: Node) -> int:
-        """What a kernel that makes its own results needs while it runs."""
+        """The scratch memory of a kernel that allocates its results."""
         if n not in self._needs:
             self._needs[n] = 0
             if sum(map(self.bytes, (*n.operands(), *n.outputs))) > (0 if OPS[n.op].random else SMALL):
@@ -199,7 +199,7 @@ class Model:
         return Result(v.name, v.dtype.name, local_shape(v, self.rank), Place("made"))
 
     def _memory(self, key: tuple[Value, bool]) -> tuple[Value, bool]:
-        """Whose memory a value is in."""
+        """The value in whose memory a value lies: itself, or the base of a view."""
         v, again = key
         return (self.root.get(v, v), again) if self.root.get(v, v) not in self.fixed else (self.root.get(v, v), False)
 
@@ -208,8 +208,8 @@ class Model:
         return 0 if v in self.fixed or v in self.root else self.bytes(v)
 
     def chosen(self, now: Peak, marked: set[Node], budget: int, left: float) -> set[Node]:
-        """What to compute again besides, for what is held at the peak to come down to the budget, in the seconds that
-        are left; nothing if there is nothing to choose from."""
+        """The nodes to recompute besides, so that the peak comes down to the budget within the seconds left; empty if
+        there is no choice."""
         rows = []
         for v, size in now.live.items():
             n = self.maker[v]
@@ -232,19 +232,19 @@ class Model:
         return found
 
     def _repeatable(self, n: Node, marked: set[Node]) -> bool:
-        """What is moved between ranks isn't moved again."""
+        """Whether a node may be recomputed: movements between ranks may not."""
         return n not in marked and n.op not in SPECIAL and not once(n) and bool(n.outputs)
 
     def _missing(self, n: Node, now: Peak, marked: set[Node]) -> dict[Value, None]:
-        """What a node reads that wouldn't be there any more."""
+        """The operands of a node that would be freed by the time of recompute."""
         roots = {self.root.get(w, w): self.maker[w] for w in n.operands()}
         return {
             w: None for w, maker in roots.items() if w not in now.live and w not in self.fixed and maker not in marked
         }
 
     def _anew(self, n: Node, now: Peak, marked: set[Node]) -> set[Node]:
-        """A node and those before it that have to be repeated with it, for nothing to be kept longer; nothing where
-        these are many, or can't be repeated."""
+        """A node and its producers to be recomputed with it, so that nothing is kept longer; empty if these are many,
+        or can't be repeated."""
         found, todo = set[Node](), [n]
         while todo:
             n = todo.pop()
@@ -257,6 +257,6 @@ class Model:
         return found
 
     def _views(self, n: Node) -> set[Node]:
-        """What looks at a node's results: it is made again with them."""
+        """The views of a node's results, which are remade with them."""
         mine = {w for v in n.outputs for w in self.looking.get(v, ())}
         return {w for w in mine if not w.extra.get("backward")}

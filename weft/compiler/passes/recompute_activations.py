@@ -1,4 +1,4 @@
-"""Activation checkpointing: inside a module marked so, backward computes forward's values again."""
+"""Activation checkpointing: for marked modules and nodes, backward recomputes forward values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run(job: Job, options: Options) -> None:
 
 
 def _copy(v: Value, known: dict[Value, Node], again: dict[Value, Value], nodes: list[Node], job: Job) -> None:
-    """Repeat what makes v, and what that needs, right here, once."""
+    """Insert a copy of the node that makes v, and of what it needs, here, once."""
     todo = [v]
     while todo:
         at = todo[-1]
@@ -51,6 +51,6 @@ def _copy(v: Value, known: dict[Value, Node], again: dict[Value, Value], nodes: 
 
 
 def once(node: Node) -> bool:
-    """What would not come out the same, or has an effect: a draw, and running statistics that move on."""
+    """Whether a node can't be repeated: a draw, or an update of running statistics."""
     op = OPS.get(node.op)
     return op is None or op.random or bool(op.writes)

@@ -1,7 +1,7 @@
-"""Where gradients become parts, under ZeRO.
+"""ZeRO: choose where gradients are reduce-scattered.
 
-In stage 1 that is right before the update, which is the first to need its parts. From stage 2 on a bucket is scattered
-as soon as its last member is made, and each micro-batch adds to parts, so that whole gradients don't live on.
+In stage 1 that is right before the update, which is the first to need its shard. From stage 2 on a bucket is scattered
+as soon as its last member is made, and micro-batches accumulate shards, so that whole gradients are freed early.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ def run(job: Job, options: Options) -> None:
 
 
 class _Scatter(NamedTuple):
-    """A reduce-scatter on a gradient's way, what is behind it there, and the places where the first is made and the
-    last is read."""
+    """A reduce-scatter of a gradient, the movements after it, and the indices of its producer and its last reader."""
 
     node: Node
     behind: list[Node]
@@ -55,8 +54,7 @@ class _Scatter(NamedTuple):
 
 
 def _ways(job: Job, readers: dict[Value, list[Node]]) -> list[list[Node]]:
-    """The movements that gradients take to lie as the parts of their parameters do: one after another, read by nobody
-    else."""
+    """The sequences of movements from gradients to the layouts of their parameters' shards, without other readers."""
     parts = {v.spec for v in job.parts}
     found = []
     for node in job.nodes:
@@ -73,13 +71,13 @@ def _ways(job: Job, readers: dict[Value, list[Node]]) -> list[list[Node]]:
 
 
 def _stays(node: Node) -> bool:
-    """Whether it moves one value among the ranks that have it."""
+    """Whether a node moves one value within one placement."""
     route = node.extra.get("route")
     return route is not None and route.src.placement is route.dst.placement
 
 
 def _early(job: Job, ways: list[list[Node]], readers: dict[Value, list[Node]]) -> None:
-    """Let each way begin where the gradient is made; of micro-batches, before what they give is added up."""
+    """Start each sequence where the gradient is made; for micro-batches, before accumulation."""
     moved = {n for way in ways for n in way}
     after: dict[Node, list[Node]] = {}
     for way in ways:
@@ -98,7 +96,7 @@ def _early(job: Job, ways: list[list[Node]], readers: dict[Value, list[Node]]) -
 
 
 def _added_in_parts(total: Node, way: list[Node]) -> None:
-    """Move a sum over micro-batches behind the way that it took."""
+    """Move the accumulation over micro-batches behind its movements."""
     now, result = total.args[0], way[-1].outputs[0]
     for node in way:
         v = node.outputs[0]
@@ -109,10 +107,10 @@ def _added_in_parts(total: Node, way: list[Node]) -> None:
 
 
 def _together(scatters: list[_Scatter]) -> list[list[_Scatter]]:
-    """Buckets, in the order in which what they scatter is made; all of a bucket is made before any of it is read."""
+    """Buckets, in the order in which their gradients are made; all of a bucket is made before any of it is read."""
     most = buckets.limit(sum(buckets.bytes_of(s.node) for s in scatters))
     found: list[list[_Scatter]] = []
-    going: dict[Hashable, tuple[int, int, list[_Scatter]]] = {}  # how many bytes, and until where more may come
+    going: dict[Hashable, tuple[int, int, list[_Scatter]]] = {}  # its bytes, and the index up to which members may join
     for s in scatters:
         size, kind = buckets.bytes_of(s.node), buckets.kind(s.node, ReduceScatter)
         held, until, bucket = going.get(kind, (most, 0, []))

@@ -1,4 +1,4 @@
-"""A sum of parts that lie side by side, zeros elsewhere, is a concatenation: what is left of chunk's gradient."""
+"""Rewrite a sum of adjacent slices padded with zeros, such as the gradient of chunk, as a concatenation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weft.job.value import Node, Value
 
 
 class Part(NamedTuple):
-    """A value put into zeros of a shape, at a place along one dimension."""
+    """A value padded with zeros to a shape, at an offset along one dimension."""
 
     value: Value
     shape: tuple[int, ...]
@@ -22,8 +22,8 @@ class Part(NamedTuple):
 
 def run(job: Job, options: Options) -> None:
     readers = job.readers()
-    parts: dict[Value, list[Part]] = {}  # of sums that so far consist of parts alone
-    inside: dict[Value, list[Node]] = {}  # the nodes that such a sum is made of
+    parts: dict[Value, list[Part]] = {}  # of sums that consist of such parts only
+    inside: dict[Value, list[Node]] = {}  # the nodes of each such sum
     gone: set[Node] = set()
     for node in job.nodes:
         found = _parts(node, parts)
@@ -36,7 +36,7 @@ def run(job: Job, options: Options) -> None:
             continue
         others = inside[y][:-1]
         if any(reader not in inside[y] for n in others for reader in readers[n.outputs[0]]):
-            continue  # somebody reads a part of the sum by itself
+            continue  # a part of the sum has other readers
         ordered = sorted(found, key=lambda p: p.start)
         node.op, node.args = "cat", (tuple(p.value for p in ordered), ordered[0].dim)
         if y.spec is not None:
@@ -49,7 +49,7 @@ def run(job: Job, options: Options) -> None:
 
 
 def _parts(node: Node, parts: dict[Value, list[Part]]) -> list[Part] | None:
-    """What a node's output is the sum of, if that is parts and nothing else, all in one layout."""
+    """The parts of which a node's output is the sum, if it is one, and all are in one layout."""
     if node.op not in ("narrow_scatter_zeros", "add") or not _stays(node):
         return None
     if node.op == "narrow_scatter_zeros":
@@ -65,7 +65,7 @@ def _parts(node: Node, parts: dict[Value, list[Part]]) -> list[Part] | None:
 
 
 def _stays(node: Node) -> bool:
-    """Whether every operand is read in the layout that it has, which is the output's too."""
+    """Whether every operand is read in its own layout, which is the output's too."""
     spec = node.outputs[0].spec
     if spec is None:
         return True
@@ -79,7 +79,7 @@ def _same(a: Part, b: Part) -> Any:
 
 
 def _whole(found: list[Part]) -> bool:
-    """Whether the parts fill the dimension, each place once."""
+    """Whether the parts cover the dimension exactly once."""
     at = 0
     for p in sorted(found, key=lambda p: p.start):
         if p.start != at:

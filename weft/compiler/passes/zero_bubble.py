@@ -1,4 +1,4 @@
-"""Zero bubble: backward in two parts. What no other stage waits for, the gradients of the weights, can wait itself."""
+"""Zero bubble: split backward in two. Gradients of weights, which no other stage waits for, are deferred."""
 
 from __future__ import annotations
 
@@ -44,6 +44,6 @@ def _impossible(job: Job, begins: int) -> str | None:
 
 
 def _crosses(n: Node) -> bool:
-    """Whether it leads from one placement to another."""
+    """Whether a node moves data between placements."""
     operands = n.operands()
     return bool(operands and n.outputs) and placement_of(operands[0]) is not placement_of(n.outputs[0])

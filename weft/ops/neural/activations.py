@@ -18,8 +18,8 @@ LARGE = 1 << 15  # elements from which oneDNN's gelu is faster in spite of its o
 
 
 def _transposed_is_faster(x: Tensor, approximate: str) -> bool:
-    """Whether torch's own gelu is faster than oneDNN's, which torch uses for contiguous memory: small contiguous tensors
-    avoid it by a transpose. Transposed ones would go to oneDNN, which doesn't write to results in another order."""
+    """Whether torch's own gelu is faster than oneDNN's, which torch uses for contiguous memory: small contiguous
+    tensors avoid it by a transpose. Transposed ones would go to oneDNN, which writes to no result in another order."""
     small = x.is_contiguous() and x.dim() > 1 and x.numel() <= LARGE and x.shape[0] > 1 < x.shape[-1]
     return small and approximate == "none" and x.dtype is torch.float32 and x.device.type == "cpu"
 

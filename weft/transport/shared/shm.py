@@ -1,4 +1,4 @@
-"""Ranks as processes of one host, through shared memory."""
+"""The transport for ranks as processes of one host, by shared memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from weft.transport.whole import at_once, broken_message
 
 
 class _Yielder(threading.local):
-    """A poll of nothing, for each thread its own: no two may run one at a time."""
+    """An empty poll object for each thread, since two threads can't use one at a time."""
 
     def __init__(self) -> None:
         self.poll = select.poll()
@@ -47,13 +47,13 @@ class ShmTransport(Transport):
         self._yielder = _Yielder()
         self._waits = 0
         self._closed = False
-        self._met = False  # with all who will come
+        self._met = False  # whether all ranks have joined
         assert meeting.page is not None
         self._board = Board(meeting.page, meeting.roll)
         self._whereabouts = Whereabouts(self.rank, self._board.at)
 
     def _shared(self, key: str, size: int, ranks: Sequence[int]) -> Segment:
-        """Memory that these ranks ask for by the same key: the first makes it, the others open it."""
+        """The segment of a key: the first of these ranks to ask makes it, the others open it."""
         if self._meeting.claim(key):
             segment = Segment.make(f"weft-{key}", size)
             self._kept.append(segment)
@@ -63,7 +63,7 @@ class ShmTransport(Transport):
         try:
             return Segment.open(handle)
         except RankError:
-            self.look_around(ranks)  # it says who has ended, and how
+            self.look_around(ranks)  # raises if one has ended, and says how
             raise
 
     def missing(self, needed: Sequence[int] = ()) -> str:
@@ -71,7 +71,7 @@ class ShmTransport(Transport):
 
     def _make_group(self, ranks: tuple[int, ...], line: str) -> Group:
         key = "group/" + ",".join(map(str, ranks)) + f"/{line}" * bool(line)
-        # What a member did last is known from its page, which nobody can open any more once it is dead.
+        # A member's last note is read from its page, which can't be opened any more once it is dead.
         self.wait_until(lambda: self._board.knows(ranks), f"ranks {ranks} to come", ranks)
         return ShmGroup(self, ranks, self._shared(key, bytes_needed(len(ranks)), ranks), line)
 
@@ -201,7 +201,7 @@ class ShmTransport(Transport):
         self._board.leave(why, followed)
         if not followed:
             with contextlib.suppress(RankError, RuntimeError):  # the store may be gone already
-                tell_failure(self._meeting.run, self.rank, self._board.told(self.rank))
+                tell_failure(self._meeting.run, self.rank, self._board.cause(self.rank))
         self._meeting.tell_late()
 
     def close(self) -> None:
@@ -210,7 +210,7 @@ class ShmTransport(Transport):
         board = self._board
         if board.state(self.rank) == ALIVE:
             for last in (self._deliver, self._meeting.roll.leave, self._stay):
-                with contextlib.suppress(RankError):  # if another failed, nobody needs anything any more
+                with contextlib.suppress(RankError):  # if another failed, nothing is needed any more
                     last()
             board.leave()
         self._closed, self._met = True, False
@@ -225,7 +225,7 @@ class ShmTransport(Transport):
         self._meeting.roll.peers.close()
 
     def _deliver(self) -> None:
-        """What was sent lies in memory of this process: wait until those who live have it."""
+        """Wait until live receivers have taken what was sent, which lies in memory of this process."""
         sent = [(dst, outlet) for (dst, _), outlet in self._outlets.items()]
         sent += [(channel.dst, channel) for channel in self._sending]
 

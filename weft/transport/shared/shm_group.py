@@ -1,8 +1,8 @@
 """Collectives through shared memory.
 
-Each member has a line of flags and two slots of staging memory, used in turn. A collective is one or more rounds of:
-write into my slot, meet, read from the others' slots. One meeting per round is enough, because whoever writes the same
-slot again has met everybody once more in between, and so knows that all have read it.
+Each member has a line of flags and two slots of staging memory, used alternately. A collective is one or more rounds
+of: write into my slot, synchronize, read the others' slots. One barrier per round is enough, because a member that
+writes the same slot again has passed another barrier in between, after which all have read it.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 SLOT = 1 << 22  # bytes
 WHOLE = 1 << 16  # bytes; up to here everyone reduces everything, above everyone reduces its chunk
-PIECE = 1 << 21  # bytes of a larger all-reduce on their way at a time, so that they are still in the caches when read
+PIECE = 1 << 21  # bytes of a larger all-reduce per round, so that they are still in the caches when read
 CACHED = 4096  # views kept per group
 
-# A member's flags, as words of its line: its latest turn; then, per side, what it calls, a number it passes on and, in
+# A member's flags, as words of its line: its latest turn; then, per slot, the hash of its call, an extra number and, in
 # an all-to-all, how many elements it gives to each member and expects of it.
 TURN, TAG, EXTRA, SIZES = 0, 1, 3, 8
-MOST = (PAGE // WORD - SIZES) // 4  # members of whom the sizes are compared
+MOST = (PAGE // WORD - SIZES) // 4  # members up to which sizes are compared
 
 
 def bytes_needed(size: int) -> int:
@@ -56,7 +56,7 @@ class ShmGroup(Group):
         self.ranks, self.index, self.size = ranks, ranks.index(transport.rank), len(ranks)
         self._transport, self._segment, self._words = transport, segment, segment.words
         self._turn = 0
-        self._side = self._met = 0  # in use, and at the latest meeting
+        self._side = self._met = 0  # the slot in use, and that of the latest barrier
         self._base = self.index * PAGE // WORD
         self._others = tuple(i * PAGE // WORD for i in range(self.size) if i != self.index)
         self._views: dict[tuple[int, int, int, torch.Size, torch.dtype], Tensor] = {}
@@ -74,7 +74,7 @@ class ShmGroup(Group):
         self._side = self._met
 
     def _call(self, kind: int, dtype: torch.dtype, tensors: Sequence[Tensor], reduce: str = "", root: int = -1) -> int:
-        """What a call is compared by."""
+        """The hash by which a call is compared."""
         key = (kind, dtype, reduce, root, *[t.shape for t in tensors])
         found = self._calls.get(key)
         if found is None:
@@ -91,7 +91,7 @@ class ShmGroup(Group):
             if self.size == 1 or t.nbytes > WHOLE:
                 return self._all_reduce(t, reduce)
             plan = self._plan_small(t, reduce)
-        if self._began >= 0:  # as in `collective`, whose frame would cost a tenth of the call
+        if self._began >= 0:  # inlined `collective`: the wrapper would cost a tenth of the call
             raise self._refused("all_reduce")
         self._began = self._turn
         try:
@@ -145,7 +145,7 @@ class ShmGroup(Group):
                 function(own, other, out=own)
             if reduce == "avg":
                 own.div_(n)
-            mine[low:high].copy_(own)  # nobody has looked there yet, so the same slot serves
+            mine[low:high].copy_(own)  # not read by the others yet, so the same slot can be used
             self._meet(tag)
             for i in range(n):
                 if i != me:
@@ -195,7 +195,7 @@ class ShmGroup(Group):
         lane = SLOT // self.size // LINE * LINE
         puts = [(i * lane, part) for i, part in enumerate(parts) if i != self.index]
         takes = [(i, self.index * lane, o) for i, o in enumerate(outs) if i != self.index]
-        # Nobody knows the sizes between two others, so the first meeting tells how many rounds there will be.
+        # A member doesn't know the sizes between two others, so the first barrier passes on the number of rounds.
         longest = max(t.numel() for t in (*outs, *parts))
         self._rounds(self._call(ALL_TO_ALL, own.dtype, ()), puts, takes, longest, lane, agree=(outs, parts))
         if out is not own:
@@ -291,7 +291,7 @@ class ShmGroup(Group):
                 self._words[start + i], self._words[start + self.size + i] = part.numel(), out.numel()
 
     def _compare_sizes(self, outs: Sequence[Tensor], parts: Sequence[Tensor], kind: type[RankError]) -> None:
-        """Only who gives and who takes see a difference; the others go through all rounds."""
+        """Compare sizes: only the giver and the taker see a difference; the others finish all rounds."""
         if self.size > MOST:
             return
         words, me = self._words, self._transport.rank
@@ -304,7 +304,7 @@ class ShmGroup(Group):
                 raise kind(misfit(me, rank, part.numel(), expects))
 
     def _meet(self, tag: int) -> None:
-        """Say that I have come, wait until everyone has, and see that all came for the same."""
+        """A barrier that also checks that all members made the same call."""
         words, base = self._words, self._base
         turn = self._turn = self._turn + 1
         self._met = self._side

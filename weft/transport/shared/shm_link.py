@@ -1,4 +1,4 @@
-"""One-way memory between two processes: links, for tensors of any size in order, and channels, for registers."""
+"""One-way shared memory between two processes: links, for messages of any size, and channels, for registers."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from weft.transport.memory import LINE, PAGE, WORD, Segment, publish
 from weft.transport.stuck import Need
 
 PIECE = 1 << 18  # bytes
-PIECES = 4  # under way at most
-WRITTEN, READ = 0, LINE // WORD  # how many so far; one writer each, on lines of their own
-OPENED = READ + 1  # of a link: the reader holds the memory, whatever becomes of the writer
+PIECES = 4  # in flight at most
+WRITTEN, READ = 0, LINE // WORD  # counters, with one writer each, on separate cache lines
+OPENED = READ + 1  # of a link: the reader has mapped the memory, which outlives the writer then
 FORM_OF = 2 * LINE // WORD  # per piece: the whole message's dtype and size
-BYTES = 40  # bits of a form that are the message's bytes; above, its dtype, and what else is compared of its shape
+BYTES = 40  # low bits of a form, for the message's bytes; above, its dtype, and a hash of its shape
 
-LAYOUT = 4 * LINE  # where a channel's first end says what it is
+LAYOUT = 4 * LINE  # offset of a channel's description, by its first end
 
 
 def link_bytes() -> int:
@@ -29,15 +29,15 @@ def link_bytes() -> int:
 
 
 class _Link:
-    """The ends share this: a queue of messages, as bytes, and how far the first of them is."""
+    """The common part of both ends: a queue of messages, as bytes, and the progress of the first."""
 
     def __init__(self, src: int, dst: int) -> None:
         self.src, self.dst = src, dst
-        self._queue: deque[tuple[Tensor, int, Tensor]] = deque()  # the bytes, their form, and the tensor that they are
+        self._queue: deque[tuple[Tensor, int, Tensor]] = deque()  # the bytes, their form, and the tensor
         self._offset = 0
         self._count = 0
         self._slots: list[Tensor] = []
-        self.broken: RankError | None = None  # what later messages are told
+        self.broken: RankError | None = None  # the error of later messages
 
     def _map(self, segment: Segment) -> None:
         self._segment, self._words = segment, segment.words
@@ -49,7 +49,7 @@ class _Link:
 
     @property
     def taken(self) -> bool:
-        """By another thread's message, or by one that was broken off."""
+        """Whether it is in use by another thread's message, or by an interrupted one."""
         return bool(self._queue) or self.broken is not None
 
     @property
@@ -57,7 +57,7 @@ class _Link:
         return bool(self._queue)
 
     def promised(self) -> int:
-        """How many pieces will have gone through once what waits here has."""
+        """The number of pieces so far, with those in the queue."""
         pieces = sum(-(-message.numel() // PIECE) for message, _, _ in list(self._queue))
         return self._count + pieces - self._offset // PIECE
 
@@ -89,11 +89,11 @@ class Outlet(_Link):
         return Need(self.dst, f"received {self.src} {self.dst} {line}", self._count - PIECES + 1)
 
     def reached(self) -> bool:
-        """Whether nothing is lost if this end goes away."""
+        """Whether nothing is lost if this end exits."""
         return bool(self._words[OPENED]) or not self._count
 
     def move(self) -> bool:
-        """Write what there is room for; whether everything is written."""
+        """Write as much as fits; returns whether everything is written."""
         queue, words = self._queue, self._words
         while queue and self._count - words[READ] < PIECES:
             message, words[FORM_OF + self._count % PIECES], _ = queue[0]
@@ -123,7 +123,7 @@ class Inlet(_Link):
         return Need(self.src, f"sent {self.src} {self.dst} {line}", self._count + 1)
 
     def move(self) -> bool:
-        """Read what has come; whether everything has."""
+        """Read what has arrived; returns whether everything has."""
         queue = self._queue
         if not queue:
             return True
@@ -150,7 +150,7 @@ class Inlet(_Link):
 
 
 def form(t: Tensor, check: Check) -> int:
-    """A message's dtype and size as one number; where shapes are compared, some bits of its shape, too."""
+    """A message's dtype and size as one number; if shapes are compared, with a hash of its shape."""
     shape = hash(tuple(t.shape)) & 0xFFFF if check else 0
     return (shape << 6 | dtype_code[t.dtype]) << BYTES | t.nbytes
 
@@ -192,7 +192,7 @@ class ShmChannel(Channel):
         self._count = 0  # of my own posts or acknowledgements
 
     def _agree(self, produces: bool, key: str, layout: object) -> None:
-        """Each end writes what it holds the channel to be; whichever comes second sees a difference."""
+        """The handshake of a channel: each end writes its description; the second one compares."""
         mine, theirs = (LAYOUT, LAYOUT + 1024) if produces else (LAYOUT + 1024, LAYOUT)
         text = repr(layout).encode()[:1000]
         self._segment.bytes[mine : mine + len(text)] = text
@@ -204,7 +204,7 @@ class ShmChannel(Channel):
             )
 
     def reached(self) -> bool:
-        """Producer: whether nothing is lost if this end goes away."""
+        """Producer: whether nothing is lost if this end exits."""
         return not self._count or self.opened()
 
     def opened(self) -> bool:
