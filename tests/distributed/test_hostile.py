@@ -16,7 +16,7 @@ import weft as flow
 from weft.core.errors import ArgumentError, RankError, WeftError
 from weft.distributed import objects
 from weft.tensor import header
-from weft.transport.check import Told, decoded
+from weft.transport.check import Report, decoded
 from weft.transport.memory import Segment
 from weft.transport.shared.shm_link import _shown
 from weft.transport.stuck import Need, Wait
@@ -28,7 +28,7 @@ VALUES = [
     np.zeros((0, 3)), flow.arange(6), flow.zeros(2, 0), flow.bfloat16, flow.ones(2, dtype=flow.bfloat16), -(2**63),
     datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC), {"nested": {"deep": [(), {1: {2}}]}},
 ]  # fmt: skip
-TOLD = [Told("all_reduce", {"lr": "0.1"}), Wait(3, "recv", [Need(1, "sent", 2)], {"group": 4}, {"0": 1}, "why")]
+TOLD = [Report("all_reduce", {"lr": "0.1"}), Wait(3, "recv", [Need(1, "sent", 2)], {"group": 4}, {"0": 1}, "why")]
 
 
 def mutations(data: bytes, count: int, draw: random.Random) -> Iterator[bytes]:
