@@ -21,7 +21,7 @@ def test_calls_are_prepared_once_for_all_launches(monkeypatch: pytest.MonkeyPatc
             prepared.append(name)
             return plain(*args)
 
-        monkeypatch.setattr(op, "prepare", watched)
+        monkeypatch.setitem(vars(op), "prepare", watched)  # a declared op refuses an assignment
 
     class Net(nn.Graph):
         def build(self, x: flow.Tensor) -> flow.Tensor:
