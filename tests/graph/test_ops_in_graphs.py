@@ -145,8 +145,8 @@ def test_one_position_at_hand_asks_for_a_view() -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda x, i: x.narrow(0, i, 2), "narrow here tells"),
-        (lambda x, i: flow.index_put(x, (x[:, 0] > i,), x[0]), "index here tells"),
+        (lambda x, i: x.narrow(0, i, 2), "narrow has a result whose shape depends"),
+        (lambda x, i: flow.index_put(x, (x[:, 0] > i,), x[0]), "index has a result whose shape depends"),
     ],
 )
 def test_what_a_shape_cannot_be_told_from_is_said(call: Callable[..., Any], words: str) -> None:

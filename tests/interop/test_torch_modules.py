@@ -256,7 +256,7 @@ def test_hooks_go_with_it():
 
 
 def test_a_pattern_that_fits_nothing_is_a_mistake():
-    with pytest.raises(SbpError, match=r"fits \['\*\.q_proj\.weight'\]; its parameters are called weight, bias"):
+    with pytest.raises(SbpError, match=r"matches \['\*\.q_proj\.weight'\]; its parameters are called weight, bias"):
         flow.from_torch(torch.nn.Linear(2, 2)).to_global(flow.placement("cpu", [0]), {"*.q_proj.weight": S(0)})
 
 

@@ -70,3 +70,10 @@ def test_lists_of_modules_hold_nothing_else(lib: Any) -> None:
         layers.append(lib.tanh)
     layers.name = 1
     assert len(layers) == 1
+
+
+def test_lists_of_global_parameters_print() -> None:
+    place = flow.placement("cpu", [0])
+    w = flow.nn.Parameter(flow.ones(2, 3, placement=place, sbp=flow.sbp.broadcast))
+    says = "Parameter containing: [weft.float32 of size 2x3 on cpu:[0]]"
+    assert says in repr(flow.nn.ParameterList([w])) and says in repr(flow.nn.ParameterDict({"w": w}))

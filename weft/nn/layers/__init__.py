@@ -6,7 +6,7 @@ import functools
 import operator
 import types
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from weft.core.derived import GIVEN, Change, Derived
@@ -14,6 +14,8 @@ from weft.core.errors import ArgumentError, IndexingError, OptionError
 from weft.functional.neural.fractional_pooling import check_sizes
 from weft.nn.module.refusals import constructing
 from weft.ops import ops
+from weft.tensor.parameter import Parameter
+from weft.tensor.tensor import Tensor
 
 Function = Callable[..., Any]
 
@@ -93,10 +95,25 @@ def _called(self: Any, input: Any) -> Any:
     return input
 
 
+def _described(members: Callable[[Any], Iterable[tuple[Any, Any]]]) -> Function:
+    """A line for each member. torch's asks for its device, which a global tensor hasn't."""
+
+    def line(name: Any, p: Any) -> str:
+        if not isinstance(p, Tensor):
+            return f"  ({name}): Object of type: {type(p).__name__}"
+        kind = "Parameter" if isinstance(p, Parameter) else "Tensor"
+        where = f" on {p.placement}" if p.is_global else f" ({p.device})" if p.device.type == "cuda" else ""
+        return f"  ({name}): {kind} containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}{where}]"
+
+    return lambda self: "\n".join(line(*member) for member in members(self))
+
+
 CONTAINER: Final = {
     "ModuleDict.__getitem__": _member,
     "ModuleList._get_abs_string_index": _always(_position),
     "ModuleList.__getitem__": _member,
+    "ParameterDict.extra_repr": _always(_described(lambda held: held.items())),
+    "ParameterList.extra_repr": _always(_described(enumerate)),
     "ParameterList._get_abs_string_index": _always(_position),
     "Sequential.__init__": _init(_chain),
     "Sequential.forward": _always(_called),
