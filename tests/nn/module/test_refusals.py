@@ -25,7 +25,7 @@ INPUTS: list[Any] = [
 USUAL = {"kernel_size": 2, "num_heads": 2, "nhead": 2, "num_groups": 2, "normalized_shape": (4,), "dim": 1,
          "unflattened_size": (2, 2)}  # fmt: skip
 SLOW = {"d_model": 8, "dim_feedforward": 8, "num_encoder_layers": 1, "num_decoder_layers": 1}
-LAYERS = {n: c for n, c in vars(nn).items() if inspect.isclass(c) and issubclass(c, nn.Module)}
+LAYERS = {n: c for n in nn.__all__ if inspect.isclass(c := getattr(nn, n)) and issubclass(c, nn.Module)}
 
 
 def usual(layer: type) -> tuple[dict[str, Any], list[str]]:

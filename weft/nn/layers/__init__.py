@@ -108,7 +108,12 @@ def _described(members: Callable[[Any], Iterable[tuple[Any, Any]]]) -> Function:
     return lambda self: "\n".join(line(*member) for member in members(self))
 
 
+def _not_called(self: Any, *args: Any, **kwargs: Any) -> Any:
+    raise OptionError(f"{self._get_name()} should not be called.")
+
+
 CONTAINER: Final = {
+    "ParameterDict.__call__": _always(_not_called),
     "ModuleDict.__getitem__": _member,
     "ModuleList._get_abs_string_index": _always(_position),
     "ModuleList.__getitem__": _member,
