@@ -15,13 +15,14 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from bench import costs, gpu, memory, one_rank, pipelines, slow_link, two_ranks, zero
+from bench import costs, derived, gpu, memory, one_rank, pipelines, slow_link, two_ranks, zero
 from bench.measure import Row
 
 GROUPS: dict[str, Callable[[bool], list[Row]]] = {
     "ops": one_rank.ops,
     "eager": one_rank.eager,
     "layers": one_rank.layers,
+    "derived": derived.rows,
     "graphs": one_rank.graphs,
     "memory": memory.memory,
     "zero": zero.zero,
