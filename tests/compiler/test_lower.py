@@ -77,9 +77,9 @@ def test_plans_of_all_ranks_fit_together(case: tuple[Job, int]) -> None:
 
 def test_edges_between_chains_lead_deeper(case: tuple[Job, int]) -> None:
     job, _ = case
-    homes = chains.assign(job)
-    made = {v: keys[-1] for n, keys in homes.items() for v in n.outputs}
-    for node, keys in homes.items():
+    chains_of = chains.assign(job)
+    made = {v: keys[-1] for n, keys in chains_of.items() for v in n.outputs}
+    for node, keys in chains_of.items():
         for v in node.operands():
             if v in made and made[v] != keys[0]:
                 assert made[v].depth < keys[0].depth, f"{made[v]} -> {keys[0]} at {node.name}"

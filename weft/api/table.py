@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from weft.api import names
-from weft.api.short_way import Making, Parts, Short, shortened
+from weft.api.fast_path import Making, Parts, Short, shortened
 from weft.api.signature import F, door
 from weft.api.surface import PUBLIC
 from weft.autograd.overwrite import make_overwriting

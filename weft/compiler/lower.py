@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 
 from weft.compiler import chains, faster
 from weft.compiler.calls.program import Chain, Strides, lower_chain
+from weft.compiler.chain_graph import ChainGraph
 from weft.compiler.chains import Key
 from weft.compiler.ends import sink_step, source_step
 from weft.compiler.layout import Crossing, Packet, local_shape, sliced
 from weft.compiler.options import Options
 from weft.compiler.pipeline import Pipeline, roles
 from weft.compiler.streams import COLLECTIVES, streams_of
-from weft.compiler.turns import ChainGraph
 from weft.core.errors import CompileError
 from weft.job.job import Job
 from weft.job.text import show, without_places

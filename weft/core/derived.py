@@ -164,16 +164,16 @@ class Package(ModuleType):
 
 def lazily(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
     """The `__getattr__` of a package with derived modules: a module is loaded when one of its names is asked for."""
-    homes = {name: module for module, names in modules.items() for name in (module, *names)}
+    module_of = {name: module for module, names in modules.items() for name in (module, *names)}
     vars(sys.modules[package])["_functions"] = frozenset(n for n, names in modules.items() if n in names)
     sys.modules[package].__class__ = Package
 
     def find(name: str) -> Any:
-        if name not in homes:
+        if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = importlib.import_module(f"{package}.{homes[name]}")
+        module = importlib.import_module(f"{package}.{module_of[name]}")
         space = vars(sys.modules[package])
-        space.update({n: getattr(module, n) for n in modules[homes[name]]})
+        space.update({n: getattr(module, n) for n in modules[module_of[name]]})
         return space[name]
 
     return find

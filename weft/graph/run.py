@@ -13,7 +13,7 @@ from typing import Any, Final
 import torch
 
 from weft.boxing.part import device_of
-from weft.compiler import abreast
+from weft.compiler import coalesce
 from weft.compiler.again import lower_again
 from weft.compiler.calls.bind import Binder
 from weft.compiler.lower import Lowered
@@ -351,7 +351,7 @@ class Running:
             for task in self.lowered.plan.tasks:
                 places = {r.name: r.place for c in task.step.calls for r in c.results}
                 for call in task.step.calls:
-                    abreast.gather(call, self.named, places)
+                    coalesce.gather(call, self.named, places)
 
     def close(self) -> None:
         with contextlib.suppress(ValueError):

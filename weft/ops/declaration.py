@@ -90,7 +90,7 @@ class Op:
         self.kernel, self.notation, self.reduce = kernel, layout, reduce
         self.view, self.random, self.dynamic, self.conversion = view, random, dynamic, conversion
         self.uniform, self.rejection, self.promotes = uniform, rejection, promotes
-        self.abreast = False  # goes through its lists element by element, whatever their shapes
+        self.elementwise_lists = False  # goes through its lists element by element, whatever their shapes
         self.elementwise = layout is not None and set(re.split(" *(?:,|->) *", layout)) == {"..."}
         self.params = tuple(_params(kernel))
         self.names = tuple(p.name for p in self.params)
@@ -203,7 +203,7 @@ class Op:
 
     def element_by_element(self) -> None:
         """It goes through its lists element by element, whatever their shapes."""
-        self._say(abreast=True)
+        self._say(elementwise_lists=True)
 
     def layout(self, f: Callable[..., Any]) -> Callable[..., Any]:
         """From the shapes of the operands and the attributes, by name, to a notation or to rules."""

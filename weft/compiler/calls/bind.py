@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import torch
 
-from weft.compiler import abreast, inductor
+from weft.compiler import coalesce, inductor
 from weft.compiler.calls.carry import Carrier, carry
 from weft.compiler.calls.source import Memory, Source, Tell
 from weft.compiler.local_node import kernel_of
@@ -125,7 +125,7 @@ class Binder:
         kernel, args = self.kernel(call), call.args
         if op.random:
             kernel = self.draws.kernel(call, kernel, self.memory.static)
-        if op.abreast:
+        if op.elementwise_lists:
             args = self._long(call, args)
         first = call.results[0] if call.results else None
         if first is not None and first.place.kind == "constant":
@@ -213,10 +213,10 @@ class Binder:
 
     def _long(self, call: Call, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """An update's arguments, with one tensor for those that are adjacent in all its lists."""
-        lists = abreast.lists_of(call)
+        lists = coalesce.lists_of(call)
         if not lists or not all(map(self.memory.knows, lists)):
             return args
-        found = abreast.coalesced([[self.memory.static[v.name] for v in values] for values in lists])
+        found = coalesce.coalesced([[self.memory.static[v.name] for v in values] for values in lists])
         if found is None:
             return args
         places = OPS[call.op].writes

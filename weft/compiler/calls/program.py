@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from weft.compiler import homes
+from weft.compiler import avoid_copies
 from weft.compiler.arena import Block, aligned, plan
 from weft.compiler.calls import moves, rows
 from weft.compiler.calls.moves import Move
@@ -88,11 +88,11 @@ class _Lowering:
         inside |= {v for row in self.rows.values() for v in row.members}
         self.row_of = {v: n for n, row in self.rows.items() for v in row.offsets}
         copied = {v for n in self.nodes if self._kept(n) for v in n.outputs if not self.exports.get(v)} - inside
-        self.joined = homes.joined(self.nodes, copied.__contains__, inside.isdisjoint, chain.shape)
+        self.joined = avoid_copies.joined(self.nodes, copied.__contains__, inside.isdisjoint, chain.shape)
         self.wholes = {part.whole for part in self.joined.values()}
         wholes = {v for v in self.wholes if not self.exports.get(v)}
         free = (copied - self.joined.keys()) | wholes
-        self.ordered = homes.ordered(self.nodes, free.__contains__, chain.shape)
+        self.ordered = avoid_copies.ordered(self.nodes, free.__contains__, chain.shape)
         self.strides = dict(chain.variables)  # of values in planned memory; None: contiguous
         self.views = self._views()
         self.views_of: dict[Value, Value] = {}  # from a view to its base
@@ -205,7 +205,7 @@ class _Lowering:
 
     def _laid(self, v: Value) -> torch.Tensor:
         """A value as a meta tensor, its dimensions in the chosen order."""
-        return homes.arranged(lambda s: torch.empty(s, device="meta"), self.chain.shape(v), self.ordered.get(v))
+        return avoid_copies.arranged(lambda s: torch.empty(s, device="meta"), self.chain.shape(v), self.ordered.get(v))
 
     def _scratch(self, n: Node, move: Move) -> int:
         given, outs = n.operands(), n.outputs

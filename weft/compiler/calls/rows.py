@@ -1,7 +1,7 @@
 """Rows: values that are adjacent in the arena, so that one call may treat them as one tensor.
 
     fused      the operands of a fused all-reduce, which runs over one contiguous buffer
-    gradients  the small gradients of an update, which is elementwise (see `abreast`)
+    gradients  the small gradients of an update, which is elementwise (see `coalesce`)
 
 A member that is computed in the chain is computed in place.
 """
@@ -52,7 +52,7 @@ def fused(
 def lists_of(n: Node) -> list[tuple[Value, ...]]:
     """A node's non-empty lists of tensors, over which it is elementwise."""
     op = OPS.get(n.op)
-    if op is None or not op.abreast:
+    if op is None or not op.elementwise_lists:
         return []
     return [a for i, a in enumerate(n.args) if op.params[i].kind == "tensors" and a]
 

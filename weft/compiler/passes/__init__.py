@@ -20,7 +20,7 @@ from weft.compiler.passes import (
     memory_budget,
     recompute_activations,
     scatter_gradients,
-    side_by_side,
+    sums_to_cat,
     zero_bubble,
 )
 from weft.job.job import Job, Pass
@@ -28,7 +28,7 @@ from weft.job.text import show
 
 PASSES: tuple[tuple[str, Callable[[Job, Options], None]], ...] = (
     ("common_subexpressions", common_subexpressions.run),
-    ("side_by_side", side_by_side.run),  # sums of parts become concatenations
+    ("sums_to_cat", sums_to_cat.run),  # sums of parts become concatenations
     ("dead_code", dead_code.run),
     ("memory_budget", memory_budget.run),  # marks more nodes for recompute
     ("recompute", recompute_activations.run),  # activation checkpointing

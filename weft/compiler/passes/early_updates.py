@@ -48,7 +48,7 @@ def divisible(n: Node, job: Job) -> bool:
     """Whether an update may be split into calls for some parameters each: not if gradients are summed over ranks or
     micro-batches, as these arrive together."""
     op = OPS.get(n.op)
-    names = [p.name for p in op.params] if op is not None and op.abreast else []
+    names = [p.name for p in op.params] if op is not None and op.elementwise_lists else []
     if "grads" not in names or ("step" in names and "counted" not in names):
         return False
     if n.signature is not None and any(v.spec is not s for v, s in zip(n.operands(), n.signature.inputs, strict=True)):

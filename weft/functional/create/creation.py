@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from weft.api.short_way import Making
+from weft.api.fast_path import Making
 from weft.api.table import public
 from weft.autograd.plain import dense
 from weft.core import dtype as dtypes

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from weft.api.short_way import Making
+from weft.api.fast_path import Making
 from weft.api.table import public
 from weft.autograd.freshness import fresh
 from weft.core import dtype as dtypes

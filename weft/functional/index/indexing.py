@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from weft.api.short_way import Short, shortened
+from weft.api.fast_path import Short, shortened
 from weft.api.table import ADAPTERS, calling, overwriting, public
 from weft.autograd.inplace import assign, check_writable
 from weft.core.dispatch import here

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from weft.api.short_way import Making
+from weft.api.fast_path import Making
 from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from weft.api.short_way import Short
+from weft.api.fast_path import Short
 from weft.api.table import calling, public
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, ShapeError

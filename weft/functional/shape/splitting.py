@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from weft.api.short_way import Parts
+from weft.api.fast_path import Parts
 from weft.api.table import calling, public
 from weft.autograd.call import edge
 from weft.autograd.freshness import looking_each

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from weft.api.short_way import Short, shortened
+from weft.api.fast_path import Short, shortened
 from weft.api.table import calling, public
 from weft.core.dtype import DType
 from weft.core.errors import IndexingError, ShapeError

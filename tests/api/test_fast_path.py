@@ -93,7 +93,7 @@ def of(name: str) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("name", [name for name in SHORT if not name.endswith("stack")])
-def test_the_short_way_is_the_function_it_was_written_for(name: str) -> None:
+def test_the_fast_path_is_the_function_it_was_written_for(name: str) -> None:
     f: Any = SHORT[name]
     short, long = ([told(way, *each) for each in of(name)] for way in (f, f.otherwise))
     for each, ours, theirs in zip(of(name), short, long, strict=True):
@@ -105,7 +105,7 @@ def test_the_short_way_is_the_function_it_was_written_for(name: str) -> None:
             assert ours[0] is theirs[0] and ours[1].partition("\n")[0] == theirs[1].partition("\n")[0], each
 
 
-def test_stack_takes_the_short_way_and_says_what_is_wrong() -> None:
+def test_stack_takes_the_fast_path_and_says_what_is_wrong() -> None:
     x = flow.ones(2, requires_grad=True)
     flow.stack([x, x * 2], 1).sum().backward()
     assert x.grad is not None and x.grad.tolist() == [3.0, 3.0]
@@ -115,7 +115,7 @@ def test_stack_takes_the_short_way_and_says_what_is_wrong() -> None:
         flow.stack([flow.ones(2), flow.ones(3)])
 
 
-def test_a_view_that_was_made_on_the_short_way_follows_its_base() -> None:
+def test_a_view_that_was_made_on_the_fast_path_follows_its_base() -> None:
     x = flow.ones(4, 6, requires_grad=True)
     y = x * 1
     part, first = y[:, 2:4], y.chunk(2)[0]

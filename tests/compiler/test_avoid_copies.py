@@ -10,7 +10,7 @@ import pytest
 
 import weft as flow
 from weft import nn
-from weft.compiler.homes import arranged
+from weft.compiler.avoid_copies import arranged
 from weft.core.errors import IndexingError
 
 torch = pytest.importorskip("torch")

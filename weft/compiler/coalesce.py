@@ -1,6 +1,6 @@
 """Run an update of many small tensors over few long ones.
 
-An op declared `abreast` is elementwise over its lists, so tensors that are adjacent in memory may be passed as one. The
+An op declared `element_by_element` is elementwise over its lists, so adjacent tensors may be passed as one. The
 gradients are allocated adjacently (`rows.gradients`), the parameters and states are moved into the same order, once,
 when the chains are bound (`gather`), and the call is written for the coalesced tensors (`coalesced`).
 """
@@ -25,7 +25,7 @@ _users: Callable[[int], int] | None = getattr(torch._C, "_storage_Use_Count", No
 def lists_of(call: Call) -> list[tuple[Ref, ...]]:
     """A call's non-empty lists of tensors, over which it is elementwise."""
     op = OPS.get(call.op)
-    if op is None or not op.abreast:
+    if op is None or not op.elementwise_lists:
         return []
     return [a for i, a in enumerate(call.args) if op.params[i].kind == "tensors" and a]
 

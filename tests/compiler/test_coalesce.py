@@ -11,7 +11,7 @@ import torch
 
 import weft as flow
 from weft import nn
-from weft.compiler import abreast
+from weft.compiler import coalesce
 from weft.core.errors import AutogradError
 from weft.interop import to_torch
 from weft.launch import spawn_threads
@@ -77,10 +77,10 @@ def lengths(graph: nn.Graph) -> list[int]:
     compiled = graph._need()
     assert "changed(" in graph.source()
     calls = [c for t in compiled.lowered.plan.tasks for c in t.step.calls]
-    (lists,) = [abreast.lists_of(c) for c in calls if abreast.lists_of(c)]
+    (lists,) = [coalesce.lists_of(c) for c in calls if coalesce.lists_of(c)]
     memory = compiled.running.named
     mine = [[memory[v.name] for v in values] for values in lists if all(v.name in memory for v in values)]
-    return [len(x) for x in abreast.coalesced(mine) or mine]
+    return [len(x) for x in coalesce.coalesced(mine) or mine]
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
@@ -203,10 +203,10 @@ def test_over_two_ranks(steps: int) -> None:
 def test_pieces() -> None:
     rows = torch.zeros(2, 64)
     lists = [[r[:16], r[16:32].view(4, 4), r[40:48]] for r in rows]
-    found = abreast.coalesced([x[::-1] for x in lists])  # in the order of memory, whatever that of the list
+    found = coalesce.coalesced([x[::-1] for x in lists])  # in the order of memory, whatever that of the list
     assert found is not None
     assert [[p.shape for p in x] for x in found] == [[(32,), (8,)]] * 2
     assert found[1][0].data_ptr() == rows[1].data_ptr()
     apart = [lists[0], [t.clone() for t in lists[1]]]
-    assert abreast.coalesced(apart) is None
-    assert abreast.coalesced([[torch.zeros(4, 4).T, torch.zeros(4)]]) is None
+    assert coalesce.coalesced(apart) is None
+    assert coalesce.coalesced([[torch.zeros(4, 4).T, torch.zeros(4)]]) is None
