@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +12,7 @@ import torch
 
 from weft.core.errors import DeadlineError, RankError
 from weft.core.rank import current, enter
-from weft.launch import spawn_threads
+from weft.launch import spawn, spawn_threads
 from weft.transport import Line, Transport, transport_of
 
 
@@ -159,3 +160,21 @@ def test_two_threads_of_a_rank() -> None:
 @pytest.mark.parametrize("transport", ["shm", "c10d"])
 def test_two_threads_of_a_process(world: Any, transport: str) -> None:
     world("at_once", 2, transport, env={"WEFT_DEADLINE": "60"}).well()
+
+
+def leaves_a_wait() -> None:
+    """Both ranks wait for a message that nobody sends, give up, and end with a code of their own."""
+    transport, rank = transport_of(), current().index
+    exchange = (((1 - rank, ones()),), ((1 - rank, ones()),))
+    transport.exchange(*exchange)
+    transport.deadline = 0.5
+    with pytest.raises(DeadlineError):
+        transport.exchange((), exchange[1])
+    sys.exit(3)
+
+
+def test_a_wait_that_never_ends_does_not_abort_the_process() -> None:
+    """Over c10d a thread is left in the wait: it must be out of Gloo before Python ends."""
+    for _ in range(3):
+        for ended in spawn(2, f"{__file__}:leaves_a_wait", transport="c10d", check=False):
+            assert (ended.code, ended.err) == (3, "")

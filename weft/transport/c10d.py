@@ -36,6 +36,7 @@ from weft.transport.watch import SETTLE, Watch
 
 MESSAGES = 1 << 30  # tags of messages; those of channels are below
 LEAVING = 1.0  # seconds that an end waits for what is under way
+BREAKING = 0.001  # seconds after which a receive breaks its connections
 
 
 class C10dTransport(Transport):
@@ -383,9 +384,22 @@ class C10dTransport(Transport):
         for waiter in self._waiters:
             waiter.end()
         until = time.monotonic() + LEAVING  # for all of them: where ranks diverged, some wait for ever
+        if not all([waiter.join(until - time.monotonic()) for waiter in self._waiters]):
+            self._break()
+        self._processes.clear()
+
+    def _break(self) -> None:
+        """Fail the waits that don't end. A thread that came back from Gloo when Python has ended would abort the
+        process."""
+        nothing = torch.empty(1, dtype=torch.uint8)
+        for (ranks, device, _), processes in list(self._processes.items()):
+            if device == "cpu" and len(ranks) > 1:
+                peer = next(i for i, rank in enumerate(ranks) if rank != self.rank)
+                with contextlib.suppress(RuntimeError):  # a receive that is late fails all of its group's waits
+                    processes.recv([nothing], peer, MESSAGES - 1).wait(timedelta(seconds=BREAKING))
+        until = time.monotonic() + LEAVING
         for waiter in self._waiters:
             waiter.join(until - time.monotonic())
-        self._processes.clear()
 
 
 def _spoken(needs: Sequence[Need]) -> str:

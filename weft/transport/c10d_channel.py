@@ -79,8 +79,10 @@ class Waiter:
         """Once everything that was added is complete."""
         self._works.put(None)
 
-    def join(self, patience: float) -> None:
+    def join(self, patience: float) -> bool:
+        """Wait for the thread; return whether it has ended."""
         self._thread.join(max(patience, 0.0))
+        return not self._thread.is_alive()
 
 
 class C10dChannel(Channel):
