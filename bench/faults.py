@@ -96,6 +96,7 @@ def kill_verdicts(seen: Sequence[Seen], most: int) -> list[tuple[str, str, str, 
         ("slowest at start-up by hand", f"{first.slowest:.2f} s", f"<= {BY_HAND:g} s", first.slowest <= BY_HAND),
         ("survivors that name the rank", f"{every.named} of {every.survivors}", "all", every.named == every.survivors),
         ("survivors that name its op", f"{every.noted} of {every.notable}", "all", every.noted == every.notable),
+        ("ended by torchrun, which names the rank, before they could speak", str(every.silenced), "", None),
         ("processes, ports, files, memory left behind", str(every.left), "0", every.left == 0),
     ]
 

@@ -37,7 +37,7 @@ ROOT = Path(__file__).parent.parent
 PROGRAM = str(ROOT / "bench" / "victims.py")
 TRANSPORTS = ("shm", "c10d")
 DEADLINE = 15  # seconds that a wait of these runs may take;
-ALONE = 4  # and where nobody can know that a rank won't come
+ALONE = 3  # and where nobody can know that a rank won't come
 HANG = 25.0  # seconds after which a survivor is said to hang
 STARTING = 60.0  # seconds for a run to come to its phase
 MOST_DELAY = 0.05  # seconds between a rank's word that it is there, and its end
@@ -86,11 +86,15 @@ class Seen:
         """Whether a rank reported nothing."""
         return self.kill.phase in MAY_END_WELL and "Error" not in self.said[rank] and "Failed" not in self.said[rank]
 
+    def silenced(self, rank: int) -> bool:
+        """Whether its launcher ended it before it could report anything, as torchrun does within a tenth of a second."""
+        return "SIGTERM" in self.launcher and not re.search(r"(Error|Failed): ", self.said[rank])
+
     def names_rank(self, rank: int) -> bool:
         """Whether it said so; or its launcher did, which ended it first."""
         name = rf"\brank\s*:? {self.kill.bad}\b"
-        if not self.said[rank].strip() and re.search(name, self.launcher):
-            return True
+        if self.silenced(rank):
+            return bool(re.search(name, self.launcher))
         return self.well(rank) or bool(re.search(rf"(Error|Failed): .*{name}", self.said[rank]))
 
     def names_work(self, rank: int) -> bool:
@@ -461,13 +465,14 @@ class Figures:
     named: int
     noted: int
     notable: int
+    silenced: int
     left: int
 
 
 def counted(seen: Sequence[Seen]) -> Figures:
     seconds = [HANG if s is None else s for one in seen for s in one.seconds.values()]
     every = [(one, rank) for one in seen for rank in one.seconds]
-    notable = [(one, rank) for one, rank in every if one.kill.phase in NOTED]
+    notable = [(one, rank) for one, rank in every if one.kill.phase in NOTED and not one.silenced(rank)]
     return Figures(
         len(seen),
         sum(one.hangs for one in seen),
@@ -477,5 +482,6 @@ def counted(seen: Sequence[Seen]) -> Figures:
         sum(one.names_rank(rank) for one, rank in every),
         sum(one.names_work(rank) for one, rank in notable),
         len(notable),
+        sum(one.silenced(rank) for one, rank in every),
         sum(len(one.left) for one in seen),
     )

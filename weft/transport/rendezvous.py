@@ -109,8 +109,7 @@ def reach(host: str, port: int, patience: float, who: str, server: str) -> dist.
 
     def run() -> None:
         try:
-            _listened(host, port, patience)
-            store = dist.TCPStore(host, port, None, False, timedelta(seconds=patience), wait_for_workers=False)
+            store = _connected(host, port, patience)
             store.check(["weft"])
             found.put(store)
         except Exception as error:
@@ -132,13 +131,21 @@ def reach(host: str, port: int, patience: float, who: str, server: str) -> dist.
     return got
 
 
-def _listened(host: str, port: int, patience: float) -> None:
-    """Wait until the port is open: c10d retries less and less often, and may miss a rank that stands in for rank 0."""
-    end = time.monotonic() + patience
-    while time.monotonic() < end:
-        with contextlib.suppress(OSError):
-            return socket.create_connection((host, port), QUICK).close()
-        time.sleep(LONGEST_NAP)
+def _connected(host: str, port: int, patience: float) -> dist.TCPStore:
+    """Connect, by attempts that are short at first: c10d retries less and less often, and whoever listens may be a
+    rank 0 that is dying, for which another rank soon stands in."""
+    end, attempt = time.monotonic() + patience, QUICK
+    while (left := end - time.monotonic()) > 0:
+        try:
+            socket.create_connection((host, port), QUICK).close()
+            store = dist.TCPStore(host, port, None, False, timedelta(seconds=min(attempt, left)), wait_for_workers=False)
+            store.set_timeout(timedelta(seconds=patience))
+            return store
+        except OSError:  # nobody listens yet
+            time.sleep(LONGEST_NAP)
+        except dist.DistError:
+            attempt *= 2
+    raise TimeoutError("nobody answers there")
 
 
 def tell_absence(why: str) -> None:
