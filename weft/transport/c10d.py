@@ -37,6 +37,7 @@ from weft.transport.watch import SETTLE, Watch
 MESSAGES = 1 << 30  # tags of messages; those of channels are below
 LEAVING = 1.0  # seconds that an end waits for what is under way
 BREAKING = 0.001  # seconds after which a receive breaks its connections
+BROKEN = 0.2  # seconds for those who wait on them to notice
 
 
 class C10dTransport(Transport):
@@ -383,10 +384,15 @@ class C10dTransport(Transport):
             self._kept += channel.farewell()
         for waiter in self._waiters:
             waiter.end()
-        until = time.monotonic() + LEAVING  # for all of them: where ranks diverged, some wait for ever
-        if not all([waiter.join(until - time.monotonic()) for waiter in self._waiters]):
+        # Where ranks diverged, some wait for ever; where one died, Gloo forgets what it was sent.
+        if not self._ended(0.0 if any(waiter.error for waiter in self._waiters) else LEAVING):
             self._break()
         self._processes.clear()
+
+    def _ended(self, patience: float) -> bool:
+        """Whether all waits are over in so many seconds."""
+        until = time.monotonic() + patience
+        return all([waiter.join(until - time.monotonic()) for waiter in self._waiters])
 
     def _break(self) -> None:
         """Fail the waits that don't end. A thread that came back from Gloo when Python has ended would abort the
@@ -397,9 +403,7 @@ class C10dTransport(Transport):
                 peer = next(i for i, rank in enumerate(ranks) if rank != self.rank)
                 with contextlib.suppress(RuntimeError):  # a receive that is late fails all of its group's waits
                     processes.recv([nothing], peer, MESSAGES - 1).wait(timedelta(seconds=BREAKING))
-        until = time.monotonic() + LEAVING
-        for waiter in self._waiters:
-            waiter.join(until - time.monotonic())
+        self._ended(BROKEN)
 
 
 def _spoken(needs: Sequence[Need]) -> str:
