@@ -94,7 +94,7 @@ WORDS_OF: Final = {
         hardshrink hardtanh_ ifftn irfftn layer_norm leaky_relu leaky_relu_ linspace logit logit_ logsumexp
         max max_pool1d max_pool1d_with_indices max_pool2d max_pool2d_with_indices max_pool3d
         max_pool3d_with_indices mean median mode mvlgamma mvlgamma_ nan_to_num nan_to_num_ nansum polygamma
-        polygamma_ rfftn rms_norm roll scatter scatter_add scatter_add_ softplus split squeeze_ sum swapaxes
+        polygamma_ rfftn rms_norm roll scatter scatter_add scatter_add_ softplus softshrink split squeeze_ sum swapaxes
         tensordot threshold threshold_ unsqueeze var_mean
     """,
     ("strict", "of nothing, or of forms that torch's kernels happen to take, no answer is made up"): """
@@ -130,7 +130,7 @@ WORDS_OF: Final = {
     ("wide", "any iterable of sizes, truth or sequence will do; OneFlow's constructors and options; None is zero"): """
         BFloat16Tensor BoolTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor
         adaptive_avg_pool1d aminmax constant_pad_nd fftfreq flip full logsumexp max_pool1d prod renorm renorm_ resize
-        rfftfreq set_anomaly_enabled sigmoid tile to true_divide unique unsafe_split unsafe_split_with_sizes zeros
+        rfftfreq set_anomaly_enabled sigmoid einsum tile to true_divide unique unsafe_split unsafe_split_with_sizes zeros
         arccos signbit
     """,
     ("wide", "what answers for every tensor alike, or asks only for its truth, doesn't look whether it is one"): """

@@ -91,6 +91,12 @@ def test_an_error_tells_which_argument_is_wrong(start: int) -> None:
 x = flow.ones(2, 3)
 
 
+@pytest.mark.parametrize("name", ["softshrink", "leaky_relu", "elu", "hardshrink", "celu"])
+def test_a_tensor_in_the_place_of_a_number(name: str) -> None:
+    with pytest.raises(ArgumentError, match=r"argument '\w+' must be \w+, not Tensor(.|\n)*\.item\(\) is the number"):
+        getattr(flow.nn.functional, name)(flow.ones(4), flow.tensor(0.5))
+
+
 @pytest.mark.parametrize(
     ("call", "kind", "words"),
     [

@@ -138,7 +138,7 @@ def accepts(p: Param, value: Any) -> bool:
         nones = "None" in p.type
         return isinstance(value, (list, tuple)) and all(isinstance(v, Tensor) or (nones and v is None) for v in value)
     if isinstance(value, Tensor):
-        return "Tensor" in p.type or p.type in ("Any", "Scalar", "float", "int")
+        return "Tensor" in p.type or p.type == "Any"
     return any(_is(kind.strip(), value) for kind in ALTERNATIVES.split(p.type))
 
 
@@ -180,9 +180,10 @@ def check_arguments(op: Op, args: tuple[Any, ...]) -> None:
         if not accepts(p, value):
             wanted = {"tensor": "tensor", "operand": "tensor or number", "optional": "tensor or None"}.get(p.kind)
             wanted = wanted or ("a sequence of tensors" if p.kind == "tensors" else p.type)
+            number = isinstance(value, Tensor) and not value.ndim and p.type in ("Scalar", "float", "int")
             raise errors.ArgumentError(
                 f"{op.name}(): argument '{p.name}' must be {wanted}, not {type(value).__name__} ({describe(value)}).\n"
-                f"  accepted: {signature(op)}"
+                f"  accepted: {signature(op)}" + f"\n  {p.name}.item() is the number in this tensor" * number
             )
 
 
