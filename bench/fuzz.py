@@ -130,8 +130,8 @@ WORDS_OF: Final = {
     ("wide", "any iterable of sizes, truth or sequence will do; OneFlow's constructors and options; None is zero"): """
         BFloat16Tensor BoolTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor
         adaptive_avg_pool1d aminmax constant_pad_nd fftfreq flip full logsumexp max_pool1d prod renorm renorm_ resize
-        rfftfreq set_anomaly_enabled sigmoid einsum tile to true_divide unique unsafe_split unsafe_split_with_sizes zeros
-        arccos signbit
+        rfftfreq set_anomaly_enabled sigmoid tile to true_divide unique unsafe_split unsafe_split_with_sizes zeros
+        arccos einsum signbit
     """,
     ("wide", "what answers for every tensor alike, or asks only for its truth, doesn't look whether it is one"): """
         is_conj is_inference is_neg is_nonzero resolve_conj resolve_neg

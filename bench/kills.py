@@ -87,7 +87,7 @@ class Seen:
         return self.kill.phase in MAY_END_WELL and "Error" not in self.said[rank] and "Failed" not in self.said[rank]
 
     def silenced(self, rank: int) -> bool:
-        """Whether its launcher ended it before it could report anything, as torchrun does within a tenth of a second."""
+        """Whether its launcher ended it before it could report anything: torchrun does so within 0.1 s."""
         return "SIGTERM" in self.launcher and not re.search(r"(Error|Failed): ", self.said[rank])
 
     def names_rank(self, rank: int) -> bool:
