@@ -138,7 +138,9 @@ def _connected(host: str, port: int, patience: float) -> dist.TCPStore:
     while (left := end - time.monotonic()) > 0:
         try:
             socket.create_connection((host, port), QUICK).close()
-            store = dist.TCPStore(host, port, None, False, timedelta(seconds=min(attempt, left)), wait_for_workers=False)
+            store = dist.TCPStore(
+                host, port, None, False, timedelta(seconds=min(attempt, left)), wait_for_workers=False
+            )
             store.set_timeout(timedelta(seconds=patience))
             return store
         except OSError:  # nobody listens yet
