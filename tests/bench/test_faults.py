@@ -18,19 +18,20 @@ NAMED = "Traceback ...\nPeerFailed: rank 1 (process 7) died without a word, at c
 
 
 @pytest.mark.parametrize(
-    ("one", "named", "noted"),
+    ("one", "named", "noted", "notable"),
     [
-        (seen(NAMED), 1, 1),
-        (seen("PeerFailed: rank 1 died without a word; rank 0 was in all_reduce"), 1, 0),
-        (seen("PeerFailed: rank 12 died without a word, at x"), 0, 0),
-        (seen("DeadlineError: rank 0 waited 15 s for somebody"), 0, 0),
-        (seen("", launcher="exitcode: -9, rank : 1 (local_rank: 1)"), 1, 0),  # the launcher ended it before
-        (seen(""), 0, 0),
+        (seen(NAMED), 1, 1, 1),
+        (seen("PeerFailed: rank 1 died without a word; rank 0 was in all_reduce"), 1, 0, 1),
+        (seen("PeerFailed: rank 12 died without a word, at x"), 0, 0, 1),
+        (seen("DeadlineError: rank 0 waited 15 s for somebody"), 0, 0, 1),
+        (seen("waits", launcher="SIGTERM to rank : 0; exitcode: -9, rank : 1"), 1, 0, 0),  # ended before it could speak
+        (seen("waits", launcher="rank : 1"), 0, 0, 1),
+        (seen(""), 0, 0, 1),
     ],
 )
-def test_only_errors_name(one: Seen, named: int, noted: int) -> None:
+def test_only_errors_name(one: Seen, named: int, noted: int, notable: int) -> None:
     figures = counted([one])
-    assert (figures.named, figures.noted, figures.survivors, figures.notable) == (named, noted, 1, 1)
+    assert (figures.named, figures.noted, figures.survivors, figures.notable) == (named, noted, 1, notable)
 
 
 def test_a_hang_is_counted_and_slowest() -> None:

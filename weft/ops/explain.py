@@ -20,6 +20,7 @@ from weft.ops.keywords import place_of
 from weft.tensor.tensor import Tensor
 
 NUMBERS = (int, float, bool, complex)
+NUMERIC = ("Scalar", "float", "int")
 MEMORY_WORDS = ("allocate memory", "not enough memory", "out of memory", "Storage size calculation overflowed")
 
 PYTHONS = (  # Python's own errors in a kernel or an adapter, which don't explain the call
@@ -126,8 +127,9 @@ def call_text(op: Op, args: tuple[Any, ...]) -> str:
     return f"{op.name}({inside})"
 
 
-def accepts(p: Param, value: Any) -> bool:
-    """Whether a value has a parameter's declared type; attributes are checked by the names in their annotation."""
+def accepts(p: Param, value: Any, numbers: bool = True) -> bool:
+    """Whether a value has a parameter's declared type; attributes are checked by the names in their annotation.
+    `numbers`: whether a tensor may stand for one."""
     if p.kind == "tensor":
         return isinstance(value, Tensor)
     if p.kind == "optional":
@@ -138,7 +140,7 @@ def accepts(p: Param, value: Any) -> bool:
         nones = "None" in p.type
         return isinstance(value, (list, tuple)) and all(isinstance(v, Tensor) or (nones and v is None) for v in value)
     if isinstance(value, Tensor):
-        return "Tensor" in p.type or p.type == "Any"
+        return "Tensor" in p.type or p.type == "Any" or (numbers and p.type in NUMERIC)
     return any(_is(kind.strip(), value) for kind in ALTERNATIVES.split(p.type))
 
 
@@ -172,15 +174,15 @@ def _is(kind: str, value: Any) -> bool:
     )
 
 
-def check_arguments(op: Op, args: tuple[Any, ...]) -> None:
-    """Raise if an argument's type isn't the declared one."""
+def check_arguments(op: Op, args: tuple[Any, ...], numbers: bool = True) -> None:
+    """Raise if an argument's type isn't the declared one. `numbers`: whether a tensor may stand for one."""
     for p, value in zip(op.params, args, strict=True):
         if value is ABSENT:
             raise missing(op, args)
-        if not accepts(p, value):
+        if not accepts(p, value, numbers):
             wanted = {"tensor": "tensor", "operand": "tensor or number", "optional": "tensor or None"}.get(p.kind)
             wanted = wanted or ("a sequence of tensors" if p.kind == "tensors" else p.type)
-            number = isinstance(value, Tensor) and not value.ndim and p.type in ("Scalar", "float", "int")
+            number = isinstance(value, Tensor) and not value.ndim and p.type in NUMERIC
             raise errors.ArgumentError(
                 f"{op.name}(): argument '{p.name}' must be {wanted}, not {type(value).__name__} ({describe(value)}).\n"
                 f"  accepted: {signature(op)}" + f"\n  {p.name}.item() is the number in this tensor" * number
@@ -212,7 +214,7 @@ def explain(op: Op, cause: Exception, args: tuple[Any, ...]) -> Exception:
     if isinstance(cause, WeftError) or (home in errors.OURS and not errors.ours(cause)):
         return cause
     try:
-        check_arguments(op, args)
+        check_arguments(op, args, numbers=not isinstance(cause, TypeError))
     except WeftError as better:
         return better
     kind, message = named(cause)
