@@ -1131,7 +1131,7 @@ def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors concatenated along the third dimension."""
 
 def eig(x: Tensor, *, out: Any = None) -> tuple[Tensor, Tensor]:
-    """The complex eigenvalues of square matrices, and their eigenvectors as columns; `eigvals` has a gradient.
+    """The complex eigenvalues of square matrices, and their eigenvectors as columns, of length one.
 
     >>> flow.linalg.eig(flow.tensor([[0., 1.], [-1., 0.]]))[0].tolist()
     [1j, -1j]

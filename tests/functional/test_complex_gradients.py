@@ -25,6 +25,10 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "var": lambda m, a: a.var(0), "std": lambda m, a: a.std(), "norm": lambda m, a: a.norm(dim=1),
     "sgn": lambda m, a: m.sgn(a), "norm with zeros": lambda m, a: (a - a[:1]).norm(),
     "norm3": lambda m, a: m.linalg.vector_norm(a, 3), "logsumexp": lambda m, a: a.logsumexp(0),
+    "softsign": lambda m, a: m.nn.functional.softsign(a), "rms_norm": lambda m, a: m.rms_norm(a, (3,), a[0], 0.5),
+    "slogdet": lambda m, a: m.linalg.slogdet(a)[0], "logabsdet": lambda m, a: m.linalg.slogdet(a)[1],
+    "q": lambda m, a: m.linalg.qr(a)[0], "r": lambda m, a: m.linalg.qr(a)[1],
+    "eigvals": lambda m, a: m.linalg.eigvals(a), "eig": lambda m, a: m.linalg.eig(a)[1].abs(),
 }  # fmt: skip
 
 

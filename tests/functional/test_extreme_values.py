@@ -24,6 +24,12 @@ NORMS: list[tuple[str, Callable[[Any, Any], Any]]] = [
     ("distance", lambda m, x: m.nn.functional.pairwise_distance(x, x + 1, p=float("inf"))),
     ("distance to itself", lambda m, x: m.nn.functional.pairwise_distance(x, x * 2, eps=0.0)),
     ("distances", lambda m, x: m.cdist(x, x * 2)),
+    ("norm of order -1", lambda m, x: m.linalg.vector_norm(x, -1.0, dim=1)),
+    ("norm of order -0.5", lambda m, x: m.norm(x, -0.5)),
+    ("spectral norm", lambda m, x: m.linalg.matrix_norm(x * 0, 2)),
+    ("nuclear norm", lambda m, x: m.linalg.matrix_norm(x.mT * 0, "nuc")),
+    ("singular values", lambda m, x: m.linalg.svdvals(x * 0)),
+    ("eigenvalues", lambda m, x: m.linalg.eigvalsh(x[:, :2] * 0)),
 ]
 
 

@@ -609,7 +609,7 @@ class Methods:
         """Views split along the third dimension."""
 
     def eig(self) -> tuple[Tensor, Tensor]:
-        """The complex eigenvalues of square matrices, and their eigenvectors as columns; `eigvals` has a gradient."""
+        """The complex eigenvalues of square matrices, and their eigenvectors as columns, of length one."""
 
     def elu_(self, alpha: _float = 1.0) -> Tensor:
         """`elu`, in place."""

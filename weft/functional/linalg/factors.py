@@ -44,7 +44,7 @@ class Packed(NamedTuple):
 
 
 def eig(x: Any) -> Eigen:
-    """The complex eigenvalues of square matrices, and their eigenvectors as columns. Only `eigvals` has a gradient.
+    """The complex eigenvalues of square matrices, and their eigenvectors as columns.
 
     >>> flow.linalg.eig(flow.tensor([[0., 1.], [-1., 0.]])).eigenvalues.tolist()
     [1j, -1j]

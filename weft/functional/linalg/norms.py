@@ -66,9 +66,10 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = Fal
         return _sum(cast(_ne(x, 0), x.dtype), dim, keepdim)
     if ord == 1:
         return _sum(size, dim, keepdim)
-    if 0 < ord < 1:  # the derivative at zero is infinite, and taken as zero
+    if ord < 1:  # the derivative at zero is infinite, and taken as zero
         none = ops.eq(x, 0)
-        powers = ops.masked_fill(_pow(ops.masked_fill(size, none, 1.0), float(ord)), none, 0.0)
+        powers = _pow(ops.masked_fill(size, none, 1.0), float(ord))
+        powers = ops.masked_fill(powers, none, 0.0 if ord > 0 else math.inf)
     else:
         powers = _pow(size, float(ord))
     return _root(_sum(powers, dim, keepdim), float(ord))

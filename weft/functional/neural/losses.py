@@ -107,8 +107,10 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
         return bent_error(*_floats("smooth_l1_loss", input, target), beta, 1.0, reduction == "mean")
     d = ops.sub(*_floats("smooth_l1_loss", input, target))
     size = ops.abs(d)
-    bent = ops.div(ops.mul(0.5, ops.mul(d, d)), beta)
-    return reduced(ops.where(ops.lt(size, beta), bent, ops.sub(size, 0.5 * beta)), reduction)
+    far = ops.ge(size, beta)
+    near = ops.masked_fill(d, far, 0.0)  # whose square is finite
+    bent = ops.div(ops.mul(0.5, ops.mul(near, near)), beta)
+    return reduced(ops.where(far, ops.sub(size, 0.5 * beta), bent), reduction)
 
 
 def huber_loss(
@@ -126,7 +128,9 @@ def huber_loss(
         return bent_error(input, target, delta, delta, reduction == "mean")
     d = ops.sub(*_floats("huber_loss", input, target))
     size = ops.abs(d)
-    loss = ops.where(ops.le(size, delta), ops.mul(0.5, ops.mul(d, d)), ops.mul(delta, ops.sub(size, 0.5 * delta)))
+    far = ops.gt(size, delta)
+    near = ops.masked_fill(d, far, 0.0)  # whose square is finite
+    loss = ops.where(far, ops.mul(delta, ops.sub(size, 0.5 * delta)), ops.mul(0.5, ops.mul(near, near)))
     return reduced(loss if loss.dtype is input.dtype else ops.cast(loss, input.dtype), reduction)
 
 

@@ -59,5 +59,8 @@ def clamp_(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
 
 
 def _bounded(beyond: str, x: Tensor, limit: Tensor) -> Tensor:
-    """x limited by a tensor; where they are equal, the gradient is x's, as in torch."""
-    return ops.where(OPS[beyond](x, limit), limit, x)
+    """x limited by a tensor, also by its NaN; where they are equal, the gradient is x's, as in torch."""
+    outside = OPS[beyond](x, limit)
+    if limit.dtype.is_floating_point:
+        outside = ops.logical_or(outside, ops.isnan(limit))
+    return ops.where(outside, limit, x)

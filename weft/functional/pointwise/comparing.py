@@ -8,6 +8,7 @@ from typing import Any
 
 from weft.api.signature import Signature, door
 from weft.api.table import calling, public
+from weft.core.errors import OptionError
 from weft.core.program_line import warn
 from weft.ops import ops
 from weft.tensor.data import whole_data
@@ -50,8 +51,11 @@ def allclose(x: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08,
 @_tolerances
 def isclose(x: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Whether |x - other| <= atol + rtol * |other|, element by element."""
-    near = ops.le(ops.abs(_sub(x, other)), _add(_mul(ops.abs(other), rtol), atol))
+    for name, given in (("rtol", rtol), ("atol", atol)):
+        if given < 0:
+            raise OptionError(f"{name} must be greater than or equal to zero, but got {given}")
+    apart = ops.abs(_sub(x, other))
+    near = ops.logical_and(ops.le(apart, _add(_mul(ops.abs(other), rtol), atol)), ops.isfinite(apart))
     near = ops.logical_or(near, ops.eq(x, other))
-    near = ops.logical_and(near, ops.logical_not(ops.logical_xor(ops.isinf(x), ops.isinf(other))))
     both = ops.logical_and(ops.isnan(x), ops.isnan(other))
     return ops.logical_or(near, both) if equal_nan else near

@@ -76,7 +76,8 @@ def ndtri(p: Any) -> Any:
 def xlog1py(x: Any, y: Any) -> Any:
     """x * log(1 + y), and 0 where x is 0."""
     x, y = (v if isinstance(v, Tensor) else creation.tensor(v) for v in (x, y))
-    return ops.where(x == 0, 0.0, x * log1p(y))
+    none = ops.logical_and(x == 0, ops.logical_or(y <= -1, ops.isinf(y)))
+    return ops.where(none, 0.0, x * log1p(ops.masked_fill(y, none, 0.0)))
 
 
 __all__ = [

@@ -7,9 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from weft.ops.create.constructors import ones_like
 from weft.ops.declaration import op
 from weft.ops.linalg.matmul import matmul
-from weft.ops.pointwise.arithmetic import add, conjugated, div, mul, neg, reciprocal, square, sub
+from weft.ops.pointwise.arithmetic import add, conj, conjugated, div, eq, mul, neg, square, sub
+from weft.ops.pointwise.complex_numbers import complex__, imag
+from weft.ops.pointwise.copies import where
 from weft.ops.shape.broadcast import fit
 from weft.ops.shape.diagonal import diagonal, diagonal_zeros
 from weft.ops.shape.joining import cat
@@ -69,7 +72,7 @@ def _(rand):
     yield (_regular(rand, 4),)
 
 
-@op("... i! j! -> ..., ...", returns="sign* logabsdet")
+@op("... i! j! -> ..., ...", returns="sign logabsdet")
 def slogdet(x: Tensor) -> Any:
     """The sign of the determinant of matrices, and the logarithm of its absolute value.
 
@@ -80,7 +83,9 @@ def slogdet(x: Tensor) -> Any:
 
 
 @slogdet.grad
-def _(dlogabsdet, x):
+def _(dsign, dlogabsdet, x, sign):
+    if x.dtype.is_complex:  # the sign is a phase, whose change is the imaginary part of the logarithm's
+        dlogabsdet = complex__(dlogabsdet, imag(mul(conj(sign), dsign)))
     return mul(unsqueeze(unsqueeze(dlogabsdet, -1), -1), _t(inv(x)))
 
 
@@ -181,8 +186,7 @@ def eigh(x: Tensor) -> Any:
 
 @eigh.grad
 def _(dvalues, dvectors, values, vectors):
-    inside = mul(matmul(_t(vectors), dvectors), _gaps(values))
-    inside = add(inside, _diagonal_of(dvalues))
+    inside = add(_between(matmul(_t(vectors), dvectors), values), _diagonal_of(dvalues))
     dx = matmul(matmul(vectors, inside), _t(vectors))
     return mul(add(dx, _t(dx)), 0.5)
 
@@ -192,11 +196,15 @@ def _diagonal_of(x: Any) -> Any:
     return diagonal_zeros(x, (*tuple(x.shape), n), 0, -2, -1)
 
 
-def _gaps(values: Any) -> Any:
-    """1 / (v[j] - v[i]) off the diagonal, 0 on it."""
+def _between(x: Any, values: Any) -> Any:
+    """x[i, j] / (v[j] - v[i]) off the diagonal, 0 on it."""
     apart = sub(unsqueeze(values, -2), unsqueeze(values, -1))
-    ones = _diagonal_of(add(mul(values, 0.0), 1.0))
-    return sub(reciprocal(add(apart, ones)), ones)
+    return _over(sub(x, _diagonals(x)), add(apart, _diagonal_of(ones_like(values))))
+
+
+def _over(x: Any, by: Any) -> Any:
+    """x / by, and 0 where x is: equal or no values matter only to the vectors."""
+    return where(eq(x, 0), 0.0, div(x, by))
 
 
 # the sign of eigenvectors is arbitrary, so the generic test uses the values only
@@ -221,21 +229,20 @@ def _(du, ds, dvh, x_shape, u, s, vh):
     v, dv = _t(vh), _t(dvh)
     m, n = tuple(x_shape)[-2:]
     squares = square(s)
-    gaps = _gaps(squares)
     across, along_s = unsqueeze(s, -2), unsqueeze(s, -1)
     inside_u, inside_v = matmul(_t(u), du), matmul(vh, dv)
-    mid = mul(mul(sub(inside_u, _t(inside_u)), gaps), across)
-    mid = add(mid, mul(along_s, mul(sub(inside_v, _t(inside_v)), gaps)))
+    mid = mul(_between(sub(inside_u, _t(inside_u)), squares), across)
+    mid = add(mid, mul(along_s, _between(sub(inside_v, _t(inside_v)), squares)))
     if inside_u.dtype.is_complex:  # the phase of u's columns is arbitrary, together with v's
         turn = diagonal(sub(inside_u, _t(inside_u)), 0, -2, -1)
-        mid = add(mid, _diagonal_of(div(turn, mul(s, 2.0))))
+        mid = add(mid, _diagonal_of(_over(turn, mul(s, 2.0))))
     dx = matmul(matmul(u, add(mid, _diagonal_of(ds))), vh)
     if m > n:  # the component of du outside of u's columns
         beyond = sub(du, matmul(u, inside_u))
-        dx = add(dx, matmul(div(beyond, across), vh))
+        dx = add(dx, matmul(_over(beyond, across), vh))
     if n > m:
         beyond = sub(dv, matmul(v, inside_v))
-        dx = add(dx, matmul(u, _t(div(beyond, across))))
+        dx = add(dx, matmul(u, _t(_over(beyond, across))))
     return dx
 
 
@@ -258,9 +265,9 @@ def qr(x: Tensor) -> Any:
 
 @qr.grad
 def _(dq, dr, q, r):
-    m = sub(matmul(r, _t(dr)), matmul(_t(dq), q))
-    lower = tril(m, -1)
-    sym = add(add(lower, _t(lower)), _diagonals(m))
+    lower = tril(sub(matmul(r, _t(dr)), matmul(_t(dq), q)), 0)
+    both = add(lower, _t(lower))
+    sym = sub(both, mul(_diagonals(both), 0.5))
     return matmul(add(dq, matmul(q, sym)), inv(_t(r)))
 
 

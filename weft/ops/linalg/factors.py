@@ -10,9 +10,9 @@ from torch import Tensor
 from weft.core.dtype import DType, float64
 from weft.ops.create.constructors import ones_like
 from weft.ops.declaration import op
-from weft.ops.linalg.decompositions import _regular, _t, inv, solve_triangle
+from weft.ops.linalg.decompositions import _between, _diagonal_of, _regular, _t, inv, solve_triangle
 from weft.ops.linalg.matmul import matmul
-from weft.ops.pointwise.arithmetic import add, mul, sub
+from weft.ops.pointwise.arithmetic import add, conj, mul, sub
 from weft.ops.pointwise.complex_numbers import real
 from weft.ops.shape.diagonal import diagonal, diagonal_zeros
 from weft.ops.shape.joining import cat
@@ -110,14 +110,24 @@ def _(rand):
     yield torch.tensor([[2, 2, 3], [1, 2, 3]], dtype=torch.int32), 3, float64
 
 
-@op("... i! j! -> ... k!, ... i! j!", returns="values* vectors*")
+@op("... i! j! -> ... k!, ... i! j!", returns="values vectors")
 def eig(x: Tensor) -> Any:
-    """The complex eigenvalues of square matrices, and their eigenvectors as columns; `eigvals` has a gradient.
+    """The complex eigenvalues of square matrices, and their eigenvectors as columns, of length one.
 
     >>> flow.linalg.eig(flow.tensor([[0., 1.], [-1., 0.]]))[0].tolist()
     [1j, -1j]
     """
     return tuple(torch.linalg.eig(x))
+
+
+@eig.grad
+def _(dvalues, dvectors, x_dtype, values, vectors):
+    adjoint = _t(vectors)
+    inside = matmul(adjoint, dvectors)
+    along = unsqueeze(real(diagonal(inside, 0, -2, -1)), -2)
+    inside = sub(inside, matmul(adjoint, mul(vectors, along)))
+    dx = matmul(matmul(inv(adjoint), add(_between(inside, conj(values)), _diagonal_of(dvalues))), adjoint)
+    return dx if x_dtype.is_complex else real(dx)
 
 
 @eig.samples

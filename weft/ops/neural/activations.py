@@ -11,7 +11,7 @@ from torch import Tensor
 from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import Scalar, op
 from weft.ops.kernels import aten
-from weft.ops.pointwise.arithmetic import add, exp, gt, mul, sigmoid, square, sub, tanh
+from weft.ops.pointwise.arithmetic import add, exp, ge, gt, le, lt, mul, sigmoid, square, sub, tanh
 from weft.ops.pointwise.copies import where
 
 LARGE = 1 << 15  # elements from which oneDNN's gelu is faster in spite of its overhead
@@ -344,7 +344,7 @@ hardsigmoid.inplace(lambda x: aten.hardsigmoid_(x))
 
 @hardsigmoid.grad
 def _(dy, x):
-    return mul(clamp_grad(dy, x, -3.0, 3.0), 1 / 6)
+    return where(gt(x, -3.0), where(lt(x, 3.0), mul(dy, 1 / 6), 0.0), 0.0)
 
 
 @hardsigmoid.samples
@@ -368,8 +368,8 @@ hardswish.inplace(lambda x: aten.hardswish_(x))
 
 @hardswish.grad
 def _(dy, x):
-    inside = clamp_grad(mul(dy, add(mul(x, 1 / 3), 0.5)), x, -3.0, 3.0)
-    return add(inside, where(gt(x, 3.0), dy, 0.0))
+    inside = mul(dy, add(mul(x, 1 / 3), 0.5))
+    return where(ge(x, 3.0), dy, where(le(x, -3.0), 0.0, inside))
 
 
 @hardswish.samples

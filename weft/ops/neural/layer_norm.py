@@ -13,7 +13,7 @@ from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import Size, op
 from weft.ops.form import Form, alike
 from weft.ops.kernels import aten
-from weft.ops.pointwise.arithmetic import add, mul, neg, rsqrt, square, sub
+from weft.ops.pointwise.arithmetic import add, conjugated, mul, neg, rsqrt, square, sub
 from weft.ops.pointwise.copies import cast
 from weft.ops.reduce.sums import mean as mean_of
 from weft.ops.shape.broadcast import fit
@@ -238,6 +238,7 @@ rms_norm.form(lambda x, normalized, weight, eps: x if _fits(x, normalized, weigh
 
 @rms_norm.grad
 def _(dy, x, weight, normalized_shape, eps, needs):
+    x, weight = conjugated(x), conjugated(weight)
     dx, dw = rms_norm_grad(dy, x, weight, normalized_shape, _least(x.dtype, eps), needs)
     return dx if needs[0] else None, dw if needs[1] else None
 
@@ -274,6 +275,7 @@ def _(dy, x, weight, normalized_shape, eps, wanted):
 
 @rms_norm_grad.grad
 def _(ddx, ddw, dy, x, x_dtype, weight, normalized_shape, eps, wanted):
+    dy, x, weight = map(conjugated, (dy, x, weight))
     rstd = rsqrt(add(mean_of(square(x), _dims(normalized_shape), True), eps))
     dims = _dims(normalized_shape)
     of_dy, of_x, *rest = second_gradient(ddx, ddw, None, dy, mul(x, rstd), rstd, weight, dims, wanted, False)

@@ -7,7 +7,8 @@ from torch import Tensor
 
 from weft.ops.declaration import op
 from weft.ops.kernels import aten
-from weft.ops.pointwise.arithmetic import abs, add, div, gt, lt, mul, sigmoid, square, sub
+from weft.ops.pointwise.arithmetic import abs, add, conj, div, gt, lt, mul, sgn, sigmoid, square, sub
+from weft.ops.pointwise.complex_numbers import real
 from weft.ops.pointwise.copies import where
 from weft.ops.shape.broadcast import fit
 
@@ -160,7 +161,10 @@ def softsign(x: Tensor) -> Tensor:
 
 @softsign.grad
 def _(dy, x):
-    return div(dy, square(add(abs(x), 1.0)))
+    if not x.dtype.is_complex:
+        return div(dy, square(add(abs(x), 1.0)))
+    wide = add(abs(x), 1.0)
+    return sub(div(dy, wide), mul(sgn(x), div(real(mul(conj(dy), x)), square(wide))))
 
 
 @softsign.samples

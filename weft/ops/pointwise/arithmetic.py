@@ -12,7 +12,7 @@ from torch import Tensor
 from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import Op, Scalar, op
 from weft.ops.kernels import aten
-from weft.ops.pointwise.copies import cast
+from weft.ops.pointwise.copies import cast, where
 from weft.ops.shape.broadcast import fit
 
 
@@ -174,22 +174,22 @@ pow = binary(
 @pow.grad
 def _(dy, input, exponent, y, input_shape, exponent_shape, needs):
     da = db = None
-    if needs[0]:
-        power = (
-            pow(input, sub(exponent, 1))
-            if exponent_shape is not None
-            else input
-            if exponent == 2
-            else pow(input, exponent - 1)
-        )
-        da = fit(mul(dy, conjugated(mul(power, exponent))), input_shape)
-    if needs[1]:
-        derivative = mul(y, log(input) if input_shape is not None else _log_number(input))
+    if needs[0] and exponent_shape is None:
+        power = input if exponent == 2 else pow(input, exponent - 1)
+        da = fit(mul(dy, conjugated(mul(power, exponent))), input_shape) if exponent else zeros_like(input)
+    elif needs[0]:  # a power of 0 is constant, also at 0
+        derivative = where(eq(exponent, 0), 0.0, mul(pow(input, sub(exponent, 1)), exponent))
+        da = fit(mul(dy, conjugated(derivative)), input_shape)
+    if needs[1]:  # powers of 0 are constant, too
+        derivative = mul(y, log(input) if input_shape is not None else log_number(input))
+        if input_shape is not None or input == 0:
+            constant = derivative if exponent.dtype.is_complex else where(ge(exponent, 0), 0.0, derivative)
+            derivative = constant if input_shape is None else where(eq(input, 0), constant, derivative)
         db = fit(mul(dy, conjugated(derivative)), exponent_shape)
     return da, db
 
 
-def _log_number(a: Any) -> float:
+def log_number(a: Any) -> float:
     return torch.log(torch.tensor(a, dtype=torch.float64)).item()
 
 

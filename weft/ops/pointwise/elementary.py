@@ -108,7 +108,8 @@ atan2 = binary(
 
 @atan2.grad
 def _(dy, input, other, input_shape, other_shape, needs):
-    scaled = div(dy, add(square(input), square(other)))
+    squares = add(square(input), square(other))
+    scaled = where(eq(squares, 0), 0.0, div(dy, squares))
     return fit(mul(scaled, other), input_shape) if needs[0] else None, fit(
         neg(mul(scaled, input)), other_shape
     ) if needs[1] else None

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from weft.ops.declaration import op
-from weft.ops.pointwise.arithmetic import binary, conjugated, exp, mul, square, sub, unary
+from weft.ops.pointwise.arithmetic import add, binary, conjugated, div, exp, mul, neg, square, sub, unary
 from weft.ops.pointwise.elementary import _above_zero, _inside_one
 from weft.ops.shape.broadcast import fit
 
@@ -69,8 +69,9 @@ logaddexp = binary(
 
 
 @logaddexp.grad
-def _(dy, input, other, y, input_shape, other_shape, needs):
+def _(dy, input, other, input_shape, other_shape, needs):
+    apart = sub(other, input)
     return (
-        fit(mul(dy, conjugated(exp(sub(input, y)))), input_shape) if needs[0] else None,
-        fit(mul(dy, conjugated(exp(sub(other, y)))), other_shape) if needs[1] else None,
+        fit(div(dy, conjugated(add(exp(apart), 1.0))), input_shape) if needs[0] else None,
+        fit(div(dy, conjugated(add(exp(neg(apart)), 1.0))), other_shape) if needs[1] else None,
     )

@@ -16,10 +16,13 @@ from weft.ops.pointwise.arithmetic import (
     eq,
     exp,
     ge,
+    gt,
     isnan,
     log,
+    log_number,
     logical_not,
     mul,
+    neg,
     reciprocal,
     sign,
     sub,
@@ -86,11 +89,9 @@ def logit(x: Tensor, eps: float | None = None) -> Tensor:
 
 @logit.grad
 def _(dy, x, eps):
-    derivative = reciprocal(mul(x, sub(1.0, x)))
-    if eps is None:
-        return mul(dy, derivative)
-    outside = cast(logical_or(_below(x, eps), _below(sub(1.0, x), eps)), x.dtype)
-    return mul(dy, where(eq(outside, 1.0), 0.0, derivative))
+    least = 0.0 if eps is None else eps
+    outside = logical_or(_below(x, least), _below(sub(1.0, x), least))
+    return mul(dy, where(outside, math.nan if eps is None else 0.0, reciprocal(mul(x, sub(1.0, x)))))
 
 
 def _below(x: Any, limit: float) -> Any:
@@ -217,10 +218,13 @@ xlogy = binary("xlogy", torch.xlogy, "a * log(b), and 0 where a is 0.", "2.0, 1.
 def _(dy, input, other, input_shape, other_shape, needs):
     da = db = None
     if needs[0]:
-        none = cast(eq(input, 0), dy.dtype)
-        da = fit(
-            mul(dy, where(eq(none, 1.0), 0.0, log(other) if other_shape is not None else math.log(other))), input_shape
-        )
+        if other_shape is not None:
+            slope = log(other)
+            at_zero = where(gt(other, 0), slope, 0.0)
+        else:
+            slope = log_number(other)
+            at_zero = slope if other > 0 else 0.0
+        da = fit(mul(dy, where(eq(input, 0), at_zero, slope)), input_shape)
     if needs[1]:
         db = fit(mul(dy, div(input, other)), other_shape)
     return da, db
@@ -230,10 +234,11 @@ logaddexp2 = binary("logaddexp2", torch.logaddexp2, "log2(2 ** a + 2 ** b), with
 
 
 @logaddexp2.grad
-def _(dy, input, other, y, input_shape, other_shape, needs):
+def _(dy, input, other, input_shape, other_shape, needs):
+    apart = mul(sub(other, input), math.log(2))
     return (
-        fit(mul(dy, exp(mul(sub(input, y), math.log(2)))), input_shape) if needs[0] else None,
-        fit(mul(dy, exp(mul(sub(other, y), math.log(2)))), other_shape) if needs[1] else None,
+        fit(div(dy, add(exp(apart), 1.0)), input_shape) if needs[0] else None,
+        fit(div(dy, add(exp(neg(apart)), 1.0)), other_shape) if needs[1] else None,
     )
 
 
