@@ -75,8 +75,11 @@ class Node:
 
     def release(self) -> None:
         op = self.op
-        if op.keeps_tensors and (op.reads_kept is None or op.reads_kept(self)):
-            self.saved = None  # else there is nothing to free, and backward may run again
+        if op.keeps_tensors:
+            if op.reads_kept is None or op.reads_kept(self):
+                self.saved = None
+            elif self.saved is not None:  # backward may run again, without what it doesn't read
+                self.saved = tuple(None if isinstance(s, Tensor) else s for s in self.saved)
 
     def backward(self, gradients: list[Tensor | None]) -> tuple[Tensor | None, ...]:
         """Gradients of the operands from those of the outputs."""

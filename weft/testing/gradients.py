@@ -165,10 +165,17 @@ def check_gradient(op: Op, args: Args, second: bool = False) -> None:
 
 
 def check_again(op: Op, args: Args) -> None:
-    """A second backward is refused only where torch refuses it; otherwise it gives what the first gave."""
-    which = differentiable(op, args)
-    if op.vjp is None or op.conversion or not which:
+    """A second backward, to all operands or to one, is refused only where torch refuses it; otherwise it gives what the
+    first gave.
+    """
+    every = differentiable(op, args)
+    if op.vjp is None or op.conversion or not every:
         raise Skipped("it has no gradient")
+    for which in [every, *([i] for i in every if len(every) > 1)]:
+        _check_again(op, args, which)
+
+
+def _check_again(op: Op, args: Args, which: list[int]) -> None:
     wholes = run_kernel(op, copied(op, args))[: op.visible]
     dys = [torch.ones_like(y) for y in wholes]
 

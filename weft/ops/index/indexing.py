@@ -250,6 +250,9 @@ def _(x, dim, index, src):
     return x.scatter_add_(dim, index, src)
 
 
+scatter_add.reads(lambda node: node.edges[2] is not None)
+
+
 @scatter_add.grad
 def _(dy, dim, index, needs):
     return dy, None, gather(dy, dim, index) if needs[2] else None
@@ -354,6 +357,9 @@ def _(x, dim, index, source, alpha):
 def _(x, dim, index, source, alpha):
     _check_places(index, dim, x)
     return x.index_add_(dim, index, source, alpha=alpha)
+
+
+index_add.reads(lambda node: node.edges[2] is not None)
 
 
 @index_add.grad

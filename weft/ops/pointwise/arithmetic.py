@@ -146,10 +146,21 @@ def _(dy, input, other, input_shape, other_shape, needs):
     ) if needs[1] else None
 
 
+@mul.reads
+def _(node):  # a factor that is a number is not freed
+    (to_input, to_other), (input, other, *_) = node.edges, node.saved
+    return not (to_input is None or _is_number(other)) or not (to_other is None or _is_number(input))
+
+
+def _is_number(factor: Any) -> bool:
+    return isinstance(factor, (int, float, complex))
+
+
 div = binary(
     "div", torch.div, "a / b, element by element; integers give floats.", "3, 2 -> 1.5",
     linear="input", inplace=lambda a, b: a.div_(b), positive=True,
 )  # fmt: skip
+div.reads(lambda node: node.edges[1] is not None or not _is_number(node.saved[1]))
 
 
 @div.grad
