@@ -2,10 +2,11 @@
 
     python -m bench.fuzz [calls] [seed]
 
-Of each call there are eight ends. `same`: both answer alike. `refused`: both refuse, Weft with a named error that is
+Of each call there are nine ends. `same`: both answer alike. `refused`: both refuse, Weft with a named error that is
 torch's builtin one as well. Then what should not be but for the REASONS below: `wide`: torch's parser refuses the types
 of the arguments, Weft answers; `lax`: torch refuses something else, Weft answers; `strict`: the other way round;
-`other`: both answer, differently; `class`: who catches torch's error doesn't catch Weft's. And what must not be, `raw`:
+`other`: both answer, differently; `memory`: they answer
+alike, but who writes the one's result writes its operand; `class`: who catches torch's error doesn't catch Weft's. And what must not be, `raw`:
 an error that isn't one of Weft's.
 """
 
@@ -147,6 +148,9 @@ WORDS_OF: Final = {
     """,
     ("other", "whole numbers times a fraction are floats, where torch cuts the fraction off without a word"): """
         addcmul
+    """,
+    ("memory", "torch marks its memory as conjugated, to be computed later"): """
+        conj adjoint
     """,
     ("other", "two to a whole number is a float of the usual width"): """
         ldexp
@@ -394,7 +398,21 @@ def end(pair: tuple[Function, Function], call: Call) -> tuple[str, str]:
         return "wide", f"{shown(ours)} FOR {refusal}"
     if refusal is not None:
         return "lax", f"{shown(ours)} FOR {type(refusal).__name__}: {refusal}"
-    return ("same", "") if alike(ours, theirs) else ("other", f"{shown(ours)} FOR {shown(theirs)}")
+    if not alike(ours, theirs):
+        return "other", f"{shown(ours)} FOR {shown(theirs)}"
+    given, result = memories([*other.args, *other.kwargs.values()]), memories(theirs)
+    mine, own = memories([*call.args, *call.kwargs.values()]), memories(ours)
+    if [bool(m & r) for m in given for r in result] != [bool(m & r) for m in mine for r in own]:
+        return "memory", f"the result is {'no ' if any(m & r for m in given for r in result) else 'a '}copy"
+    return "same", ""
+
+
+def memories(value: Any) -> list[set[int]]:
+    """Where each tensor in a value lies."""
+    if isinstance(value, (list, tuple)):
+        return [place for v in value for place in memories(v)]
+    data = value.detach().to_torch() if isinstance(value, flow.Tensor) else value
+    return [{data.untyped_storage().data_ptr()} - {0}] if isinstance(data, torch.Tensor) else []
 
 
 def ends(n: int, seed: int = 0) -> Iterator[tuple[str, Call, str]]:

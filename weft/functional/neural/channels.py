@@ -17,7 +17,7 @@ def channel_shuffle(input: Any, groups: int) -> Any:
     if channels % groups:
         raise ShapeError(f"channel_shuffle: {channels} channels don't divide into {groups} groups")
     parted = ops.reshape(input, (n, groups, channels // groups, *rest))
-    return ops.reshape(ops.transpose(parted, 1, 2), tuple(input.shape))
+    return ops.reshape(ops.contiguous(ops.transpose(parted, 1, 2)), tuple(input.shape))
 
 
 def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
@@ -38,7 +38,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int | tuple[int, int]) -> Tenso
     split = ops.reshape(input, (*lead, channels // (r * s), r, s, high, wide))
     n = len(lead)
     mixed = ops.permute(split, (*range(n + 1), n + 3, n + 1, n + 4, n + 2))
-    return ops.reshape(mixed, (*lead, channels // (r * s), high * r, wide * s))
+    return ops.reshape(ops.contiguous(mixed), (*lead, channels // (r * s), high * r, wide * s))
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
@@ -52,7 +52,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     split = ops.reshape(input, (*lead, channels, high // r, r, wide // r, r))
     n = len(lead)
     mixed = ops.permute(split, (*range(n + 1), n + 2, n + 4, n + 1, n + 3))
-    return ops.reshape(mixed, (*lead, channels * r * r, high // r, wide // r))
+    return ops.reshape(ops.contiguous(mixed), (*lead, channels * r * r, high // r, wide // r))
 
 
 def instance_norm(

@@ -57,7 +57,7 @@ def histogram(
     """
     flat = ops.reshape(x, (-1,))
     if isinstance(bins, Tensor):
-        edges: Any = bins
+        edges: Any = ops.clone(bins)
     else:
         low, high = (_amin(flat).item(), _amax(flat).item()) if range is None else map(float, range)
         low, high = (low, high) if low != high else (low - 0.5, high + 0.5)

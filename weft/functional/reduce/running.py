@@ -69,13 +69,17 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
     >>> flow.gradient(flow.tensor([0.0, 1.0, 4.0]))[0].tolist()
     [1.0, 2.0, 3.0]
     """
-    dims = list(range(input.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    dims = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    dims = [dim_of(d, input.ndim) for d in dims]
+    for d in dims:
+        if dims.count(d) > 1:
+            raise ShapeError(f"dim {d} appears multiple times in the list of dims: gradient() takes each once")
     steps = list(spacing) if isinstance(spacing, Sequence) else [spacing] * len(dims)
     if len(steps) != len(dims):
         raise ArgumentError(f"gradient(): one spacing, or one for each of {len(dims)} dimensions; got {len(steps)}")
     if edge_order not in (1, 2):
         raise ArgumentError(f"gradient(): edge_order is 1 or 2; got {edge_order}")
-    return tuple(_derivative(input, dim_of(d, input.ndim), s, edge_order) for d, s in zip(dims, steps, strict=True))
+    return tuple(_derivative(input, d, s, edge_order) for d, s in zip(dims, steps, strict=True))
 
 
 def _derivative(y: Any, d: int, step: Any, order: int) -> Tensor:
@@ -86,7 +90,8 @@ def _derivative(y: Any, d: int, step: Any, order: int) -> Tensor:
         between = _from(step, 0, 1, n - 1) - _from(step, 0, 0, n - 1)
         gaps = between.reshape([-1 if i == d else 1 for i in range(y.ndim)])
     else:
-        gaps = creation.full((*[1] * d, n - 1, *[1] * (y.ndim - d - 1)), float(step), dtype=y.dtype, **device_of(y))
+        dtype = y.dtype if y.dtype.differentiable else creation.get_default_dtype()
+        gaps = creation.full((*[1] * d, n - 1, *[1] * (y.ndim - d - 1)), float(step), dtype=dtype, **device_of(y))
     rise = (_from(y, d, 1, n - 1) - _from(y, d, 0, n - 1)) / gaps
     first, last = _from(rise, d, 0, 1), _from(rise, d, n - 2, 1)
     if n == 2:
@@ -116,7 +121,7 @@ def diff(x: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, ap
         raise ShapeError(f"diff(): order must be non-negative but got {n}")
     d = dim_of(dim, x.ndim)
     if n == 0:
-        return x
+        return ops.clone(x)
     parts = [p for p in (prepend, x, append) if p is not None]
     y = ops.cat(parts, d) if len(parts) > 1 else x
     for _ in range(min(n, y.shape[d] + 1)):  # empty stays empty

@@ -54,7 +54,7 @@ def diag(x: Tensor, diagonal: int = 0) -> Tensor:
     [[1, 0], [0, 2]]
     """
     if x.ndim == 2:
-        return ops.diagonal(x, diagonal, 0, 1)
+        return ops.clone(ops.diagonal(x, diagonal, 0, 1))
     if x.ndim != 1:
         raise ShapeError(f"diag(): takes a vector or a matrix; got shape {list(x.shape)}")
     n = x.shape[0] + abs(diagonal)

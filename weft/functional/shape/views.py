@@ -10,6 +10,7 @@ from weft.api.table import calling, public
 from weft.core.dtype import DType
 from weft.core.errors import IndexingError, ShapeError
 from weft.functional.create.creation import Sizes, size_of
+from weft.functional.tensor.conversion import contiguous
 from weft.ops import ops
 from weft.ops.shape.views import dim_of, resolve
 from weft.tensor.tensor import Tensor
@@ -171,8 +172,8 @@ def movedim(x: Tensor, source: int | Sequence[int], destination: int | Sequence[
 
 @public("flow tensor")
 def ravel(x: Tensor) -> Tensor:
-    """x flattened."""
-    return ops.reshape(x, (-1,))
+    """x flattened; a copy, unless x is contiguous."""
+    return ops.reshape(contiguous(x), (-1,))
 
 
 @public("flow tensor")
