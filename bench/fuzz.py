@@ -5,9 +5,8 @@
 Of each call there are nine ends. `same`: both answer alike. `refused`: both refuse, Weft with a named error that is
 torch's builtin one as well. Then what should not be but for the REASONS below: `wide`: torch's parser refuses the types
 of the arguments, Weft answers; `lax`: torch refuses something else, Weft answers; `strict`: the other way round;
-`other`: both answer, differently; `memory`: they answer
-alike, but who writes the one's result writes its operand; `class`: who catches torch's error doesn't catch Weft's. And what must not be, `raw`:
-an error that isn't one of Weft's.
+`other`: both answer, differently; `memory`: alike, but one of the results shares an operand's memory; `class`: who
+catches torch's error doesn't catch Weft's. And what must not be, `raw`: an error that isn't one of Weft's.
 """
 
 from __future__ import annotations

@@ -60,6 +60,15 @@ def cross(x: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     >>> flow.linalg.cross(flow.tensor([1., 0., 0.]), flow.tensor([0., 1., 0.])).tolist()
     [0.0, 0.0, 1.0]
     """
+    if x.ndim != other.ndim:
+        raise ShapeError(
+            f"linalg.cross: inputs must have the same number of dimensions; got {list(x.shape)} and {list(other.shape)}"
+        )
+    dim = dim_of(dim, x.ndim)
+    if not x.shape[dim] == other.shape[dim] == 3:
+        raise ShapeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {x.shape[dim]} and {other.shape[dim]}"
+        )
     shape = tuple(broadcast_shapes(tuple(x.shape), tuple(other.shape)))
     return _cross(_expand(x, shape), _expand(other, shape), dim)
 
@@ -72,7 +81,7 @@ def _first_cross(x: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
         if 3 not in shape:
             raise ShapeError(f"cross(): shape {list(shape)} has no dimension of size 3")
         dim = shape.index(3)
-    return _cross(_expand(x, shape), _expand(other, shape), dim)
+    return cross(x, other, dim=dim)
 
 
 class SignAndSize(NamedTuple):

@@ -157,6 +157,10 @@ def inner(x: Any, other: Any) -> Any:
 def vdot(x: Any, other: Any) -> Any:
     """The inner product of two vectors, the first one conjugated."""
     _vectors("vdot", x, other)
+    if x.shape != other.shape or x.dtype is not other.dtype:
+        raise ShapeError(
+            f"vdot(): expected both vectors to have same dtype and size, but found {describe(x)} and {describe(other)}"
+        )
     return _sum(ops.conj(x) * other)
 
 

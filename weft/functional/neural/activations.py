@@ -62,6 +62,8 @@ def softmin(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x where positive, weight * x elsewhere; one weight in all or one per channel."""
+    if weight.ndim > 1:
+        raise ShapeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
     if weight.numel() != 1:
         if weight.numel() != input.shape[1 if input.ndim > 1 else 0]:
             raise ShapeError(
@@ -83,6 +85,8 @@ def rrelu(
     input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Any:
     """x where positive, elsewhere x times a slope: drawn from [lower, upper] while training, else their mean."""
+    if lower > upper:
+        raise OptionError(f"Lower bound should be less than or equal to the upper bound; got {lower} and {upper}")
     x = input.clone() if inplace else input  # backward needs the input
     if training:
         y = ops.bent(x, ops.rrelu_slope(x.detach(), float(lower), float(upper)))

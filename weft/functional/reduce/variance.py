@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from weft.api.table import calling, public
+from weft.core.dtype import bool_
+from weft.core.errors import ArgumentError, DtypeError, ShapeError
 from weft.functional.create import creation
 from weft.functional.reduce.sums import Dims, _count
 from weft.functional.tensor.conversion import cast
 from weft.functional.tensor.dtypes import promote_types
 from weft.ops import ops
 from weft.ops.reduce.sums import dims_of, spread
-from weft.tensor.tensor import Tensor
+from weft.tensor.tensor import Tensor, at_hand
 
 _mean, _sum, _variance, _root = map(calling, ("mean", "sum", "variance", "root"))
 
@@ -43,7 +45,11 @@ def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = No
     >>> flow.cov(flow.tensor([[0.0, 2.0], [2.0, 0.0]])).tolist()
     [[2.0, -2.0], [-2.0, 2.0]]
     """
+    if x.ndim > 2:
+        raise ShapeError(f"cov(): expected input to have two or fewer dimensions; got shape {list(x.shape)}")
     rows = ops.reshape(x, (1, -1)) if x.ndim < 2 else x
+    for name, w in (("fweights", fweights), ("aweights", aweights)):
+        _check_weights(name, w, rows.shape[1])
     kinds = [t.dtype for t in (rows, aweights) if t is not None and t.dtype.differentiable]
     kind = promote_types(kinds[0], kinds[-1]) if kinds else creation.get_default_dtype()
     rows = rows if rows.dtype is kind else cast(rows, kind)
@@ -62,6 +68,21 @@ def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = No
             less = whole - correction * _sum(weight * aweights) / whole
         found = (off * weight) @ off.mH / ops.clamp(less, 0.0)
     return found.squeeze() if found.numel() == 1 else found
+
+
+def _check_weights(name: str, w: Any, count: int) -> None:
+    if w is None:
+        return
+    if w.ndim > 1 or w.numel() != count:
+        raise ShapeError(
+            f"cov(): expected {name} to have one or fewer dimensions and the same numel as there are observations "
+            f"in the input, {count}; got shape {list(w.shape)}"
+        )
+    if name == "fweights" and (w.dtype.differentiable or w.dtype is bool_):
+        raise DtypeError(f"cov(): expected fweights to have integral dtype but got {w.dtype}: they count repetitions")
+    data = at_hand(w)
+    if data is not None and bool((data < 0).any()):
+        raise ArgumentError(f"cov(): {name} cannot be negative; got {data.min().item()}")
 
 
 @public("flow tensor")

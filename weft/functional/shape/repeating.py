@@ -63,6 +63,7 @@ def repeat_interleave(
     if isinstance(repeats, int):
         if repeats < 0:
             raise OptionError(f"repeat_interleave(): Repeats must be non-negative; got {repeats}")
+        _check_size(output_size, shape[d] * repeats)
         wide = _expand(_unsqueeze(x, d + 1), (*shape[: d + 1], repeats, *shape[d + 1 :]))
         return _reshape(ops.clone(wide), (*shape[:d], shape[d] * repeats, *shape[d + 1 :]))  # not a view
     known = here.trace is not None and not repeats.is_lazy  # then the result's shape is known while tracing, too
@@ -70,4 +71,10 @@ def repeat_interleave(
         if repeats.numel() != shape[d]:
             repeats = _expand(repeats, (shape[d],))
         places = ops.repeat_places(repeats)
+    _check_size(output_size, places.shape[0])
     return _index_select(x, d, places)
+
+
+def _check_size(told: int | None, size: int) -> None:
+    if told not in (None, size):
+        raise OptionError(f"repeat_interleave: Invalid output_size, expected {size} but got {told}")

@@ -247,10 +247,12 @@ def istft(
     hop, wide = n_fft // 4 if hop_length is None else hop_length, n_fft if win_length is None else win_length
     alone = x.ndim == 2
     frames = ops.transpose(ops.unsqueeze(x, 0) if alone else x, -2, -1)
-    half = x.shape[-2] == n_fft // 2 + 1 if onesided is None else onesided
+    half = x.shape[-2] != n_fft if onesided is None else onesided
     norm = "ortho" if normalized else None
-    waves = irfft(frames, n_fft, norm=norm) if half else ifft(frames, norm=norm)
-    waves = waves if half or return_complex else ops.select(ops.view_as_real(waves), -1, 0)
+    if half or not return_complex:  # the second half of what gives real waves says nothing new
+        waves = irfft(frames if half else ops.narrow(frames, 2, 0, n_fft // 2 + 1), n_fft, norm=norm)
+    else:
+        waves = ifft(frames, norm=norm)
     w = _window(window, wide, n_fft, x)
     total = n_fft + hop * (waves.shape[-2] - 1)
     put = ops.fold_tensor(waves * w, (waves.shape[0], total), 1, n_fft, hop)

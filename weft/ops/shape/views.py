@@ -288,7 +288,7 @@ def _(where, x, dim):
 
 def _squeezed(x: tuple[int, ...], dim: int | Size | None) -> tuple[int, ...]:
     chosen = range(len(x)) if dim is None else [dim_of(d, len(x)) for d in ([dim] if isinstance(dim, int) else dim)]
-    return tuple(d for d in chosen if x[d] == 1)
+    return tuple(d for d in chosen if x and x[d] == 1)  # a number may name a dimension that it lacks
 
 
 @squeeze.grad
