@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 from collections import Counter, OrderedDict
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,8 +24,11 @@ NUMBERS = st.integers() | st.floats(allow_nan=False) | st.booleans() | st.none()
 TENSORS = st.builds(
     flow.tensor, st.lists(st.integers(-9, 9), max_size=3), dtype=st.sampled_from([flow.int8, flow.float32])
 )
+ARRAYS = st.sampled_from(
+    [np.ones(2), np.arange(6).reshape(2, 3).T, np.array(1, ">i4"), np.ones(3)[::-1], np.zeros(0, bool)]
+)
 VALUES = st.recursive(
-    NUMBERS | TEXTS | TENSORS | st.sampled_from([flow.int8, flow.bool]),
+    NUMBERS | TEXTS | TENSORS | ARRAYS | st.sampled_from([flow.int8, flow.bool]),
     lambda inner: (
         st.lists(inner, max_size=3) | st.tuples(inner, inner) | st.dictionaries(TEXTS, inner, max_size=3)
         | st.dictionaries(TEXTS | NUMBERS, inner, max_size=3)
@@ -42,6 +47,8 @@ def again(value: Any) -> Any:
 def alike(a: Any, b: Any) -> bool:
     if isinstance(a, flow.Tensor):
         return isinstance(b, flow.Tensor) and a.dtype is b.dtype and a.tolist() == b.tolist()
+    if isinstance(a, np.ndarray):
+        return isinstance(b, np.ndarray) and a.dtype.kind == b.dtype.kind and np.array_equal(a, b)
     if isinstance(a, dict):
         return type(b) is dict and list(a) == list(b) and all(alike(a[k], b[k]) for k in a)
     if isinstance(a, (list, tuple)):
@@ -68,8 +75,14 @@ def test_any_key_names_a_tensor(key: str) -> None:
 
 
 def test_kinds_of_dicts_and_numbers_come_back_as_pythons_own() -> None:
-    value = {"o": OrderedDict(a=1), "c": Counter("aab"), "n": np.float64(0.5), "s": flow.Size([2, 3])}
-    assert again(value) == {"o": {"a": 1}, "c": {"a": 2, "b": 1}, "n": 0.5, "s": (2, 3)}
+    value = {"o": OrderedDict(a=1), "c": Counter("aab"), "n": np.float64(0.5), "i": np.int64(2), "s": flow.Size([2, 3])}
+    assert again(value) == {"o": {"a": 1}, "c": {"a": 2, "b": 1}, "n": 0.5, "i": 2, "s": (2, 3)}
+
+
+def test_what_torch_would_save_is_saved() -> None:
+    assert again({"a": torch.arange(3), "b": torch.ones(2).view(torch.int32)})["a"].tolist() == [0, 1, 2]
+    with pytest.raises(CheckpointError, match=r"Namespace.*save vars\(x\) instead"):
+        save({"args": argparse.Namespace(lr=1)}, io.BytesIO())
 
 
 def itself() -> list[Any]:
@@ -85,7 +98,7 @@ def nested(depth: int) -> Any:
 @pytest.mark.parametrize(
     ("value", "says"),
     [
-        (b"x", "a bytes"), ({1, 2}, "a set"), (1j, "a complex"), (np.int64(1), "int64"), (np.ones(1), "ndarray"),
+        (b"x", "a bytes"), ({1, 2}, "a set"), (1j, "a complex"), (np.array(["x"]), "ndarray"),
         ({(1, 2): 1}, "a key is a tuple"), ({b"x": 1}, "a key is a bytes"), ({"a": {None: object()}}, r"`a\.None`"),
         (10**5000, "16610 bits"), ({"a": itself()}, "contain itself"), (nested(DEEPEST + 1), "deeper than"),
         (flow.ones(1, dtype=flow.complex128), "no weft.complex128"),

@@ -67,3 +67,19 @@ def test_a_scale_of_the_rate_is_a_graphs_and_told_in_eager_steps() -> None:
     with pytest.warns(UserWarning, match=r"lr_scale=0\.1 .* in a graph only.*group\['lr'\] \*="):
         optimizer.step()
     assert optimizer.param_groups[0]["params"][0].detach().tolist() == [[0.5, 0.5], [0.5, 0.5]]
+
+
+def test_an_optimizer_around_another_shares_its_groups() -> None:
+    class Around(flow.optim.Optimizer):  # as sharpness-aware minimization and the like are written
+        def __init__(self, params: Any, base: Any, rho: float, **options: Any) -> None:
+            super().__init__(params, {"rho": rho, **options})
+            self.base = base(self.param_groups, **options)
+            self.param_groups = self.base.param_groups
+
+    w = flow.nn.Parameter(flow.ones(1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        optimizer = Around([w], flow.optim.SGD, rho=0.05, lr=0.5)
+    w.sum().backward()
+    optimizer.base.step()
+    assert w.item() == 0.5 and optimizer.param_groups[0]["rho"] == 0.05

@@ -251,8 +251,10 @@ def test_clipping_is_torchs() -> None:
         expected = torch.nn.utils.clip_grad_norm_(theirs, 0.5, kind)
         got = flow.nn.utils.clip_grad_norm_(ours, 0.5, kind)
         assert got.item() == pytest.approx(expected.item(), rel=1e-5)
-        flow.nn.utils.clip_grad_value_(ours, 0.05)
-        torch.nn.utils.clip_grad_value_(theirs, 0.05)
+        for utils, params in ((flow.nn.utils, ours), (torch.nn.utils, theirs)):  # as one reads the norm before
+            norm = utils.get_total_norm((p.grad for p in params if p.grad is not None), kind, foreach=False)
+            utils.clip_grads_with_norm_(params, 0.3, norm, foreach=False)
+            utils.clip_grad_value_(params, 0.05, foreach=False)
         for p, q in zip(theirs, ours, strict=True):
             if p.grad is not None:
                 torch.testing.assert_close(q.grad.to_torch(), p.grad, rtol=1e-4, atol=1e-6)

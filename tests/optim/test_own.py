@@ -39,6 +39,7 @@ def own(lib: Any) -> Any:
 
     class Rise(lib.optim.lr_scheduler._LRScheduler):
         def get_lr(self) -> list[float]:
+            assert self._get_lr_called_within_step
             return [base * (self.last_epoch + 1) * self._step_count**-0.5 for base in self.base_lrs]
 
     return Lion, Rise

@@ -21,6 +21,7 @@ from weft.autograd.modes import (
     set_grad_enabled,
 )  # fmt: skip
 from weft.autograd.numeric_check import gradcheck, gradgradcheck
+from weft.autograd.plain import taken
 from weft.autograd.recompute import checkpoint
 from weft.autograd.variable import Variable
 from weft.core.derived import GIVEN, Derived, lazily
@@ -38,6 +39,7 @@ hooks.fresh = fresh
 hooks.detached = detached
 hooks.exchange = exchange
 hooks.backward = backward
+hooks.taken = taken
 
 
 def _row_by_row(theirs: Any) -> Any:

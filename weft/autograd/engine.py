@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from weft.autograd.graph import passing
+from weft.autograd.plain import OTHERS, plain
 from weft.autograd.sweep import Sweep, accumulate
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, AutogradError
@@ -19,8 +20,7 @@ def backward(
 ) -> None:  # fmt: skip
     """Add the gradients of `tensors` to `.grad` of every leaf, or of `inputs` only."""
     outputs = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
-    gradients = (grad_tensors,) if isinstance(grad_tensors, Tensor) else tuple(grad_tensors or (None,) * len(outputs))
-    _check(outputs, gradients)
+    gradients = _gradients(outputs, grad_tensors)
     if here.trace is not None and not create_graph:
         here.trace.loss(outputs)
     wanted = None if inputs is None else _tensors(inputs, "backward(inputs=...)")
@@ -51,10 +51,7 @@ def grad(
     if not only_inputs:
         raise ArgumentError("grad(): computes gradients of the inputs only; use backward() for those of leaves")
     outs, ins = _tensors(outputs, "the outputs of grad()"), _tensors(inputs, "the inputs of grad()")
-    given = (grad_outputs,) if isinstance(grad_outputs, Tensor) or grad_outputs is None else tuple(grad_outputs)
-    if grad_outputs is None:
-        given = (None,) * len(outs)
-    _check(outs, given)
+    given = _gradients(outs, grad_outputs)
     for t in ins:
         if not t._requires_grad:
             raise AutogradError(
@@ -95,8 +92,12 @@ def _tensors(value: Any, what: str) -> list[Tensor]:
     return found
 
 
-def _check(outputs: Sequence[Any], gradients: Sequence[Any]) -> None:
-    """Check that each output has one gradient, a tensor or None."""
+def _gradients(outputs: Sequence[Any], given: Any) -> tuple[Tensor | None, ...]:
+    """One gradient for each output, a tensor or None."""
+    if given is None:
+        gradients: Any = (None,) * len(outputs)
+    else:
+        gradients = plain((given,) if isinstance(given, (Tensor, *OTHERS)) else tuple(given))
     if len(outputs) != len(gradients):
         raise ArgumentError(
             f"{len(gradients)} gradients for {len(outputs)} outputs: give one each, None for a scalar output's own 1"
@@ -107,6 +108,7 @@ def _check(outputs: Sequence[Any], gradients: Sequence[Any]) -> None:
     for g in gradients:
         if g is not None and not isinstance(g, Tensor):
             raise ArgumentError(f"a gradient must be a tensor or None; got {type(g).__name__}: {g!r}")
+    return gradients
 
 
 def _run(

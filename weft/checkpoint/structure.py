@@ -6,6 +6,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import numpy as np
+import torch
+
+from weft.autograd.plain import taken
 from weft.checkpoint.file import CODES, METADATA
 from weft.core import dtype as dtypes
 from weft.core.dtype import DType
@@ -16,6 +20,7 @@ from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 
 DEEPEST: Final = 100  # levels of a structure; Python's recursion limit is not much higher
+NUMBERS: Final = "biufc"  # the kinds of arrays that are tensors' data
 LARGEST: Final = 1 << 13000  # of ints; Python reads no more than 4300 digits
 
 
@@ -26,6 +31,7 @@ class Mark:
     TUPLE = "$tuple"
     ITEMS = "$items"
     DTYPE = "$dtype"
+    ARRAY = "$array"
     VERSIONS = "$versions"
 
 
@@ -60,10 +66,15 @@ def described(value: Any) -> tuple[Any, dict[str, Tensor]]:
 
         if depth > DEEPEST:
             raise refuse(f"it is nested deeper than {DEEPEST} levels; does it contain itself?")
+        if isinstance(v, np.generic):
+            v = v.item()
+        array = isinstance(v, np.ndarray)
+        if isinstance(v, torch.Tensor) or (array and v.dtype.kind in NUMBERS):
+            v = taken(torch.from_numpy(v.astype(v.dtype.newbyteorder("="), order="C")) if array else v)
         if isinstance(v, Tensor):
             if v.dtype.torch not in CODES:
                 raise refuse(f"the file's format has no {v.dtype}; save real and imaginary parts")
-            form: dict[str, Any] = {Mark.TENSOR: name_of(v, path)}
+            form: dict[str, Any] = {Mark.ARRAY if array else Mark.TENSOR: name_of(v, path)}
             if isinstance(v, Parameter):
                 form["parameter"] = v.requires_grad
             return form
@@ -89,9 +100,10 @@ def described(value: Any) -> tuple[Any, dict[str, Tensor]]:
         if isinstance(v, (list, tuple)):
             forms = inside(enumerate(v))
             return {Mark.TUPLE: forms} if isinstance(v, tuple) else forms
+        instead = "x.state_dict()" if hasattr(v, "state_dict") else "vars(x)" if hasattr(v, "__dict__") else "list(x)"
         raise refuse(
-            f"it is a {type(v).__name__}. A checkpoint holds tensors, numbers, strings, None, and dicts, lists and "
-            "tuples of them; save model.state_dict() instead of the model, say"
+            f"it is a {type(v).__name__}. A checkpoint holds tensors, arrays, numbers, strings, None, and dicts, lists "
+            f"and tuples of them; save {instead} instead, say"
         )
 
     return walk(value, ""), tensors
@@ -123,6 +135,8 @@ def rebuilt(form: Any, tensor: Callable[[str], Tensor]) -> Any:
                 return find(name, None)
             case [(Mark.TENSOR, str(name)), ("parameter", bool(trained))]:
                 return find(name, trained)
+            case [(Mark.ARRAY, str(name))]:
+                return find(name, None).numpy()
             case [(Mark.TUPLE, list(parts))]:
                 return tuple(walk(x, depth + 1) for x in parts)
             case [(Mark.DTYPE, str(name))]:

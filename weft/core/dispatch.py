@@ -54,6 +54,7 @@ class Hooks:
     detached: Callable[[Any], Any]  # autograd: `detach()` of a view, or while a graph is traced
     exchange: Callable[[Any, Any], None]  # autograd: `x.data = y` while a graph is traced
     backward: Callable[..., None]  # autograd: Tensor.backward
+    taken: Callable[[Any], Any]  # autograd: a torch tensor as a Weft one
     placed: Callable[[Any, Any, Any, Any], Any]  # functional: a global tensor from data that every rank has
 
 

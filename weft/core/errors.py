@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+CONVERT = ". It is torch's: flow.from_torch(module), nn.Parameter(tensor) make it Weft's, over the same memory"
+
 
 class WeftError(Exception):
     """The base class of every exception that Weft raises on purpose."""

@@ -9,6 +9,7 @@ import torch
 import torch.utils.data as theirs
 from torch.utils.data.distributed import DistributedSampler as TheirDistributedSampler
 
+from weft.autograd.plain import plain
 from weft.core import random
 from weft.core.errors import OptionError, ShapeError
 from weft.core.rank import current
@@ -38,6 +39,7 @@ class TensorDataset(theirs.Dataset[Any]):
     """A dataset whose samples are slices of tensors along their first dimension."""
 
     def __init__(self, *tensors: Tensor) -> None:
+        tensors = plain(tensors)
         lengths = {t.shape[0] for t in tensors}
         if len(lengths) != 1:
             raise ShapeError(

@@ -18,7 +18,7 @@ import torch
 from weft.autograd import enable_grad, no_grad
 from weft.autograd.plain import is_others
 from weft.core.dispatch import here
-from weft.core.errors import ArgumentError, CheckpointError, OptionError, TraceError
+from weft.core.errors import CONVERT, ArgumentError, CheckpointError, OptionError, TraceError
 from weft.core.program_line import warn
 from weft.functional.training.clipping import clip_grad_norm, clipped
 from weft.ops import ops
@@ -31,6 +31,10 @@ from weft.tensor.data import local_data
 from weft.tensor.tensor import RemovableHook, Tensor, of_torch
 
 STEP = "step"
+
+
+class Group(dict[str, Any]):
+    """A parameter group of an optimizer."""
 
 
 class Optimizer:
@@ -122,7 +126,10 @@ class Optimizer:
         known = {id(p) for g in self.param_groups for p in g["params"]}
         for i, p in enumerate(params):
             if not isinstance(p, Tensor):
-                raise ArgumentError(f"optimizer can only optimize Tensors, but parameter {i} is {type(p).__name__}")
+                raise ArgumentError(
+                    f"optimizer can only optimize Tensors, but parameter {i} is {type(p).__name__}"
+                    + (CONVERT if isinstance(p, torch.Tensor) else "")
+                )
             if not p.is_leaf:
                 raise OptionError(
                     f"can't optimize a non-leaf Tensor: parameter {i}, of shape {list(p.shape)}, was computed by "
@@ -134,8 +141,9 @@ class Optimizer:
                     f"shape {list(p.shape)}. Leave out the second, list(dict.fromkeys(params)) keeps the first of each"
                 )
             known.add(id(p))
-        judge_keys(self, param_group, Optimizer)
-        group = {"params": params, **{k: v for k, v in param_group.items() if k != "params"}}
+        if not isinstance(param_group, Group):  # which another optimizer has judged, such as one around this one
+            judge_keys(self, param_group, Optimizer)
+        group = Group({"params": params, **{k: v for k, v in param_group.items() if k != "params"}})
         for name, value in self.defaults.items():
             group.setdefault(name, value)
         group.update({k: tuple(v) for k, v in group.items() if is_others(v)})  # custom sequences as tuples, to be saved

@@ -1,12 +1,15 @@
-"""Conversion of a tensor's data to NumPy."""
+"""Conversion of a tensor's data to NumPy, and of lists of tensors to numbers."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import torch
 
 from weft.core import dtype as dtypes
 from weft.core.errors import DtypeError
+from weft.tensor.described import Described
 
 
 def array_of(data: torch.Tensor) -> np.ndarray:
@@ -14,3 +17,21 @@ def array_of(data: torch.Tensor) -> np.ndarray:
         return data.numpy() if data.device.type == "cpu" else data.cpu().numpy()
     except TypeError as cause:
         raise DtypeError(f"NumPy has no {dtypes.of_torch(data.dtype)}; write x.float().numpy()") from cause
+
+
+def numbers(data: Any) -> Any:
+    """Nested lists with their tensors replaced by numbers; if they hold none, as they are."""
+    return _plain(data) if _holds_tensors(data) else data
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, (Described, np.ndarray)):
+        return data.tolist()
+    return [_plain(v) for v in data] if isinstance(data, (list, tuple)) else data
+
+
+def _holds_tensors(data: Any) -> bool:
+    kinds = {*map(type, data)} if isinstance(data, (list, tuple)) else set()
+    bare = np.ndarray in kinds and not all(map(np.ndim, data))  # torch refuses 0-d arrays, too
+    deeper = any(issubclass(k, (list, tuple)) for k in kinds)
+    return bare or any(issubclass(k, Described) for k in kinds) or (deeper and any(map(_holds_tensors, data)))

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
+from weft.core.dispatch import hooks
 from weft.core.errors import ArgumentError, AutogradError, DeviceError, DtypeError, PlacementError, SbpError, ShapeError
 from weft.tensor.described import Described
 
 
-def check_gradient(t: Described, given: Any) -> None:
-    """A global gradient may have another sbp than its tensor: optimizers convert it."""
+def check_gradient(t: Described, given: Any) -> Any:
+    """The gradient. A global one may have another sbp than its tensor: optimizers convert it."""
+    if isinstance(given, torch.Tensor):
+        given = hooks.taken(given)
     if not isinstance(given, Described):
         raise ArgumentError(
             f"assigned grad expected to be a Tensor or None but got grad of type {type(given).__name__}; "
@@ -44,3 +49,4 @@ def check_gradient(t: Described, given: Any) -> None:
             f"assigned grad has data of a different type: it lies on {given.placement}, the tensor on {t.placement}; "
             "p.grad = g.to_global(placement=p.placement, sbp=p.sbp)"
         )
+    return given

@@ -22,7 +22,7 @@ from weft.core.device import Device
 from weft.core.dispatch import here, hooks
 from weft.core.errors import ArgumentError, AutogradError, DtypeError, ShapeError, TraceError
 from weft.core.spec import Spec
-from weft.tensor.array import array_of
+from weft.tensor.array import array_of, numbers
 from weft.tensor.blob import Blob
 from weft.tensor.counters import counters
 from weft.tensor.data import local_data, whole_data
@@ -80,7 +80,7 @@ class Tensor(Described):
         given: Any = data[0] if size is None else size
         if not isinstance(given, (Tensor, torch.Tensor)):
             made = torch.tensor if size is None else torch.empty
-            given = made(given, dtype=torch.get_default_dtype())
+            given = made(numbers(given), dtype=torch.get_default_dtype())
             if here.place is not None or placement is not None or sbp is not None:
                 self.__dict__.update(hooks.placed(given, device, placement, sbp).__dict__)
                 return
@@ -95,9 +95,7 @@ class Tensor(Described):
 
     @grad.setter
     def grad(self, given: Tensor | None) -> None:
-        if given is not None:
-            check_gradient(self, given)
-        self._grad = given
+        self._grad = None if given is None else check_gradient(self, given)
 
     @grad.deleter
     def grad(self) -> None:
@@ -191,7 +189,9 @@ class Tensor(Described):
     @data.setter
     def data(self, other: Tensor) -> None:
         if not isinstance(other, Tensor):
-            raise DtypeError(f"tensor.data takes a tensor; got {type(other).__name__}")
+            if not isinstance(other, torch.Tensor):
+                raise DtypeError(f"tensor.data takes a tensor; got {type(other).__name__}")
+            other = hooks.taken(other)
         if here.trace is not None:
             return hooks.exchange(self, other)
         if self.part_of is not None or other.part_of is not None:  # such as another dtype of a shard

@@ -24,6 +24,7 @@ from weft.core.sbp import NdSbp, broadcast
 from weft.ops.create import constructors
 from weft.ops.create.convert import from_local, to_global
 from weft.ops.declaration import Op
+from weft.tensor.array import numbers
 from weft.tensor.data import whole_data
 from weft.tensor.tensor import Tensor, of_torch
 
@@ -234,20 +235,6 @@ def placed(name: str, data: torch.Tensor, device: Any, placement: Any, sbp: Any,
 hooks.placed = lambda data, device, placement, sbp: placed("Tensor", data, device, placement, sbp, False)
 
 
-def _plain(data: Any) -> Any:
-    """Nested lists with tensors replaced by numbers."""
-    if isinstance(data, (Tensor, np.ndarray)):
-        return data.tolist()
-    return [_plain(v) for v in data] if isinstance(data, (list, tuple)) else data
-
-
-def _holds_tensors(data: Any) -> bool:
-    kinds = {*map(type, data)} if isinstance(data, (list, tuple)) else set()
-    bare = np.ndarray in kinds and not all(map(np.ndim, data))  # torch refuses 0-d arrays, too
-    deeper = any(issubclass(k, (list, tuple)) for k in kinds)
-    return bare or any(issubclass(k, Tensor) for k in kinds) or (deeper and any(map(_holds_tensors, data)))
-
-
 @public("flow")
 def tensor(
     data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
@@ -265,7 +252,7 @@ def tensor(
         copied = dense(data).detach().clone() if kind is None else data.detach().to(kind, copy=True)
     else:
         try:
-            copied = torch.tensor(_plain(data) if _holds_tensors(data) else data, dtype=kind)
+            copied = torch.tensor(numbers(data), dtype=kind)
         except (TypeError, ValueError, RuntimeError) as cause:
             error = ShapeError if "sequence of length" in str(cause) else DtypeError
             raise error(

@@ -8,7 +8,7 @@ from typing import Any
 from weft.autograd import in_place, no_grad
 from weft.core import dtype as dtypes
 from weft.core.dispatch import here
-from weft.core.errors import OptionError, TraceError
+from weft.core.errors import ArgumentError, OptionError, TraceError
 from weft.core.sbp import broadcast
 from weft.functional.linalg import norms as _norms
 from weft.ops import OPS, ops
@@ -25,7 +25,9 @@ def grads_of(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
             "optimizer's groups ask for it, which clip what they update by: "
             'SGD([{"params": params, "clip_grad_max_norm": 1.0, "clip_grad_norm_type": 2.0}])'
         )
-    given = [parameters] if isinstance(parameters, Tensor) else parameters
+    given = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    if not all(isinstance(p, Tensor) for p in given):
+        raise ArgumentError("clipping the gradients of torch's parameters: torch.nn.utils clips those")
     return [p.grad for p in given if p.grad is not None]
 
 
@@ -38,8 +40,11 @@ def groups_of(tensors: list[Tensor]) -> list[list[Tensor]]:
     return list(groups.values())
 
 
-def total_norm(tensors: list[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Tensor:
+def total_norm(
+    tensors: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Tensor:
     """The norm of all elements: 0-d, and broadcast on a global tensor's placement."""
+    tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if not tensors:
         return ops.full((), 0.0, dtypes.float32)
     norm = _norm_of_norms(tensors, norm_type) if norm_type <= 0 else _norm_of_all(tensors, norm_type)
@@ -76,21 +81,35 @@ def _like(part: Any, first: Tensor) -> Tensor:
 
 
 def clip_grad_norm(
-    parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
-) -> Tensor:
+    parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:  # fmt: skip
     """Scale all gradients, in place, so that their total norm is at most `max_norm`. Returns the norm before."""
     grads = grads_of(parameters)
     with no_grad():
         norm = total_norm(grads, float(norm_type), error_if_nonfinite)
-        if grads:
-            factor = _factor(norm, max_norm)
-            for group in groups_of(grads):
-                if here.trace is None:
-                    ops.scale_all(group, _on_device_of(factor, group[0]))
-                    continue
-                for g in group:
-                    in_place(ops.mul, (g, _on_device_of(factor, g)))
+        _scale(grads, max_norm, norm)
         return norm
+
+
+def clip_grads_with_norm(
+    parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
+    """Scale all gradients, in place, as their total norm, computed before, asks for: to at most `max_norm`."""
+    with no_grad():
+        _scale(grads_of(parameters), max_norm, total_norm)
+
+
+def _scale(grads: list[Tensor], max_norm: float, norm: Tensor) -> None:
+    if not grads:
+        return
+    factor = _factor(norm, max_norm)
+    for group in groups_of(grads):
+        if here.trace is None:
+            ops.scale_all(group, _on_device_of(factor, group[0]))
+            continue
+        for g in group:
+            in_place(ops.mul, (g, _on_device_of(factor, g)))
 
 
 def clipped(grads: list[Tensor], max_norm: float, norm_type: float = 2.0) -> list[Tensor]:
@@ -105,7 +124,7 @@ def _factor(norm: Tensor, max_norm: float) -> Tensor:
     return ops.clamp(ops.div(float(max_norm), ops.add(norm, 1e-6)), None, 1.0)
 
 
-def clip_grad_value(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
+def clip_grad_value(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
     """Clamp every element of every gradient, in place, to [-clip_value, clip_value]."""
     with no_grad():
         for g in grads_of(parameters):

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
+import torch
+
 from weft.autograd import no_grad
+from weft.autograd.plain import taken
 from weft.core import dtype as dtypes
 from weft.core.device import Device
 from weft.core.dispatch import here
-from weft.core.errors import ArgumentError
+from weft.core.errors import CONVERT, ArgumentError
 from weft.core.placement import Placement
 from weft.nn.module import hooks, moving, refusals
 from weft.nn.module import state_dict as states
@@ -76,6 +79,8 @@ class Module:
         if here.trace is not None:
             here.trace.attributes.see(self)
         role = PARAMETER if isinstance(value, Parameter) else MODULE if isinstance(value, Module) else None
+        if role is None and (isinstance(value, torch.nn.Module) or type(value) is torch.nn.Parameter):
+            refusals.trained_by_torch(self, name, value)
         roles = self.__dict__.get("_roles")
         if roles is None:
             if role is not None or isinstance(value, Buffer):
@@ -85,6 +90,8 @@ class Module:
         if role is None and known in (None, BUFFER) and isinstance(value, Buffer):
             role = BUFFER
             self._persist(name, value.persistent)
+        if known == BUFFER and isinstance(value, torch.Tensor):
+            value = taken(value)
         if role is None and known is not None:
             if value is not None and not (known == BUFFER and isinstance(value, Tensor)):
                 wanted = {PARAMETER: "nn.Parameter", BUFFER: "Tensor", MODULE: "nn.Module"}[known]
@@ -131,6 +138,7 @@ class Module:
             raise ArgumentError(
                 f"cannot assign '{type(value).__name__}' object to {role} '{name}' ({kind.__name__} or None required)"
                 + (f": {type(value).__name__} is not a Module subclass" if role == MODULE else "")
+                + (CONVERT if isinstance(value, (torch.nn.Module, torch.Tensor)) else "")
             )
         self._take(name, role, value)
 
@@ -141,7 +149,7 @@ class Module:
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """A tensor of the module's state that isn't trained; saved unless `persistent=False`."""
-        self._register(BUFFER, name, tensor, Tensor)
+        self._register(BUFFER, name, taken(tensor) if isinstance(tensor, torch.Tensor) else tensor, Tensor)
         self._persist(name, persistent)
 
     def _persist(self, name: str, persistent: bool) -> None:

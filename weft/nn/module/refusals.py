@@ -6,8 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from weft.api.signature import SAID, Door, Signature, opened, taught
-from weft.core.errors import ours
+from weft.core.errors import CONVERT, ArgumentError, ours
 from weft.ops.explain import ABSENT
 
 Init = Callable[..., None]
@@ -70,3 +72,12 @@ def explain(module: Any, cause: Exception, args: tuple[Any, ...], kwargs: dict[s
 
 def _wefts(kind: type) -> bool:
     return kind.__module__.startswith("weft.")
+
+
+def trained_by_torch(module: Any, name: str, value: Any) -> None:
+    """Raise if a module is given a torch module or parameter that is trained: no optimizer would find it here."""
+    if value.requires_grad if isinstance(value, torch.Tensor) else any(p.requires_grad for p in value.parameters()):
+        raise ArgumentError(
+            f"{type(module).__name__}.{name} = {type(value).__name__}(...): its parameters would not be among this "
+            f"module's, and nothing would train them{CONVERT}"
+        )

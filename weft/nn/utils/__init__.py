@@ -15,6 +15,7 @@ from weft.functional.neural.similarity import normalize
 from weft.functional.training.clipping import clip_grad_norm
 from weft.functional.training.clipping import clip_grad_norm as clip_grad_norm_
 from weft.functional.training.clipping import clip_grad_value as clip_grad_value_
+from weft.functional.training.clipping import clip_grads_with_norm as clip_grads_with_norm_
 from weft.functional.training.clipping import total_norm as get_total_norm
 from weft.nn.module.module import Module
 from weft.nn.utils import rnn, stateless
@@ -105,10 +106,10 @@ for _file in FILES:
 __getattr__ = lazily(__name__, FILES)
 
 __all__ = [
-    "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "fuse_conv_bn_eval", "fuse_conv_bn_weights",
-    "fuse_linear_bn_eval", "fuse_linear_bn_weights", "get_total_norm", "parameters_to_vector", "parametrizations",
-    "parametrize", "prune", "remove_spectral_norm", "remove_weight_norm", "rnn", "skip_init", "spectral_norm",
-    "stateless", "vector_to_parameters", "weight_norm",
+    "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "fuse_conv_bn_eval",
+    "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights", "get_total_norm",
+    "parameters_to_vector", "parametrizations", "parametrize", "prune", "remove_spectral_norm", "remove_weight_norm",
+    "rnn", "skip_init", "spectral_norm", "stateless", "vector_to_parameters", "weight_norm",
 ]  # fmt: skip
 
 M = TypeVar("M", bound=Module)

@@ -127,6 +127,7 @@ class LRScheduler(metaclass=_Made):
     """
 
     verbose: bool = False
+    _get_lr_called_within_step = True  # schedules written for PyTorch ask it in get_lr()
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

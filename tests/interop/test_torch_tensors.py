@@ -1,0 +1,92 @@
+"""torch's tensors are taken wherever Weft's are, not by ops alone; what torch would train is refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import weft as flow
+from weft import nn
+from weft.core.errors import ArgumentError
+
+OTHERS = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+
+
+def assigned(name: str) -> Any:
+    p = nn.Parameter(flow.zeros(2, 2))
+    setattr(p, name, OTHERS)
+    return getattr(p, name)
+
+
+def buffered(again: bool) -> Any:
+    module = nn.Module()
+    module.register_buffer("b", flow.zeros(1) if again else OTHERS)
+    if again:
+        module.b = OTHERS
+    assert module.state_dict()["b"] is not None
+    return module.b
+
+
+def backward(gradient: Any) -> Any:
+    x = flow.zeros(2, 2, requires_grad=True)
+    (x * 1).backward(gradient)
+    return x.grad
+
+
+def of_grad(gradient: Any) -> Any:
+    x = flow.zeros(2, 2, requires_grad=True)
+    return flow.autograd.grad(x * 1, x, gradient)[0]
+
+
+TAKERS: dict[str, Callable[[], Any]] = {
+    "x.data =": lambda: assigned("data"),
+    "x.grad =": lambda: assigned("grad"),
+    "register_buffer": lambda: buffered(False),
+    "module.buffer =": lambda: buffered(True),
+    "backward": lambda: backward(OTHERS),
+    "backward of an array": lambda: backward(OTHERS.numpy()),
+    "grad": lambda: of_grad(OTHERS),
+    "grad of a list": lambda: of_grad([OTHERS]),
+    "TensorDataset": lambda: flow.stack([flow.utils.data.TensorDataset(OTHERS)[i][0] for i in range(2)]),
+    "Tensor of a list": lambda: flow.Tensor([[flow.tensor(1), 2], [OTHERS[1, 0], 4]]),
+}
+
+
+@pytest.mark.parametrize("take", TAKERS)
+def test_a_tensor_of_torchs_is_taken(take: str) -> None:
+    got = TAKERS[take]()
+    assert isinstance(got, flow.Tensor) and got.detach().tolist() == OTHERS.tolist()
+
+
+class Net(nn.Module):
+    def __init__(self, inner: Any) -> None:
+        super().__init__()
+        self.inner = inner
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        Net, nn.Sequential, lambda m: nn.ModuleList([m]), lambda m: Net(m.weight),
+        lambda m: nn.ParameterList([m.weight]), lambda m: flow.optim.SGD(m.parameters(), lr=0.1),
+    ],
+)  # fmt: skip
+def test_what_torch_trains_is_refused_with_what_to_write(make: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"flow\.from_torch\(module\)"):
+        make(torch.nn.Linear(2, 2))
+
+
+def test_what_is_not_trained_may_be_torchs() -> None:
+    assert list(Net(torch.nn.MSELoss()).parameters()) == []
+    assert Net(torch.nn.Linear(2, 2).requires_grad_(False)).inner(flow.ones(1, 2)).shape == (1, 2)
+    assert [n for n, _ in Net(flow.from_torch(torch.nn.Linear(2, 2))).named_parameters()] == [
+        "inner.weight", "inner.bias",
+    ]  # fmt: skip
+
+
+def test_clipping_of_torchs_gradients_is_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"torch\.nn\.utils clips those"):
+        nn.utils.clip_grad_norm_(torch.nn.Linear(2, 2).parameters(), 1.0)
