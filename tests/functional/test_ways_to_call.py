@@ -45,6 +45,13 @@ CALLS: dict[str, Callable[[Any, Callable[[torch.Tensor], Any]], Any]] = {
     "filled with a tensor in place": lambda m, t: (t(X) * 1).masked_fill_(t(X) > 0, t(ROW[1])),
     "scattered where more is": lambda m, t: m.masked_scatter(t(ROW), t(X) > 0, t(X)),
     "softmin in another dtype": lambda m, t: m.nn.functional.softmin(t(X), 1, dtype=m.float32),
+    **{
+        f"{name} of {len(shape)} dimensions, none named": lambda m, t, name=name, shape=shape: getattr(
+            m.nn.functional, name
+        )(t(X).reshape(shape))
+        for name in ("softmax", "log_softmax", "softmin")
+        for shape in ((-1,), (-1, 4), X.shape, (*X.shape, 1), (1, *X.shape, 1))
+    },
     "split by a tensor": lambda m, t: m.tensor_split(t(X), m.tensor([1, 3]), 2)[1],
     "integral along another dimension": lambda m, t: m.trapezoid(t(X), t(X + X), dim=1),
     "solved by complex triangles": lambda m, t: m.cholesky_solve(t(SQUARE).cdouble(), lower(t).detach()).abs(),

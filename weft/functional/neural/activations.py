@@ -7,6 +7,7 @@ from typing import Any
 from weft.api.table import calling, public
 from weft.autograd.inplace import in_place
 from weft.core.errors import OptionError, ShapeError
+from weft.functional.neural.softmax import softmax
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
 from weft.ops.shape.views import dim_of
@@ -55,9 +56,9 @@ def tanhshrink(input: Tensor) -> Tensor:
     return ops.sub(input, ops.tanh(input))
 
 
-def softmin(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     """softmax(-x)."""
-    return ops.softmax(ops.neg(input if dtype is None else cast(input, dtype)), dim)
+    return softmax(ops.neg(input if dtype is None else cast(input, dtype)), dim)
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from weft.api.table import calling, public
-from weft.core.errors import ArgumentError
 from weft.functional.tensor.conversion import cast
 from weft.tensor.tensor import Tensor
 
@@ -19,16 +18,15 @@ def softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     >>> flow.softmax(flow.zeros(2), 0).tolist()
     [0.5, 0.5]
     """
-    return _softmax(x if dtype is None else cast(x, dtype), _given("softmax", dim))
+    return _softmax(x if dtype is None else cast(x, dtype), _usual(x) if dim is None else dim)
 
 
 @public("neural flow tensor")
 def log_softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     """log(softmax(x)), numerically stable."""
-    return _log_softmax(x if dtype is None else cast(x, dtype), _given("log_softmax", dim))
+    return _log_softmax(x if dtype is None else cast(x, dtype), _usual(x) if dim is None else dim)
 
 
-def _given(name: str, dim: int | None) -> int:
-    if dim is None:
-        raise ArgumentError(f"{name}(): name the dimension that sums to one, such as dim=-1")
-    return dim
+def _usual(x: Tensor) -> int:
+    """The dimension if none is named, in PyTorch and OneFlow."""
+    return 0 if x.ndim in (0, 1, 3) else 1

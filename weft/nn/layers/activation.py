@@ -114,7 +114,7 @@ class Softmax(Module):
         self.dim = dim
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.softmax(x, usual_dim(x) if self.dim is None else self.dim)
+        return F.softmax(x, self.dim)
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}"
@@ -128,15 +128,10 @@ class LogSoftmax(Module):
         self.dim = dim
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.log_softmax(x, usual_dim(x) if self.dim is None else self.dim)
+        return F.log_softmax(x, self.dim)
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}"
-
-
-def usual_dim(x: Tensor) -> int:
-    """The default dimension, as in torch."""
-    return 0 if x.ndim in (0, 1, 3) else 1
 
 
 class PReLU(Module):
@@ -155,7 +150,7 @@ class PReLU(Module):
 
 
 Softmin = layer_of(
-    "Softmin", lambda x, dim: F.softmin(x, usual_dim(x) if dim is None else dim), "softmax(-x).", home=__name__,
+    "Softmin", lambda x, dim: F.softmin(x, dim), "softmax(-x).", home=__name__,
     dim=None,
 )  # fmt: skip
 Tanhshrink = layer_of("Tanhshrink", F.tanhshrink, "x - tanh(x).", home=__name__)
