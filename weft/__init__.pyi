@@ -17,6 +17,7 @@ from weft.functional.linalg.decompositions import QR, SVDWithV, SignAndSize
 from weft.functional.linalg.factors import Triangles
 from weft.functional.pointwise.powers import Parts
 from weft.functional.random.generators import DefaultGenerator
+from weft.functional.reduce.extremes import Extremes
 from weft.functional.reduce.histograms import Histogram
 from weft.functional.reduce.sorting import Ranked
 
@@ -340,9 +341,7 @@ def amin(
 ) -> Tensor:
     """The smallest of the elements, over some dimensions or all; ties share the gradient."""
 
-def aminmax(
-    x: Tensor, *, dim: _int | None = None, keepdim: _bool = False, out: Any = None
-) -> tuple[Tensor, Tensor]:
+def aminmax(x: Tensor, *, dim: _int | None = None, keepdim: _bool = False, out: Any = None) -> Extremes:
     """The smallest and the largest element, over a dimension or all."""
 
 def angle(x: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -705,7 +705,7 @@ def softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     [0.5, 0.5]
     """
 
-def softmin(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     """softmax(-x)."""
 
 def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:

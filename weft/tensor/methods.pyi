@@ -8,6 +8,7 @@ from typing import Any, overload
 from weft.core.placement import Placement
 from weft.functional.linalg.decompositions import QR, SVDWithV, SignAndSize
 from weft.functional.pointwise.powers import Parts
+from weft.functional.reduce.extremes import Extremes
 from weft.functional.reduce.histograms import Histogram
 from weft.functional.reduce.sorting import Ranked
 from weft.tensor.hook import RemovableHook
@@ -236,7 +237,7 @@ class Methods:
     def amin(self, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor:
         """The smallest of the elements, over some dimensions or all; ties share the gradient."""
 
-    def aminmax(self, *, dim: _int | None = None, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+    def aminmax(self, *, dim: _int | None = None, keepdim: _bool = False) -> Extremes:
         """The smallest and the largest element, over a dimension or all."""
 
     def angle(self) -> Tensor:

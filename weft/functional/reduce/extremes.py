@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from weft.api.signature import overloaded
 from weft.api.table import calling, public
 from weft.functional.reduce.sorting import Ranked
@@ -11,10 +13,17 @@ from weft.tensor.tensor import Tensor
 _amin, _amax, _maximum, _minimum = map(calling, ("amin", "amax", "maximum", "minimum"))
 
 
+class Extremes(NamedTuple):
+    """The smallest and the largest element."""
+
+    min: Tensor
+    max: Tensor
+
+
 @public("flow tensor")
-def aminmax(x: Tensor, *, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+def aminmax(x: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Extremes:
     """The smallest and the largest element, over a dimension or all."""
-    return _amin(x, dim, keepdim), _amax(x, dim, keepdim)
+    return Extremes(_amin(x, dim, keepdim), _amax(x, dim, keepdim))
 
 
 def _max_of_all(x: Tensor) -> Tensor:
