@@ -2,9 +2,12 @@
 same weights.
 
     python -m weft.oneflow tests/zoo/flowvision_models.py            # all; or names, or: but names
+
+A model that needs more memory or time than the limits below is told so.
 """
 
-import contextlib
+import resource
+import signal
 import sys
 import traceback
 
@@ -22,7 +25,8 @@ import torchvision  # noqa: E402
 # not of classification, or of faces: these take other inputs
 OTHERS = {"detection", "segmentation", "style_transfer", "face_recognition"}
 ITS_OWN = {"regnet": "its stem doesn't pad"}  # networks that differ from torchvision's of the same names and weights
-LARGEST = 150_000_000  # parameters: what trains in a small machine's memory and time
+MEMORY, TIME = 9, 240  # GB and seconds for a model
+LIMITS = TimeoutError, MemoryError, flow.OutOfMemoryError
 
 
 def names():
@@ -31,9 +35,10 @@ def names():
 
 
 def sizes_of(name):
-    """The sides of images to try: a small one, for models that take any, and those that the model may be made for; a
+    """The sides of images to try: small ones, for models that take any, and those that the model may be made for; a
     number in its name may be another width."""
-    return 64, next((s for s in (448, 384) if str(s) in name), 299 if name.startswith("inception") else 224), 224
+    made_for = (s for s in (448, 384) if str(s) in name)
+    return 32, 64, *made_for, *((299,) if name.startswith("inception") else ()), 224
 
 
 def answer(y):
@@ -44,16 +49,21 @@ def answer(y):
 
 
 def of(name):
-    """What became of a model: how many parameters it has, and whether torchvision answers the same."""
+    """What became of a model: the smallest image it took, and whether torchvision answers the same."""
     model = ModelCreator.create_model(name)
-    count = sum(p.numel() for p in model.parameters())
-    if count > LARGEST:
-        return f"built, {count / 1e6:.0f} million parameters: too large to train here"
-    *others, last = sizes_of(name)
-    for size in others:
-        with contextlib.suppress(Exception):
+    *smaller, last = sizes_of(name)
+    for size in smaller:
+        try:
             return trained(name, model, size)
+        except LIMITS:
+            raise
+        except Exception:  # it takes larger ones
+            continue
     return trained(name, model, last)
+
+
+def over_time(signum, frame):
+    raise TimeoutError
 
 
 def trained(name, model, size):
@@ -64,7 +74,7 @@ def trained(name, model, size):
     loss.backward()
     optimizer.step()
     assert flow.isfinite(loss).item() and any(p.grad is not None for p in model.parameters())
-    return f"trained{words}"
+    return f"trained at {size}{words}"
 
 
 def beside_torchvision(name, model, size):
@@ -93,15 +103,21 @@ def beside_torchvision(name, model, size):
 
 def main(chosen):
     failed = 0
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY << 30, MEMORY << 30))
+    signal.signal(signal.SIGALRM, over_time)
     if chosen[:1] == ["but"]:
         chosen = [n for n in names() if n not in chosen]
     for name in chosen or names():
+        signal.alarm(TIME)
         try:
             words = of(name)
+        except LIMITS as error:
+            words = f"over {f'{TIME} s' if isinstance(error, TimeoutError) else f'{MEMORY} GB'}"
         except Exception as error:
             failed += 1
             words = f"failed: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
             traceback.print_exc()
+        signal.alarm(0)
         print(f"{name}: {words}", flush=True)
     return failed > 0
 

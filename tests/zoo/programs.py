@@ -113,14 +113,15 @@ def told(found: dict[str, str], images: dict[str, str]) -> str:
         lines.append(f"| {' | '.join(row)} |")
     faults = [f"- {k}: {v[:160]}" for k, v in found.items() if v]
     lines += ["", *faults, *([""] if faults else [])]
-    trained, large, failed, same = (
-        sum(word in v for v in images.values()) for word in ("trained", "built", "failed", ", as torchvision")
+    trained, over, failed, same = (
+        sum(word in v for v in images.values()) for word in ("trained", "over", "failed", ", as torchvision")
     )
     lines.append(
-        f"Of flowvision's classification models {len(images)} were tried: {trained} trained a step, {large} were only "
-        f"built, being too large for it here, and {failed} failed; {same} gave torchvision's outputs for its weights."
+        f"Of flowvision's classification models {len(images)} were tried: {trained} trained a step on "
+        f"the smallest images that they take, {over} needed more memory or time than a model is given, and {failed} "
+        f"failed; {same} gave torchvision's outputs for its weights."
     )
-    lines += ["", *(f"- {k}: {v[:160]}" for k, v in images.items() if "failed" in v)]
+    lines += ["", *(f"- {k}: {v[:160]}" for k, v in images.items() if "trained" not in v)]
     return "\n".join(lines).rstrip() + "\n"
 
 
