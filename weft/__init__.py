@@ -107,6 +107,7 @@ from weft.nn import underscored as _inner
 from weft.nn.utils import stateless
 from weft.optim.lr_scheduler.averaged import SWALR
 from weft.system import accelerator, asyncs, comm, cuda, devices, env, jit
+from weft.tensor import parameter as _parameter
 from weft.tensor.parameter import Parameter
 from weft.tensor.printing import set_printoptions, show
 from weft.tensor.tensor import Tensor
@@ -166,7 +167,7 @@ nn.Graph, nn.graph, nn.parallel = graph.Graph, graph, parallel  # type: ignore[a
 _layers = {n: v for n, v in vars(nn).items() if not isinstance(v, ModuleType) and not n.startswith("__")}
 _layers |= {"__doc__": nn.__doc__, "__all__": [n for n in nn.__all__ if n in {*_layers, *layers.LATER}]}
 nn.modules = _module("nn.modules", __getattr__=nn.__getattr__, **_layers, **_inner.NAMES)  # type: ignore[attr-defined]
-nn.parameter = _module("nn.parameter", Parameter=Parameter, Buffer=nn.Buffer)  # type: ignore[attr-defined]
+nn.parameter = _module("nn.parameter", **{n: getattr(_parameter, n) for n in _parameter.__all__})  # type: ignore[attr-defined]
 PATHS = {
     "accelerator": accelerator, "asyncs": asyncs, "comm": comm, "cuda": cuda, "cuda.amp": cuda.amp,  # type: ignore[attr-defined]
     "cpu": cpu, "xpu": xpu, "mps": mps,

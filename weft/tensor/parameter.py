@@ -1,13 +1,22 @@
-"""Parameter and Buffer: tensors that a module trains, and that it keeps."""
+"""Parameter and Buffer: tensors that a module trains, and that it keeps; and those whose size isn't known yet."""
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import Any, Self, final
 
-from weft.tensor.tensor import Tensor
+import torch
+
+from weft.core import dtype as dtypes
+from weft.core.device import Device
+from weft.core.dtype import DType
+from weft.core.errors import ShapeError
+from weft.tensor.tensor import Tensor, of_torch
+
+__all__ = [
+    "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy",
+]  # fmt: skip
 
 
-@final
 class Parameter(Tensor):
     """A tensor that modules list among their parameters; it shares its data's memory.
 
@@ -33,6 +42,85 @@ class Buffer(Tensor):
         _over(self, data)
         self.persistent = persistent
         self.requires_grad = isinstance(data, Tensor) and data.requires_grad
+
+
+class UninitializedTensorMixin(Tensor):
+    """A member whose shape isn't known yet. It has a dtype and a place, which conversions of its module change, and no
+    memory. Its `data` is a tensor without elements."""
+
+    cls_to_become: type[Tensor] = Tensor
+    held: Tensor
+
+    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
+        kind = torch.get_default_dtype() if dtype is None else dtypes.of(dtype).torch
+        self.held = of_torch(
+            torch.empty(0, dtype=kind, device=None if device is None else Device(device).check().torch)
+        )
+        self.requires_grad = requires_grad
+
+    @property
+    def data(self) -> Tensor:
+        return self.held
+
+    @data.setter
+    def data(self, other: Tensor) -> None:
+        self.held = other
+
+    @property
+    def blob(self) -> Any:  # type: ignore[override]  # whatever asks for the shape or the memory asks this
+        raise ShapeError(
+            f"an {type(self).__name__} has neither shape nor values before its module's first input: call the module "
+            "once, layer(x), or load its state"
+        )
+
+    @property
+    def dtype(self) -> DType:
+        return self.held.dtype
+
+    @property
+    def device(self) -> Device:
+        return self.held.device
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Become an ordinary one of a shape, whose values are arbitrary."""
+        kind = (self.dtype if dtype is None else dtypes.of(dtype)).torch
+        where = (self.device if device is None else Device(device).check()).torch
+        self.become(of_torch(torch.empty(tuple(shape), dtype=kind, device=where)))
+
+    def become(self, data: Tensor) -> None:
+        del self.held
+        self.__class__ = self.cls_to_become  # type: ignore[assignment]
+        self.data = data
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        copied = memo.get(id(self))
+        if copied is None:
+            copied = memo[id(self)] = object.__new__(type(self))
+            copied.held, copied._requires_grad = self.held, self._requires_grad
+        return copied
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(repr(self), spec)
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter whose shape isn't known yet."""
+
+    cls_to_become = Parameter
+
+
+class UninitializedBuffer(UninitializedTensorMixin):
+    """A buffer whose shape isn't known yet."""
+
+
+def is_lazy(x: Any) -> bool:
+    """Whether a parameter's or buffer's shape isn't known yet."""
+    return isinstance(x, UninitializedTensorMixin)
 
 
 def _over(x: Tensor, data: Any) -> None:

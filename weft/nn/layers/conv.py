@@ -195,7 +195,7 @@ class ConvTranspose3d(_Transposed):
     dims, function = 3, "conv_transpose3d"
 
 
-LazyConv1d, LazyConv2d, LazyConv3d = (_lazy(k, 1) for k in (Conv1d, Conv2d, Conv3d))
+LazyConv1d, LazyConv2d, LazyConv3d = (_lazy(k, -1 - k.dims) for k in (Conv1d, Conv2d, Conv3d))
 LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d = (
-    _lazy(k, 1) for k in (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)
+    _lazy(k, -1 - k.dims) for k in (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)
 )

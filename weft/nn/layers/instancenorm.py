@@ -49,5 +49,6 @@ class InstanceNorm1d(_InstanceNorm):
 
 
 LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d = (  # torch's have weights and statistics unless told
-    _lazy(k, 1, affine=True, track_running_stats=True) for k in (InstanceNorm1d, InstanceNorm2d, InstanceNorm3d)
+    _lazy(k, 1 - k.ranks[1], affine=True, track_running_stats=True)
+    for k in (InstanceNorm1d, InstanceNorm2d, InstanceNorm3d)
 )

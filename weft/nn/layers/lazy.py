@@ -7,39 +7,74 @@ from typing import Any
 
 from weft.core.errors import ShapeError
 from weft.nn.module.module import Module
+from weft.nn.module.moving import laid_out
+from weft.tensor.parameter import Parameter, UninitializedBuffer, UninitializedParameter, is_lazy
 from weft.tensor.tensor import Tensor
 
 # ---- the classes -----------------------------------------------------------------------------------------
 
 
-def _lazy(kind: type[Module], at: int, **usual: Any) -> type[Module]:
+def _lazy(kind: Any, at: int, **usual: Any) -> type[Module]:
     """A layer without its first size, which dimension `at` of the first input tells; `usual` are its own defaults."""
-    this, _, *others = inspect.signature(kind.__init__).parameters.values()
+    this, first, *others = inspect.signature(kind.__init__).parameters.values()
+    takes = inspect.Signature([this, *(p.replace(default=usual.get(p.name, p.default)) for p in others)])
 
-    class Lazy(Module):
-        def __init__(self, *args: Any, **options: Any) -> None:
-            super().__init__()
-            placed = [p.name for p in others[: len(args)]]
-            own = {name: value for name, value in usual.items() if name not in placed}
-            self.__dict__["_later"] = (args, {**own, **options})
+    def begin(self: Any, *args: Any, **options: Any) -> None:
+        options |= {p.name: value for p, value in zip(others, args, strict=False)}
+        self.__dict__["_options"] = options
+        kind.__init__(self, 0, **options)
+        for name, t in self._members():
+            if t.numel() == 0 or isinstance(t, Parameter):
+                of = UninitializedParameter if isinstance(t, Parameter) else UninitializedBuffer
+                setattr(self, name, of(t.requires_grad))
+                getattr(self, name).data = t.data
 
-        def forward(self, x: Tensor) -> Tensor:
-            args, options = self.__dict__["_later"]
-            if x.ndim < 2:
-                raise ShapeError(f"{type(self).__name__} infers its size from a batch; got shape {list(x.shape)}")
-            layer = kind(x.shape[at], *args, **options).train(self.training)
-            del self.__dict__["_later"]
-            self.__class__ = kind  # type: ignore[assignment]  # from now on it is such a layer
-            self.__dict__.update(layer.__dict__)
-            return self(x)
+    begin.__signature__ = takes  # type: ignore[attr-defined]
 
-        def extra_repr(self) -> str:
-            args, options = self.__dict__["_later"]
-            return ", ".join([*map(repr, args), *(f"{k}={v!r}" for k, v in options.items())])
+    class Lazy(kind):
+        __init__ = begin
 
-    takes = [this, *(p.replace(default=usual.get(p.name, p.default)) for p in others)]
-    Lazy.__init__.__signature__ = inspect.Signature(takes)  # type: ignore[attr-defined]
+        def _members(self) -> list[tuple[str, Tensor]]:
+            return [(n, t) for n, t in (*self._parameters.items(), *self._buffers.items()) if t is not None]
+
+        def has_uninitialized_params(self) -> bool:
+            return any(is_lazy(t) for _, t in self._members())
+
+        def reset_parameters(self) -> None:
+            pass  # there are none yet
+
+        def forward(self, x: Tensor, *more: Any, **named: Any) -> Tensor:
+            self.initialize_parameters(x)
+            return self.forward(x, *more, **named)
+
+        def initialize_parameters(self, x: Tensor) -> None:
+            """Become the layer of this input's size; what a state was loaded into stays."""
+            if not -x.ndim <= at < x.ndim:
+                raise ShapeError(
+                    f"{type(self).__name__} infers its size from dimension {at}; got shape {list(x.shape)}"
+                )
+            members, options = self._members(), self.__dict__["_options"]
+            if members:
+                held = members[0][1].data
+                options = {**options, "dtype": held.dtype, "device": held.device if held.is_local else None}
+            if not self.has_uninitialized_params():
+                options["device"] = "meta"  # draws nothing
+            size = x.shape[at]
+            layer = kind(size, **options)
+            for name, t in members:
+                new = getattr(layer, name).data
+                if is_lazy(t):
+                    t.become(laid_out(new, t.data.placement, t.data.sbp) if t.data.is_global else new)
+                elif t.shape != new.shape:
+                    raise ShapeError(
+                        f"{name} of shape {list(t.shape)} was loaded, and an input of shape {list(x.shape)} needs "
+                        f"{list(new.shape)}"
+                    )
+            del self.__dict__["_options"]
+            setattr(self, first.name, size)
+            self.__class__ = kind
+
     Lazy.__name__ = Lazy.__qualname__ = f"Lazy{kind.__name__}"
-    Lazy.__doc__ = f"{kind.__name__} that infers its first size from its first input. Make the optimizer after that."
+    Lazy.__doc__ = f"{kind.__name__} that infers its first size from its first input."
     Lazy.__module__ = kind.__module__
     return Lazy

@@ -20,7 +20,7 @@ from weft.nn.module.hooks import Hooks, Watch
 from weft.nn.module.members import BUFFER, MODULE, PARAMETER, Members, members, printed
 from weft.ops import ops
 from weft.tensor.counters import counters
-from weft.tensor.parameter import Buffer, Parameter
+from weft.tensor.parameter import Buffer, Parameter, is_lazy
 from weft.tensor.tensor import RemovableHook, Tensor
 
 
@@ -260,7 +260,7 @@ class Module:
             child._apply(fn)
         with no_grad():
             own = [t for t in (*self._parameters.values(), *self._buffers.values()) if t is not None]
-            made = [(t, fn(t), None if t._grad is None else fn(t._grad)) for t in own]
+            made = [(t, fn(t.data if is_lazy(t) else t), None if t._grad is None else fn(t._grad)) for t in own]
         for t, new, grad in made:
             if new is not t:
                 t.data = new

@@ -16,6 +16,7 @@ from weft.core.sbp import Sbp, broadcast
 from weft.functional.tensor.conversion import counted_as
 from weft.nn.module.layout_rules import by_names
 from weft.ops import ops
+from weft.tensor.parameter import is_lazy
 from weft.tensor.tensor import Tensor
 
 
@@ -66,6 +67,7 @@ def spreading(module: Any, placement: Placement | None, sbp: Any) -> Callable[[T
     if isinstance(sbp, Mapping):
         sbp = by_names(module, sbp, placement)
     members = [*module.named_parameters(), *module.named_buffers()]
+    members = [(path, t.data if is_lazy(t) else t) for path, t in members]
     paths = {id(t): path for path, t in members} | {id(t.grad): path for path, t in members}
     owners = {id(t.grad): t for _, t in members if t.grad is not None}
 

@@ -16,7 +16,7 @@ from weft.autograd import assign, no_grad
 from weft.core.errors import ArgumentError, CheckpointError
 from weft.nn.module.moving import laid_out, moved
 from weft.ops import ops
-from weft.tensor.parameter import Parameter
+from weft.tensor.parameter import Parameter, is_lazy
 from weft.tensor.tensor import Tensor, of_torch
 
 EXTRA = "_extra_state"
@@ -97,7 +97,7 @@ def own_state(module: Any) -> dict[str, Tensor]:
 
 def save(module: Any, destination: Any, prefix: str, keep_vars: bool) -> None:
     for name, t in own_state(module).items():
-        destination[prefix + name] = t if keep_vars else t.detach()
+        destination[prefix + name] = t if keep_vars or is_lazy(t) else t.detach()
     if hasattr(module, "get_extra_state"):
         destination[prefix + EXTRA] = module.get_extra_state()
 
@@ -186,10 +186,14 @@ def check(
                 f'While copying the parameter named "{key}", expected a Tensor from checkpoint but received '
                 f"{type(value)}"
             )
-        elif tuple(value.shape) != tuple(target.shape) and not (value.numel() == target.numel() == 1):
+        elif is_lazy(target) and is_lazy(value):
+            continue
+        elif is_lazy(target) and _may_have(target.data.shape, value.shape):
+            writes.take(partial(_begin, target, value), at_once, None)
+        elif tuple(value.shape) != tuple(target.data.shape) and not (value.numel() == target.data.numel() == 1):
             errors.append(
                 f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
-                f"the shape in current model is {target.shape}."
+                f"the shape in current model is {target.data.shape}."
             )
         elif value.is_global and not target.is_global:
             errors.append(
@@ -215,6 +219,18 @@ def check(
             first, dot, _ = name.partition(".")
             if (first not in module._modules) if dot else (name not in own):
                 unexpected.append(prefix + name)
+
+
+def _may_have(known: Any, shape: Any) -> bool:
+    """Whether a parameter without a shape may get this one: it knows its sizes but those that are 0."""
+    return known == (0,) or (len(known) == len(shape) and all(n in (0, m) for n, m in zip(known, shape, strict=True)))
+
+
+def _begin(target: Any, value: Tensor) -> None:
+    """Give a parameter without a shape this value's."""
+    like = target.data
+    new = laid_out(value, like.placement, like.sbp) if like.is_global else moved(value, like.device, like.dtype)
+    target.become(ops.clone(new.detach()))
 
 
 def write(target: Tensor, value: Tensor) -> None:
