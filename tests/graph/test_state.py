@@ -170,6 +170,27 @@ def test_counting_in_python_is_warned_of() -> None:
         Run(model)(flow.ones(3, 2))
 
 
+def test_a_tensor_left_where_there_was_none_is_warned_of() -> None:
+    def remembers(m: Any, x: Any) -> Any:
+        before, m.last = m.last, x.sum(0)
+        return x if before is None else x + before
+
+    def fresh(m: Any, x: Any) -> Any:
+        before, m.last = getattr(m, "last", 0), x.sum(0)
+        return x + before
+
+    def cached(m: Any, x: Any) -> Any:
+        m.last["x"] = x.sum(0) + m.last.get("x", 0)
+        return m.last["x"]
+
+    for forward, there in ((remembers, None), (fresh, ...), (cached, {})):
+        model = Keeper(forward)
+        if there is not ...:
+            model.last = there
+        with pytest.warns(UserWarning, match=r"found no tensor in Keeper.last and left one there\. Launches don't"):
+            Run(model)(flow.ones(3, 2))
+
+
 def test_state_that_the_next_launch_would_not_see_is_refused() -> None:
     def hidden(m: Any, x: Any) -> Any:
         m.plain = m.plain + x.sum(0)

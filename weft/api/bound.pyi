@@ -856,6 +856,9 @@ class Bound:
     def dim_order(x: Tensor) -> tuple[_int, ...]: ...
 
     @staticmethod
+    def dirichlet_slope(y: Tensor, concentration: Tensor, total: Tensor) -> Tensor: ...
+
+    @staticmethod
     def dist(x: Any, other: Any, p: _float = 2) -> Any: ...
 
     @staticmethod

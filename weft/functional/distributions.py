@@ -154,13 +154,9 @@ def _expand(theirs: Any) -> Callable[..., Any]:
 # ---- sampling -----------------------------------------------------------------------------------
 
 
-class Dirichlet:
-    """Dirichlet draws with the gradient of gamma draws."""
-
-    @staticmethod
-    def apply(concentration: Any) -> Any:
-        drawn = ops.standard_gamma(concentration)
-        return drawn / drawn.sum(-1, True)
+def _sample_dirichlet(concentration: Any) -> Any:
+    drawn = ops.standard_gamma(concentration)
+    return drawn / drawn.sum(-1, True)
 
 
 def _von_mises(loc: Any, concentration: Any, proposal_r: Any, x: Any) -> Any:
@@ -200,6 +196,8 @@ GIVEN.update(
         "torch.overrides.is_tensor_like": lambda x: isinstance(x, Tensor),
         "torch._is_all_true": _is_all_true,
         "torch._standard_gamma": ops.standard_gamma,
+        "torch._sample_dirichlet": _sample_dirichlet,
+        "torch._dirichlet_grad": ops.dirichlet_slope,
         "torch.multinomial": ops.multinomial,
         "torch.as_tensor": _as_tensor,
         **{f"torch.{f.__name__}": _at_site(f, True) for f in SHAPED},
@@ -219,7 +217,6 @@ Derived(
             **{f"Distribution.{name}": _missing(name) for name in ADVICE},
         },
         "utils": {"_standard_normal": lambda theirs: _standard_normal},
-        "dirichlet": {"_Dirichlet": lambda theirs: Dirichlet},
         "generalized_pareto": {
             f"GeneralizedPareto.{name}": _beside("concentration") for name in ("log_prob", "log_survival_function")
         },

@@ -73,8 +73,8 @@ class Attributes:
                     found.append(pair)
                     module.__dict__[each.name] = each.value
             known = {each.name for each in held}
-            for name in () if id(module) in self._born else module._roles:
-                self._refuse_new(Held(module, name, None, None) if name not in known else None)
+            for name in () if id(module) in self._born else [n for n in module.__dict__ if n not in known]:
+                self._judged(Held(module, name, None, None), was_read)
         return found
 
     def _read_as_no_state(self, was_read: Callable[[Tensor], bool]) -> Callable[[Tensor], bool]:
@@ -87,8 +87,8 @@ class Attributes:
         old, now = each.value, each.now
         if isinstance(old, Tensor):
             return self._exchange(each, was_read)
-        if old is None:
-            self._refuse_new(each if each.is_state else None)
+        if old is None and each.is_state:
+            self._refuse_new(each)
         elif type(old) in (int, float) and type(now) in (int, float) and old != now:
             warn(
                 f"build() counts in Python: it found {each} = {old} and left {now}. Launches don't: all go by what it "
@@ -98,6 +98,12 @@ class Attributes:
             raise TraceError(
                 f"build() reads tensors of {each} and then puts others there, which the next launch would not see. "
                 "What a graph keeps is buffers, register_buffer(name, tensor): set those anew, or write into them"
+            )
+        elif not _tensors(each.inside) and any(map(self._is_new, _tensors(now))):
+            warn(
+                f"build() found no tensor in {each} and left one there. Launches don't: each finds what was there when "
+                "the graph was traced. What a launch leaves to the next is a buffer, register_buffer(name, tensor), "
+                "that __init__ makes; what it shows is an output of build()",
             )
         return None
 
@@ -116,10 +122,8 @@ class Attributes:
             )
         return (old, now if alike else old)
 
-    def _refuse_new(self, each: Held | None) -> None:
-        if each is not None and (
-            self._is_new(each.now) if isinstance(each.now, Tensor) else id(each.now) in self._born
-        ):
+    def _refuse_new(self, each: Held) -> None:
+        if self._is_new(each.now) if isinstance(each.now, Tensor) else id(each.now) in self._born:
             raise TraceError(
                 f"build() makes {each}, which the next launch would make again. What a graph keeps is there before: "
                 "let __init__ make it, or register it, register_buffer(name, tensor), in the form that it will have"
@@ -135,7 +139,7 @@ class Attributes:
             for each in held:
                 if each.now is not each.value and any(map(self._is_new, _tensors([each.now]))):
                     module.__dict__[each.name] = each.value
-                if any(map(self._is_new, _tensors(each.value))):
+                if type(each.value) in (list, dict) and any(map(self._is_new, _tensors(each.value))):
                     each.value.clear()
                     (each.value.extend if isinstance(each.value, list) else each.value.update)(each.inside)
 
@@ -145,8 +149,8 @@ def _copy(value: Any) -> Any:
 
 
 def _tensors(value: Any) -> list[Tensor]:
-    """The tensors of a list, a tuple or a dict."""
+    """The tensors of a list, a tuple or a dict, or the tensor itself."""
     if type(value) not in (list, tuple, dict):
-        return []
+        value = [value]
     held = (getattr(t, "of", t) for t in (value.values() if isinstance(value, dict) else value))  # also of facades
     return [t for t in held if isinstance(t, Tensor)]

@@ -28,8 +28,9 @@ __all__ = [
     "SELU", "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss", "SoftMarginLoss", "Softmax", "Softmax2d", "Softmin",
     "Softplus", "Softshrink", "Softsign", "SyncBatchNorm", "Tanh", "Tanhshrink", "Threshold", "Transformer",
     "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
-    "TripletMarginLoss", "TripletMarginWithDistanceLoss", "Unflatten", "Unfold", "Upsample", "UpsamplingBilinear2d",
-    "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "cells", "functional", "init", "upkeep", "utils"
+    "TripletMarginLoss", "TripletMarginWithDistanceLoss", "Unflatten", "Unfold", "UninitializedBuffer",
+    "UninitializedParameter", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d",
+    "ZeroPad3d", "cells", "functional", "init", "upkeep", "utils"
 ]
 
 from weft import graph as graph
@@ -217,3 +218,5 @@ from weft.nn.oneflow.quantization import QatConv3d as QatConv3d
 from weft.nn.oneflow.quantization import Quantization as Quantization
 from weft.tensor.parameter import Buffer as Buffer
 from weft.tensor.parameter import Parameter as Parameter
+from weft.tensor.parameter import UninitializedBuffer as UninitializedBuffer
+from weft.tensor.parameter import UninitializedParameter as UninitializedParameter

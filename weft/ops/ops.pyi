@@ -98,6 +98,7 @@ from weft.ops.shape.diagonal import diagonal as diagonal
 from weft.ops.shape.diagonal import diagonal_put as diagonal_put
 from weft.ops.shape.diagonal import diagonal_zeros as diagonal_zeros
 from weft.ops.pointwise.gamma import digamma as digamma
+from weft.ops.random.draws import dirichlet_slope as dirichlet_slope
 from weft.ops.pointwise.arithmetic import div as div
 from weft.ops.random.draws import draw as draw
 from weft.ops.neural.dropout import dropout as dropout

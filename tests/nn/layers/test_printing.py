@@ -27,7 +27,8 @@ LAYERS = """
     RNNCell(2, 3) RNNCell(2, 3, nonlinearity="relu", bias=False) LSTMCell(2, 3) GRUCell(2, 3)
     MSELoss() CrossEntropyLoss() CTCLoss() GaussianNLLLoss() BCEWithLogitsLoss() TripletMarginWithDistanceLoss()
     PixelShuffle(2) PixelUnshuffle(2) Upsample(scale_factor=2) Upsample(size=(2, 3), mode="bilinear") ChannelShuffle(2)
-    LazyLinear(3, bias=False) LazyConv2d(3, 2) LazyBatchNorm1d() Fold((4, 5), (2, 2)) Unfold((2, 3)) CosineSimilarity() PairwiseDistance()
+    LazyLinear(3, bias=False) LazyConv2d(3, 2) LazyBatchNorm1d()
+    Fold((4, 5), (2, 2)) Unfold((2, 3)) CosineSimilarity() PairwiseDistance()
     ModuleList([nn.Linear(1, 1), nn.Linear(1, 1), nn.ReLU()]) ModuleDict({"a": nn.Sequential(nn.Tanh(), nn.Tanh())})
 """
 

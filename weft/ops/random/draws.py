@@ -152,6 +152,21 @@ def _(rand):
     yield rand(4, 6).abs() + 0.5, rand(4, 6).abs() + 0.1
 
 
+@op("..., ..., ... -> ...", returns="slope*")
+def dirichlet_slope(y: Tensor, concentration: Tensor, total: Tensor) -> Tensor:
+    """The derivative of a Dirichlet draw's element by its concentration, given the sum of all concentrations."""
+    return torch._dirichlet_grad(y, concentration, total)
+
+
+dirichlet_slope.form(lambda y, x, total: y if alike(y, x, total) and y.shape == x.shape == total.shape else None)
+
+
+@dirichlet_slope.samples
+def _(rand):
+    x = rand(4, 6).abs() + 0.5
+    yield (rand(4, 6).abs() + 0.1) / 4, x, x + 1
+
+
 @op(random=True, returns="y*")
 def bernoulli(x: Tensor) -> Tensor:
     """1 with probability x, else 0, element-wise.
