@@ -11,7 +11,7 @@ import torch
 
 from weft.core.dispatch import hooks
 from weft.ops.declaration import Op
-from weft.ops.explain import check_arguments, explain
+from weft.ops.explain import apart, check_arguments, explain
 from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, of_torch
 from weft.vm.dependency import alias
@@ -25,10 +25,28 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
             if isinstance(t, Tensor) and t.blob.access is not None:
                 hooks.wait_write(t.blob)
     outputs = [of_torch(y) for y in execute(op, op.kernel, local, args)]
+    if any(_is_meta(local[i]) for i in op.operands):
+        _refuse_others(op, outputs, args)
     if op.view:
         for y in outputs:
+            at_once = y.blob.now is not None
             y.blob = alias(args[op.operands[0]].blob, y.blob.data)
+            if not at_once:
+                y.blob.now = None
     return outputs, args
+
+
+def _is_meta(operand: Any) -> bool:
+    if isinstance(operand, list):
+        return any(t is not None and t.is_meta for t in operand)
+    return isinstance(operand, torch.Tensor) and operand.is_meta
+
+
+def _refuse_others(op: Op, outputs: list[Tensor], args: tuple[Any, ...]) -> None:
+    """Some of torch's kernels compute with meta tensors as if they had memory: the result isn't on meta then."""
+    written = [t for i in op.writes for t in (args[i] if isinstance(args[i], (list, tuple)) else (args[i],))]
+    if any(t.device.type != "meta" for t in (*outputs, *written)):
+        raise apart(op, args)
 
 
 def localize(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:

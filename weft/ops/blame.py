@@ -59,7 +59,7 @@ def _blamed(op: Op, local: tuple[Any, ...]) -> Found:
     places = {t.device.type for t in held}
     together = "meta" if "meta" in places else "cpu"
     if len(places) > 1 and _works(op, _changed(op, local, lambda t: t.to(together))):
-        return errors.DeviceError, "Move them to one device with x.to(...)"
+        return errors.DeviceError, ""
     return next(itertools.chain(_of_dtype(op, local), _of_option(op, local)), (errors.ShapeError, ""))
 
 

@@ -230,8 +230,16 @@ def explain(op: Op, cause: Exception, args: tuple[Any, ...]) -> Exception:
         reason, found = blamed(op, args)
         advice += f".\n{found}" * (reason is errors.DtypeError and bool(found))
     if kind is errors.DeviceError:
-        message = f"operands are on {' and '.join(sorted({str(d) for a in args for d in _devices(a)}))}"
+        return apart(op, args)
     return kind(f"{message}{_reach(message, args)}\n  in {call_text(op, args)}{advice}")
+
+
+def apart(op: Op, args: tuple[Any, ...]) -> errors.DeviceError:
+    """The error for operands on different devices."""
+    places = " and ".join(sorted({str(d) for a in args for d in _devices(a)}))
+    return errors.DeviceError(
+        f"operands are on {places}\n  in {call_text(op, args)}.\nMove them to one device with x.to(...)"
+    )
 
 
 KERNEL: Final = re.compile(r"""^"[^"]*" not implemented for '(\w+)'""")  # the kernel's name doesn't help the user

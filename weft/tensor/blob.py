@@ -8,7 +8,8 @@ import torch
 
 
 class Blob:
-    """`data` is the memory, as a torch tensor. `now` is the same unless a write is pending, else None.
+    """`data` is the memory, as a torch tensor. `now` is the same if it can be read at once: not while a write is pending,
+    nor of meta tensors, whose operations go by the path with checks, since torch's kernels take them for others' memory.
 
     `access` is the virtual machine's record of pending readers and the last writer (`vm/dependency.py`), None while
     nothing is pending. Tensors that share memory (views, `detach`) share the record, and so `now` of each of them.
@@ -22,7 +23,8 @@ class Blob:
     written: int
 
     def __init__(self, data: torch.Tensor | None) -> None:
-        self.now = self.data = data
+        self.data = data
+        self.now = None if data is None or data.is_meta else data
         self.access = None
 
 

@@ -20,8 +20,8 @@ def local_data(t: Described, what: str) -> torch.Tensor:
     blob = t.shard if t.shard is not None else t.blob
     if blob.now is None:
         hooks.wait_read(blob)
-    assert blob.now is not None
-    return blob.now
+    assert blob.data is not None
+    return blob.data
 
 
 def whole_data(t: Described, what: str) -> torch.Tensor:

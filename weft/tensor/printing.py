@@ -91,7 +91,7 @@ def _at_hand(blob: Blob) -> torch.Tensor | None:
     if writers and all(w.machine.rank.world_size == 1 for w in writers):
         with contextlib.suppress(Exception):  # the failure is shown
             hooks.wait_read(blob)
-    return blob.now
+    return blob.data if blob.data is not None and blob.data.is_meta else blob.now
 
 
 def _missing(blob: Blob) -> str:

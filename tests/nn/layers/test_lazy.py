@@ -98,7 +98,7 @@ def test_a_state_that_does_not_fit_changes_nothing() -> None:
     with pytest.raises(CheckpointError, match="size mismatch"):
         model.load_state_dict(state)
     assert nn.parameter.is_lazy(model[0].weight)  # type: ignore[attr-defined]
-    with pytest.raises(CheckpointError, match="size mismatch for 0.weight"):
+    with pytest.raises(CheckpointError, match=r"size mismatch for 0\.weight"):
         model.load_state_dict({"0.weight": flow.ones(5, 4)}, strict=False)
 
 
