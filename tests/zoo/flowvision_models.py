@@ -6,6 +6,8 @@ same weights.
 A model that needs more memory or time than the limits below is told so.
 """
 
+import contextlib
+import gc
 import resource
 import signal
 import sys
@@ -25,7 +27,7 @@ import torchvision  # noqa: E402
 # not of classification, or of faces: these take other inputs
 OTHERS = {"detection", "segmentation", "style_transfer", "face_recognition"}
 ITS_OWN = {"regnet": "its stem doesn't pad"}  # networks that differ from torchvision's of the same names and weights
-MEMORY, TIME = 9, 240  # GB and seconds for a model
+MEMORY, TIME = 14, 240  # GB and seconds for a model
 LIMITS = TimeoutError, MemoryError, flow.OutOfMemoryError
 
 
@@ -37,8 +39,8 @@ def names():
 def sizes_of(name):
     """The sides of images to try: small ones, for models that take any, and those that the model may be made for; a
     number in its name may be another width."""
-    made_for = (s for s in (448, 384) if str(s) in name)
-    return 32, 64, *made_for, *((299,) if name.startswith("inception") else ()), 224
+    made_for = [s for s in (448, 384) if str(s) in name]
+    return 32, 64, *made_for, *((299,) if name.startswith("inception") else ()), 224, 384
 
 
 def answer(y):
@@ -108,9 +110,11 @@ def main(chosen):
     if chosen[:1] == ["but"]:
         chosen = [n for n in names() if n not in chosen]
     for name in chosen or names():
+        gc.collect()
         signal.alarm(TIME)
         try:
-            words = of(name)
+            with contextlib.redirect_stdout(sys.stderr):  # some models print
+                words = of(name)
         except LIMITS as error:
             words = f"over {f'{TIME} s' if isinstance(error, TimeoutError) else f'{MEMORY} GB'}"
         except Exception as error:

@@ -25,8 +25,10 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
             if isinstance(t, Tensor) and t.blob.access is not None:
                 hooks.wait_write(t.blob)
     outputs = [of_torch(y) for y in execute(op, op.kernel, local, args)]
-    if any(_is_meta(local[i]) for i in op.operands):
-        _refuse_others(op, outputs, args)
+    for i in op.operands:
+        operand = local[i]
+        if operand.is_meta if operand.__class__ is torch.Tensor else operand.__class__ is list and _any_meta(operand):
+            _refuse_others(op, outputs, args)
     if op.view:
         for y in outputs:
             at_once = y.blob.now is not None
@@ -36,10 +38,11 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
     return outputs, args
 
 
-def _is_meta(operand: Any) -> bool:
-    if isinstance(operand, list):
-        return any(t is not None and t.is_meta for t in operand)
-    return isinstance(operand, torch.Tensor) and operand.is_meta
+def _any_meta(operands: list[torch.Tensor | None]) -> bool:
+    for t in operands:  # noqa: SIM110  (a generator takes longer)
+        if t is not None and t.is_meta:
+            return True
+    return False
 
 
 def _refuse_others(op: Op, outputs: list[Tensor], args: tuple[Any, ...]) -> None:
@@ -55,7 +58,8 @@ def localize(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
     for i in op.operands:
         value = args[i]
         if isinstance(value, Tensor):
-            local[i] = local_data(value, op.name)
+            data = value.blob.now
+            local[i] = local_data(value, op.name) if data is None else data
         elif isinstance(value, (list, tuple)):
             local[i] = [None if t is None else local_data(t, op.name) for t in value]
     return tuple(local)

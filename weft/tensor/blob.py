@@ -8,8 +8,9 @@ import torch
 
 
 class Blob:
-    """`data` is the memory, as a torch tensor. `now` is the same if it can be read at once: not while a write is pending,
-    nor of meta tensors, whose operations go by the path with checks, since torch's kernels take them for others' memory.
+    """`data` is the memory, as a torch tensor. `now` is the same if it can be read at once, else None: not while a write
+    is pending, and never of meta tensors. Ops on those take the path with checks, as torch's kernels would compute with
+    any memory in their place.
 
     `access` is the virtual machine's record of pending readers and the last writer (`vm/dependency.py`), None while
     nothing is pending. Tensors that share memory (views, `detach`) share the record, and so `now` of each of them.
