@@ -8,8 +8,8 @@ import torch
 
 
 class Blob:
-    """`data` is the memory, as a torch tensor. `now` is the same if it can be read at once, else None: not while a write
-    is pending, and never of meta tensors. Ops on those take the path with checks, as torch's kernels would compute with
+    """`data` is the memory, as a torch tensor. `now` is the same if it can be read at once, else None: not while a
+    write is pending, and never of meta tensors. Ops on those take the path with checks: torch's kernels would compute with
     any memory in their place.
 
     `access` is the virtual machine's record of pending readers and the last writer (`vm/dependency.py`), None while
