@@ -8,9 +8,10 @@ import torch
 
 
 class Blob:
-    """`data` is the memory, as a torch tensor. `now` is the same if it can be read at once, else None: not while a
-    write is pending, and never of meta tensors. Ops on those take the path with checks: torch's kernels would compute with
-    any memory in their place.
+    """`data` is the memory, as a torch tensor. `now` is the same if it can be read at once, else None.
+
+    That is so while a write is pending, and of meta tensors always: ops on those take the path with checks, since some
+    of torch's kernels would compute with any memory in their place.
 
     `access` is the virtual machine's record of pending readers and the last writer (`vm/dependency.py`), None while
     nothing is pending. Tensors that share memory (views, `detach`) share the record, and so `now` of each of them.
