@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
 import weft as flow
 from weft.core.errors import OptionError
@@ -30,6 +32,8 @@ def sgd() -> flow.optim.Optimizer:
         (lambda: F.cross_entropy(flow.zeros(2, 3), flow.tensor([0, 1]), None, False), 'reduction="mean" or "sum"'),
         (lambda: F.nll_loss(flow.zeros(2, 3), flow.tensor([0, 1]), None, True), 'reduction="mean" or "sum"'),
         (lambda: flow.nn.CrossEntropyLoss(None, False), 'reduction="mean" or "sum"'),
+        (lambda: F.poisson_nll_loss(A, B, True, False, False), 'reduction="mean" or "sum"'),
+        (lambda: flow.nn.PoissonNLLLoss(True, False, True)(A, B), 'reduction="mean" or "sum"'),
         (lambda: flow.nn.MSELoss(False)(A, B), "valid value for reduction"),
         (lambda: flow.nn.NLLLoss(None, None, 5)(flow.zeros(2, 3), flow.tensor([0, 1])), "class's number"),
     ],
@@ -37,6 +41,24 @@ def sgd() -> flow.optim.Optimizer:
 def test_what_could_mean_either_is_refused(call: Callable[[], Any], says: str) -> None:
     with pytest.raises(OptionError, match=says):
         call()
+
+
+def names(layer: Any) -> list[str]:
+    """By position, without what torch no longer wants said."""
+    kinds = [p for p in inspect.signature(layer).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    return [p.name for p in kinds if p.name not in ("size_average", "reduce", "min_value")]
+
+
+LAYERS = sorted(
+    n for n in set(dir(flow.nn)) & set(dir(torch.nn)) if isinstance(getattr(torch.nn, n), type) and "Base" not in n
+)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layers_options_stand_where_torchs_do(name: str) -> None:
+    ours, theirs = names(getattr(flow.nn, name)), names(getattr(torch.nn, name))
+    both = [n for n in ours if n in theirs]
+    assert both == [n for n in theirs if n in ours] and ours[: len(both)] == both, (ours, theirs)
 
 
 @pytest.mark.parametrize("close", [flow.allclose, flow.isclose, flow.Tensor.allclose, flow.Tensor.isclose])

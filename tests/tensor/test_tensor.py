@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 import weft as flow
+from weft.core.errors import DtypeError
 
 
 def test_the_class_takes_sizes_or_numbers() -> None:
@@ -26,3 +29,11 @@ def test_a_hook_on_the_accumulated_gradient_may_give_another() -> None:
     (x.sum() + (x * 2).sum()).backward()
     assert x.grad is not None and x.grad.tolist() == [7.0, 7.0]
     assert seen == [[7.0, 7.0]]
+
+
+def test_a_list_is_repeated_by_a_tensor_of_one_integer() -> None:
+    n = flow.tensor(2)
+    assert [0] * n == n * [0] == [0, 0] and (1, 2) * n == (1, 2, 1, 2) and "ab" * n == "abab"
+    for wrong in (flow.tensor(2.0), flow.tensor([1, 2])):
+        with pytest.raises(DtypeError, match="integer tensor of one element"):
+            [0] * wrong

@@ -28,11 +28,12 @@ from weft.tensor.written import next_sequence
 from weft.vm.dependency import alias
 
 
-def make_entry(op: Op) -> Callable[..., Any]:
-    """The entry of an op."""
+def make_entry(op: Op, general: Callable[[Op, tuple[Any, ...]], Any] = call) -> Callable[..., Any]:
+    """The entry of an op; `general` is its general path."""
     if op.conversion or op.writes or not op.operands:
         return _general(op)
-    entry: Any = written_late(op.name, lambda: source_of(op), space_of(op), f"<weft entry of {op.name}>")
+    space = {**space_of(op), "call": general}
+    entry: Any = written_late(op.name, lambda: source_of(op), space, f"<weft entry of {op.name}>")
     entry.__doc__, entry.__module__, entry.__wrapped__ = op.__doc__, op.__module__, op.__wrapped__
     return entry
 

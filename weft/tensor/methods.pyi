@@ -4,6 +4,7 @@
 
 from builtins import bool as _bool, float as _float, int as _int
 from collections.abc import Callable, Iterator, Sequence
+import torch
 from typing import Any, overload
 from weft.core.placement import Placement
 from weft.functional.linalg.decompositions import QR, SVDWithV, SignAndSize
@@ -89,7 +90,8 @@ class Methods:
 
     def __mod__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __mul__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __mul__(self, other: torch.Tensor | _float | _int | _bool | complex) -> Any:
+        """a * b, element by element."""
 
     def __ne__(self, other: Any) -> Tensor: ...  # type: ignore[override]
 
@@ -113,7 +115,8 @@ class Methods:
 
     def __rmod__(self, input: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __rmul__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __rmul__(self, other: torch.Tensor | _float | _int | _bool | complex) -> Any:
+        """a * b, element by element."""
 
     def __ror__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 

@@ -98,6 +98,16 @@ def test_a_table_trained_by_frequency(padding: int | None) -> None:
     torch.testing.assert_close(found[0], found[1])
 
 
+def test_a_table_that_is_frozen() -> None:
+    table = flow.ones(6, 3)
+    for frozen in (True, False):
+        for layer in (
+            nn.Embedding.from_pretrained(table, frozen), nn.Embedding(6, 3, _weight=table, _freeze=frozen),
+            nn.Embedding(6, 3, None, None, 2.0, False, False, None, frozen),
+        ):  # fmt: skip
+            assert layer.weight.requires_grad is not frozen
+
+
 @pytest.mark.parametrize("mode", ["sum", "mean"])
 def test_bags_of_a_table_trained_by_frequency_are_sums_of_its_rows(mode: str) -> None:
     found = []

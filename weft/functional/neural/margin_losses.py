@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.core import dtype as dtypes
+from weft.core.errors import OptionError
 from weft.functional.neural.losses import reduced, triplet
 from weft.functional.neural.similarity import cosine_similarity, pairwise_distance
 from weft.ops import ops
@@ -32,6 +33,11 @@ def poisson_nll_loss(
     input: Any, target: Any, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
 ) -> Tensor:
     """The negative log likelihood of counts, with `input` the Poisson mean, or its logarithm."""
+    if isinstance(eps, bool):
+        raise OptionError(
+            f'eps is a small number; got {eps}. The deprecated argument there, size_average, is now reduction="mean" '
+            'or "sum"'
+        )
     loss = ops.exp(input) - target * input if log_input else input - target * ops.log(input + eps)
     if full:
         many = ops.where(target > 1, target, 2.0)

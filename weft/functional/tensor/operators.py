@@ -9,13 +9,16 @@ import numpy as np
 import torch
 
 from weft.api.table import entry, overwriting
+from weft.autograd.call import call
+from weft.autograd.entry import make_entry
 from weft.ops import OPS, ops
+from weft.ops.declaration import Op
 from weft.tensor.tensor import Tensor
 
 KNOWN = (Tensor, np.generic, int, float, complex, np.ndarray, torch.Tensor)
 
 STRAIGHT = {  # operator: the op, with operands in order
-    "__add__": "add", "__radd__": "add", "__sub__": "sub", "__mul__": "mul", "__rmul__": "mul", "__truediv__": "div",
+    "__add__": "add", "__radd__": "add", "__sub__": "sub", "__truediv__": "div",
     "__pow__": "pow", "__matmul__": "matmul", "__neg__": "neg", "__abs__": "abs", "__lt__": "lt", "__le__": "le",
     "__gt__": "gt", "__ge__": "ge", "__mod__": "remainder", "__floordiv__": "floor_divide",
     "__and__": "bitwise_and", "__or__": "bitwise_or", "__xor__": "bitwise_xor", "__rand__": "bitwise_and",
@@ -47,6 +50,11 @@ def _compared(f: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, other: f(x, other) if isinstance(other, KNOWN) else NotImplemented
 
 
+def _multiplied(op: Op, args: tuple[Any, ...]) -> Any:
+    """A list, a tuple or a text times a tensor of one integer is Python's: repeated so often."""
+    return NotImplemented if any(isinstance(a, (list, tuple, str, bytes)) for a in args) else call(op, args)
+
+
 def operators() -> dict[str, Callable[..., Any]]:
     """Tensor's operators whose ops are declared."""
     bound = {magic: entry(OPS[name]) for magic, name in STRAIGHT.items() if name in OPS}
@@ -54,5 +62,6 @@ def operators() -> dict[str, Callable[..., Any]]:
     bound |= {magic: overwriting(OPS[name]) for magic, name in OVERWRITING.items() if name in OPS}
     shifts = {"__rlshift__": "bitwise_left_shift", "__rrshift__": "bitwise_right_shift"}
     bound |= {magic: _shifted(entry(OPS[name])) for magic, name in shifts.items()}
+    bound["__mul__"] = bound["__rmul__"] = make_entry(OPS["mul"], _multiplied)
     bound["__pos__"] = lambda x: x
     return bound | {"__eq__": _compared(entry(ops.eq)), "__ne__": _compared(entry(ops.ne))}

@@ -52,7 +52,7 @@ class Embedding(Module):
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
         norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Tensor | None = None,
-        device: Any = None, dtype: Any = None,
+        _freeze: bool = False, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
         idle("Embedding(sparse)", sparse)
@@ -73,6 +73,7 @@ class Embedding(Module):
                     f"[{num_embeddings}, {embedding_dim}]"
                 )
             self.weight = Parameter(_weight)
+        self.weight.requires_grad = not _freeze
 
     @classmethod
     def from_pretrained(
@@ -84,9 +85,7 @@ class Embedding(Module):
             raise OptionError(f"a table of embeddings must have 2 dimensions; got {list(embeddings.shape)}")
         count, width = embeddings.shape
         options = padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
-        made_of = cls(count, width, *options, _weight=embeddings)
-        made_of.weight.requires_grad = not freeze
-        return made_of
+        return cls(count, width, *options, _weight=embeddings, _freeze=freeze)
 
     def reset_parameters(self) -> None:
         init.normal_(self.weight)
