@@ -285,16 +285,29 @@ def test_running_extremes(scheme: str) -> None:
     assert observer.moving_max.item() == 0.0
 
 
-def test_a_convolution_that_trains_for_few_bits() -> None:
-    flow.manual_seed(0)
-    layer = flow.nn.QatConv2d(3, 2, 3, padding=1)
-    plain = flow.nn.Conv2d(3, 2, 3, padding=1)
-    plain.load_state_dict({k: v for k, v in layer.state_dict().items() if k in ("weight", "bias")})
-    x = flow.randn(2, 3, 5, 5)
-    y = layer(x)
-    assert 0 < (y - plain(x)).abs().max().item() < 0.1 and layer.step.item() == 1
+@pytest.mark.parametrize(("dims", "scheme", "per_layer", "values", "largest"), [  # OneFlow 0.9's
+    (2, "symmetric", True, [2.1361787, 0.7518887, -0.849522, 13.584537], 2.4538484),
+    (2, "affine", True, [2.1243842, 0.7630705, -0.8646103, 13.670808], 2.4073222),
+    (1, "symmetric", False, [4.333802, 8.81503, -4.135995, -2.3734472], 1.9451202),
+])  # fmt: skip
+def test_a_convolution_that_trains_for_few_bits(
+    dims: int, scheme: str, per_layer: bool, values: list[float], largest: float
+) -> None:
+    draws = np.random.RandomState(0)
+    layer = getattr(flow.nn, f"QatConv{dims}d")(3, 4, 3, 1, 1, 1, 1, True, "zeros", "google", 8, scheme, per_layer, 0.9)
+    layer.load_state_dict({n: flow.tensor(draws.randn(*p.shape)) for n, p in layer.named_parameters()}, strict=False)
+    for _ in range(3):
+        x = flow.tensor(draws.randn(2, 3, *(5,) * dims).astype("float32"))
+        y = layer(x)
+    np.testing.assert_allclose(y.detach().numpy().ravel()[:4], values, rtol=1e-4)
+    np.testing.assert_allclose(layer.eval()(x).detach().numpy().ravel()[:4], values, rtol=1e-4)
+    np.testing.assert_allclose(layer.state_dict()["input_min_max_observer.moving_max"].item(), largest, rtol=1e-6)
     y.sum().backward()
-    assert layer.weight.grad is not None and layer.eval()(x).shape == y.shape and layer.step.item() == 1
+    assert layer.weight.grad is not None and layer.state_dict()["current_train_step"].tolist() == [0]
+    bordered = getattr(flow.nn, f"QatConv{dims}d")(3, 4, 3, padding=1, padding_mode="reflect")
+    plain = getattr(flow.nn, f"Conv{dims}d")(3, 4, 3, padding=1, padding_mode="reflect")
+    plain.load_state_dict({n: p for n, p in bordered.named_parameters()})
+    assert 0 < (bordered(x) - plain(x)).abs().max().item() < 0.1
 
 
 # ---- convolutions as functions -----------------------------------------------------------------------------

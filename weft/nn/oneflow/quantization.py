@@ -12,7 +12,6 @@ from weft.api.table import public
 from weft.autograd import Function, assign, no_grad
 from weft.core.errors import OptionError
 from weft.functional.create import creation
-from weft.nn import functional as F
 from weft.nn.layers.conv import Conv1d, Conv2d, Conv3d
 from weft.nn.module.making import filled
 from weft.nn.module.module import Module
@@ -198,36 +197,35 @@ class FakeQuantization(Quantization):
         return fake_quantization(x, scale, zero_point, *self.options)
 
 
-def _trained(kind: type[Module], dims: int) -> type[Module]:
-    class Qat(kind):  # type: ignore[misc, valid-type]
+def _trained(kind: Any) -> type[Module]:
+    class Qat(kind):
         def __init__(
-            self, *args: Any, quantization_formula: str = "google", quantization_bit: int = 8,
-            quantization_scheme: str = "symmetric", per_layer_quantization: bool = True,
-            stop_update_after_iters: int = 2**31, momentum: float = 0.95, **options: Any,
+            self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+            dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros",
+            quantization_formula: str = "google", quantization_bit: int = 8, quantization_scheme: str = "symmetric",
+            weight_quant_per_layer: bool = True, input_quant_momentum: float = 0.95,
         ) -> None:  # fmt: skip
-            super().__init__(*args, **options)
+            super().__init__(
+                in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode
+            )
             given = quantization_formula, quantization_bit, quantization_scheme
-            self.weight_observer = MinMaxObserver(*given, per_layer_quantization)
-            self.input_observer = MovingAverageMinMaxObserver(stop_update_after_iters, *given, momentum)
-            self.rounded = FakeQuantization(*given)
-            self.register_buffer("step", creation.zeros(1, dtype="int64"))
+            self.input_min_max_observer = MovingAverageMinMaxObserver(1, *given, input_quant_momentum)
+            self.register_buffer("current_train_step", creation.zeros(1, dtype="int64"))  # stays: it always observes
+            self.weight_min_max_observer = MinMaxObserver(*given, weight_quant_per_layer)
+            self.fake_quantizer = FakeQuantization(*given)
 
         def forward(self, x: Tensor) -> Tensor:
-            scale, zero = self.input_observer(x, self.step)
-            if self.training:
-                assign(self.step, self.step + 1)
-            x = self.rounded(x, scale, zero)
-            weight = self.rounded(self.weight, *self.weight_observer(self.weight))
-            run = getattr(F, f"conv{dims}d")
-            return run(x, weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+            x = self.fake_quantizer(x, *self.input_min_max_observer(x, self.current_train_step))
+            weight = self.fake_quantizer(self.weight, *self.weight_min_max_observer(self.weight))
+            return self._conv_forward(x, weight, self.bias)
 
-    Qat.__name__ = Qat.__qualname__ = f"QatConv{dims}d"
-    Qat.__doc__ = f"Conv{dims}d with fake quantization of input and weight while it trains."
+    Qat.__name__ = Qat.__qualname__ = f"Qat{kind.__name__}"
+    Qat.__doc__ = f"{kind.__name__} with fake quantization of input and weight, which it trains for."
     Qat.__module__ = __name__
     return Qat
 
 
-QatConv1d, QatConv2d, QatConv3d = _trained(Conv1d, 1), _trained(Conv2d, 2), _trained(Conv3d, 3)
+QatConv1d, QatConv2d, QatConv3d = map(_trained, (Conv1d, Conv2d, Conv3d))
 
 __all__ = [
     "FakeQuantization", "MinMaxObserver", "MovingAverageMinMaxObserver", "QatConv1d", "QatConv2d", "QatConv3d",
