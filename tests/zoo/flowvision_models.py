@@ -27,7 +27,7 @@ import torchvision  # noqa: E402
 # not of classification, or of faces: these take other inputs
 OTHERS = {"detection", "segmentation", "style_transfer", "face_recognition"}
 ITS_OWN = {"regnet": "its stem doesn't pad"}  # networks that differ from torchvision's of the same names and weights
-MEMORY, TIME = 14, 240  # GB and seconds for a model
+MEMORY, TIME = 9, 240  # GB and seconds for a model
 LIMITS = TimeoutError, MemoryError, flow.OutOfMemoryError
 
 
