@@ -4,7 +4,6 @@
 
 from builtins import bool as _bool, float as _float, int as _int
 from collections.abc import Callable, Iterator, Sequence
-import torch
 from typing import Any, overload
 from weft.core.placement import Placement
 from weft.functional.linalg.decompositions import QR, SVDWithV, SignAndSize
@@ -90,8 +89,7 @@ class Methods:
 
     def __mod__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __mul__(self, other: torch.Tensor | _float | _int | _bool | complex) -> Any:
-        """a * b, element by element."""
+    def __mul__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
     def __ne__(self, other: Any) -> Tensor: ...  # type: ignore[override]
 
@@ -115,8 +113,7 @@ class Methods:
 
     def __rmod__(self, input: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __rmul__(self, other: torch.Tensor | _float | _int | _bool | complex) -> Any:
-        """a * b, element by element."""
+    def __rmul__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
     def __ror__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 

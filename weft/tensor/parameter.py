@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, final
+from typing import Any, Self, TypeGuard, final
 
 import torch
 
@@ -108,7 +108,7 @@ class UninitializedTensorMixin(Tensor):
         return format(repr(self), spec)
 
 
-class UninitializedParameter(UninitializedTensorMixin, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]  # a property for an attribute
     """A parameter whose shape isn't known yet."""
 
     cls_to_become = Parameter
@@ -118,7 +118,7 @@ class UninitializedBuffer(UninitializedTensorMixin):
     """A buffer whose shape isn't known yet."""
 
 
-def is_lazy(x: Any) -> bool:
+def is_lazy(x: Any) -> TypeGuard[UninitializedTensorMixin]:
     """Whether a parameter's or buffer's shape isn't known yet."""
     return isinstance(x, UninitializedTensorMixin)
 

@@ -18,7 +18,7 @@ from weft.tensor.tensor import Tensor
 KNOWN = (Tensor, np.generic, int, float, complex, np.ndarray, torch.Tensor)
 
 STRAIGHT = {  # operator: the op, with operands in order
-    "__add__": "add", "__radd__": "add", "__sub__": "sub", "__truediv__": "div",
+    "__add__": "add", "__radd__": "add", "__sub__": "sub", "__mul__": "mul", "__rmul__": "mul", "__truediv__": "div",
     "__pow__": "pow", "__matmul__": "matmul", "__neg__": "neg", "__abs__": "abs", "__lt__": "lt", "__le__": "le",
     "__gt__": "gt", "__ge__": "ge", "__mod__": "remainder", "__floordiv__": "floor_divide",
     "__and__": "bitwise_and", "__or__": "bitwise_or", "__xor__": "bitwise_xor", "__rand__": "bitwise_and",
