@@ -22,10 +22,10 @@ from weft.core.dispatch import here
 from weft.core.late import written_late
 from weft.ops.declaration import Op
 from weft.ops.explain import ABSENT, missing, refit
-from weft.tensor.blob import Blob
+from weft.tensor.blob import Alias, Blob
 from weft.tensor.tensor import Tensor, View
 from weft.tensor.written import next_sequence
-from weft.vm.dependency import alias
+from weft.vm.dependency import shared
 
 
 def make_entry(op: Op, general: Callable[[Op, tuple[Any, ...]], Any] = call) -> Callable[..., Any]:
@@ -43,7 +43,7 @@ def space_of(op: Op) -> dict[str, Any]:
     return {
         "here": here, "new": object.__new__, "Tensor": Tensor, "View": View, "Blob": Blob, "Node": Node, "op": op,
         "call": call, "record": record, "edge": edge, "absent": ABSENT, "refit": refit, "missing": missing,
-        "in_place": in_place, "kernel": op.kernel, "alias": alias, "again": again, "next_sequence": next_sequence,
+        "in_place": in_place, "kernel": op.kernel, "Alias": Alias, "shared": shared, "again": again, "next_sequence": next_sequence,
         "data_of": data_of, "any_wanting": any_wanting,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
     }  # fmt: skip
@@ -178,7 +178,12 @@ def wrapped(op: Op) -> list[str]:
             lines.append(f"            b{j}.access = None")
         else:
             of = op.names[op.operands[0]]
-            lines.append(f"            y{j}.blob = b{j} = alias(base, r{j})")
+            lines.append("            access = base.access")
+            lines.append("            if access is None or access.firsts is None:")
+            lines.append("                access = shared(base)")
+            lines.append(f"            y{j}.blob = b{j} = Alias(access)")
+            lines.append(f"            b{j}.now = b{j}.data = r{j}")
+            lines.append(f"            b{j}.access = access")
             attributes = "".join(f"{n}, " for i, n in enumerate(names) if i != op.operands[0])
             lines.append(f"            y{j}._view_of = View({of}, op, ({attributes}), {of}.node)")
     if op.vjp is not None and any(op.differentiable[: op.visible]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,10 +10,10 @@ import torch
 from weft.autograd.node import Slot
 from weft.core.dispatch import here, hooks
 from weft.ops.declaration import Op
-from weft.tensor.blob import Blob
+from weft.tensor.blob import Alias
 from weft.tensor.counters import counters
 from weft.tensor.tensor import Tensor, View, rewrap
-from weft.vm.dependency import alias
+from weft.vm.dependency import shared
 
 
 def fresh(t: Tensor) -> Tensor:
@@ -123,21 +122,15 @@ def looking_each(
 ) -> tuple[Tensor, ...]:
     """Views of a local tensor that an op would make with each of these attributes, over memory at hand; not for the
     tape."""
-    node, first, found = x.node, alias(x.blob, parts[0]), []
-    access, ready, blob = first.access, first.now is not None, first
-    add = access.blobs.append
+    node, access, found = x.node, shared(x.blob), []
     for each, data in zip(attributes, parts):  # noqa: B905  (strict= takes longer)
-        if blob is None:
-            blob = new(Blob)
-            blob.data = data
-            blob.now = data if ready else None
-            blob.access = access
-            add(ref(blob))
         y = new(Tensor)
-        y.blob, blob = blob, None
+        y.blob = blob = Alias(access)
+        blob.now = blob.data = data
+        blob.access = access
         y._view_of = View(x, op, each, node)
         found.append(y)
     return tuple(found)
 
 
-new, ref = object.__new__, weakref.ref
+new = object.__new__

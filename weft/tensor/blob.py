@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import ref
 
 import torch
 
@@ -28,6 +29,15 @@ class Blob:
         self.data = data
         self.now = None if data is None or data.is_meta else data
         self.access = None
+
+
+class Alias(ref[Any]):
+    """The blob of memory that others look at too, such as a view's. It refers weakly to the record that they share, so
+    that the record knows all that live (`weakref.getweakrefs`): an alias is made, and dies, without a list to be kept.
+    """
+
+    __slots__ = Blob.__slots__
+    __eq__, __hash__ = object.__eq__, object.__hash__  # not those of references
 
 
 def blob_of(t: Any) -> Blob:

@@ -291,6 +291,16 @@ class Tensor(Described):
         return copied
 
 
+def _settle_attributes(kind: type[Tensor]) -> None:
+    """Python finds the attributes that a class's first few instances had without a dictionary: let those be all."""
+    first = object.__new__(kind)
+    for name in ("blob", "node", "_requires_grad", "_view_of", "spec", "shard", "part_of", "value", "_grad", "_hooks"):
+        setattr(first, name, None)
+
+
+_settle_attributes(Tensor)
+
+
 def of_torch(data: torch.Tensor) -> Tensor:
     """A local tensor over a torch tensor's memory."""
     self = object.__new__(Tensor)
@@ -302,7 +312,7 @@ def of_shard(shard: torch.Tensor | Blob, spec: Spec) -> Tensor:
     """A global tensor from this rank's part."""
     self = object.__new__(Tensor)
     self.blob, self.spec = ABSENT, spec
-    self.shard = shard if isinstance(shard, Blob) else Blob(shard)
+    self.shard = Blob(shard) if isinstance(shard, torch.Tensor) else shard
     return self
 
 

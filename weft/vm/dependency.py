@@ -10,10 +10,11 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 import torch
 
-from weft.tensor.blob import Blob
+from weft.tensor.blob import Alias, Blob
 from weft.vm.instruction import Instruction
 
 
@@ -23,53 +24,48 @@ class Access:
     It has more than one writer only if these keep their own order (one lane).
     """
 
-    __slots__ = ("writers", "readers", "failed", "blobs", "crowded")
+    __slots__ = ("writers", "readers", "failed", "firsts", "__weakref__")
 
     def __init__(self, writers: tuple[Instruction, ...] = (), readers: tuple[Instruction, ...] = ()) -> None:
         self.writers, self.readers = writers, readers
         self.failed: Instruction | None = None  # the failure that left the memory without a value
-        self.blobs: list[weakref.ref[Blob]] | None = None  # all blobs of the memory; None: just one
-        self.crowded = 16
+        self.firsts: list[weakref.ref[Blob]] | None = None  # blobs of shared memory, but for its aliases
+
+    def blobs(self) -> list[Blob]:
+        """All blobs of shared memory."""
+        firsts = [blob for ref in self.firsts or () if (blob := ref()) is not None]
+        return [*firsts, *weakref.getweakrefs(self)]
 
 
-def alias(base: Blob, data: torch.Tensor | None) -> Blob:
-    """A blob that shares memory with `base`, such as a view: a write to one of them is a write to all."""
+def shared(base: Blob) -> Access:
+    """The access record of memory that gets an alias."""
     access = base.access
     if access is None:
         access = base.access = Access()
-    blobs = access.blobs
-    if blobs is None:
-        blobs = access.blobs = [ref(base)]
-    view = new(Blob)
-    view.now = view.data = data
-    view.access = access
-    if access.writers or access.failed is not None:
-        view.now = None
-    blobs.append(ref(view))
-    if len(blobs) > access.crowded:  # a parameter gets a new view at every step: drop dead ones from time to time
-        blobs[:] = [r for r in blobs if r() is not None]
-        access.crowded = 16 + 2 * len(blobs)
+    if access.firsts is None:
+        access.firsts = [weakref.ref(base)]
+    return access
+
+
+def alias(base: Blob, data: torch.Tensor | None) -> Any:
+    """A blob that shares memory with `base`, such as a view: a write to one of them is a write to all."""
+    access = shared(base)
+    view = Alias(access)
+    view.data, view.access = data, access
+    view.now = None if access.writers or access.failed is not None else data
     return view
-
-
-new, ref = object.__new__, weakref.ref
 
 
 def join(blobs: Collection[Blob]) -> None:
     """Let blobs share one record, so that one of them represents all. Nothing may be pending on them."""
     joined = Access()
-    found: dict[int, weakref.ref[Blob]] = {}
+    found: dict[Blob, None] = {}
     for blob in blobs:
         assert not pending(blob), "join: something is pending on a blob"
-        old = blob.access
-        refs = old.blobs if old is not None and old.blobs is not None else [weakref.ref(blob)]
-        found.update((id(ref()), ref) for ref in refs if ref() is not None)
-    joined.blobs = list(found.values())
-    joined.crowded = 16 + 2 * len(joined.blobs)
-    for ref in joined.blobs:
-        blob = ref()
-        if blob is not None:
-            blob.access = joined
+        found.update(dict.fromkeys(shared(blob).blobs()))
+    joined.firsts = [weakref.ref(blob) for blob in found]
+    for blob in found:
+        blob.access = joined
 
 
 def pending(blob: Blob) -> bool:
@@ -184,7 +180,7 @@ class Dependencies:
                 readers = access.readers
                 alone = len(readers) == 1 and readers[0] is instruction
                 access.readers = () if alone else _without(readers, instruction)
-                if not access.readers and access.blobs is None and not access.writers and access.failed is None:
+                if not access.readers and access.firsts is None and not access.writers and access.failed is None:
                     blob.access = None
         for blob in instruction.mut:
             _written(blob, instruction, failed, heals=False)
@@ -214,7 +210,7 @@ def _write(blob: Blob, access: Access, instruction: Instruction) -> None:
     else:
         access.writers = (*(w for w in access.writers if w.lane == lane and w is not instruction), instruction)
         access.readers = tuple(r for r in access.readers if r.lane == lane)
-    if access.blobs is None:
+    if access.firsts is None:
         blob.now = None
     else:
         _each(access, ready=False)
@@ -225,11 +221,8 @@ def _without(held: tuple[Instruction, ...], instruction: Instruction) -> tuple[I
 
 
 def _each(access: Access, ready: bool) -> None:
-    assert access.blobs is not None
-    for ref in access.blobs:
-        blob = ref()
-        if blob is not None:
-            blob.now = blob.data if ready else None
+    for blob in access.blobs():
+        blob.now = blob.data if ready else None
 
 
 def _written(blob: Blob, instruction: Instruction, failed: Instruction | None, heals: bool) -> None:
@@ -249,7 +242,7 @@ def _settle(blob: Blob, access: Access) -> None:
     """After a writer: the value is ready once nothing pending writes it. An empty record is dropped."""
     if access.writers or access.failed is not None:
         return
-    if access.blobs is not None:
+    if access.firsts is not None:
         _each(access, ready=True)
         return
     blob.now = blob.data
