@@ -2715,7 +2715,7 @@ def range(start: _float = 0, end: _float | None = None, step: _float = 1, **opti
     """start, start + step, ... up to and including end."""
 
 def ravel(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x flattened."""
+    """x flattened; a copy, unless x is contiguous."""
 
 def real(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The real part, sharing memory; x itself, if it is real."""

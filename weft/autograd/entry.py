@@ -43,8 +43,8 @@ def space_of(op: Op) -> dict[str, Any]:
     return {
         "here": here, "new": object.__new__, "Tensor": Tensor, "View": View, "Blob": Blob, "Node": Node, "op": op,
         "call": call, "record": record, "edge": edge, "absent": ABSENT, "refit": refit, "missing": missing,
-        "in_place": in_place, "kernel": op.kernel, "Alias": Alias, "shared": shared, "again": again, "next_sequence": next_sequence,
-        "data_of": data_of, "any_wanting": any_wanting,
+        "in_place": in_place, "kernel": op.kernel, "Alias": Alias, "shared": shared, "again": again,
+        "next_sequence": next_sequence, "data_of": data_of, "any_wanting": any_wanting,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
     }  # fmt: skip
 

@@ -1456,7 +1456,7 @@ class Methods:
         """
 
     def ravel(self) -> Tensor:
-        """x flattened."""
+        """x flattened; a copy, unless x is contiguous."""
 
     @property
     def real(self) -> Tensor:
