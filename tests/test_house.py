@@ -16,7 +16,7 @@ SOURCES = sorted((ROOT / "weft").rglob("*.py"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LAYERS = PROJECT["tool"]["importlinter"]["contracts"][0]["layers"]
 FOLDERS = [folder for layer in LAYERS for folder in layer.split(" | ")]
-LONGEST = 400
+LONGEST = 500  # lines: a hint; what counts is the complexity of functions, which ruff limits
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ class Mark:
 MARKS: Final = frozenset(v for k, v in vars(Mark).items() if k.isupper())
 
 
-def described(value: Any) -> tuple[Any, dict[str, Tensor]]:
+def described(value: Any) -> tuple[Any, dict[str, Tensor]]:  # noqa: C901  (a case per kind)
     """The JSON of a structure, and its tensors by name. A tensor that occurs several times is kept once."""
     tensors: dict[str, Tensor] = {}
     names: dict[tuple[int, Any], str] = {}

@@ -25,8 +25,9 @@ def numbers(data: Any) -> Any:
 
 
 def _plain(data: Any) -> Any:
-    if isinstance(data, (Described, np.ndarray)):
-        return data.tolist()
+    tensor: Any = data if isinstance(data, (Described, np.ndarray)) else None
+    if tensor is not None:
+        return tensor.tolist()
     return [_plain(v) for v in data] if isinstance(data, (list, tuple)) else data
 
 

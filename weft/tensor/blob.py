@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 import torch
@@ -31,13 +31,19 @@ class Blob:
         self.access = None
 
 
-class Alias(ref[Any]):
-    """The blob of memory that others look at too, such as a view's. It refers weakly to the record that they share, so
-    that the record knows all that live (`weakref.getweakrefs`): an alias is made, and dies, without a list to be kept.
-    """
+if TYPE_CHECKING:
 
-    __slots__ = Blob.__slots__
-    __eq__, __hash__ = object.__eq__, object.__hash__  # not those of references
+    class Alias(Blob):
+        def __init__(self, access: Any) -> None: ...
+
+else:
+
+    class Alias(ref):
+        """The blob of memory that others look at too, such as a view's. It refers weakly to the record that they share,
+        so that the record knows all that live (`weakref.getweakrefs`): no list of them has to be kept."""
+
+        __slots__ = Blob.__slots__
+        __eq__, __hash__ = object.__eq__, object.__hash__  # not those of references
 
 
 def blob_of(t: Any) -> Blob:

@@ -11,7 +11,6 @@ import os
 import queue
 import socket
 import threading
-import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Sequence
 from datetime import timedelta
@@ -25,7 +24,7 @@ from torch import Tensor
 from weft.core.errors import ArgumentError, RankError
 from weft.core.rank import Rank
 from weft.transport.base import Channel, Group, PeerFailed, Transport
-from weft.transport.c10d_channel import FIRST_TAG, C10dChannel, Waiter
+from weft.transport.c10d_channel import FIRST_TAG, MESSAGES, C10dChannel, Waiter, end
 from weft.transport.c10d_group import C10dGroup
 from weft.transport.c10d_roads import Coalesced, Roads
 from weft.transport.check import PROGRAM
@@ -33,11 +32,6 @@ from weft.transport.hosts import SlowLink, slow_link, until
 from weft.transport.rendezvous import Meeting, is_loopback
 from weft.transport.stuck import Need, Waiting
 from weft.transport.watch import SETTLE, Watch
-
-MESSAGES = 1 << 30  # tags of messages; those of channels are below
-LEAVING = 1.0  # seconds that an end waits for what is under way
-BREAKING = 0.001  # seconds after which a receive breaks its connections
-BROKEN = 0.2  # seconds for those who wait on them to notice
 
 
 class C10dTransport(Transport):
@@ -382,28 +376,8 @@ class C10dTransport(Transport):
         self._groups.clear()
         for channel in self._ends:
             self._kept += channel.farewell()
-        for waiter in self._waiters:
-            waiter.end()
-        # Where ranks diverged, some wait for ever; where one died, Gloo forgets what it was sent.
-        if not self._ended(0.0 if any(waiter.error for waiter in self._waiters) else LEAVING):
-            self._break()
+        end(self._waiters, [(ranks, p) for (ranks, on, _), p in self._processes.items() if on == "cpu"], self.rank)
         self._processes.clear()
-
-    def _ended(self, patience: float) -> bool:
-        """Whether all waits are over in so many seconds."""
-        until = time.monotonic() + patience
-        return all([waiter.join(until - time.monotonic()) for waiter in self._waiters])
-
-    def _break(self) -> None:
-        """Fail the waits that don't end. A thread that came back from Gloo when Python has ended would abort the
-        process."""
-        nothing = torch.empty(1, dtype=torch.uint8)
-        for (ranks, device, _), processes in list(self._processes.items()):
-            if device == "cpu" and len(ranks) > 1:
-                peer = next(i for i, rank in enumerate(ranks) if rank != self.rank)
-                with contextlib.suppress(RuntimeError):  # a receive that is late fails all of its group's waits
-                    processes.recv([nothing], peer, MESSAGES - 1).wait(timedelta(seconds=BREAKING))
-        self._ended(BROKEN)
 
 
 def _spoken(needs: Sequence[Need]) -> str:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
     from weft.transport.c10d import C10dTransport
 
 FIRST_TAG = 16  # below: the collectives' and the exchange's own
+MESSAGES = 1 << 30  # tags of messages; those of channels are below
+LEAVING = 1.0  # seconds that an end waits for what is under way
+BREAKING = 0.001  # seconds after which a receive breaks its connections
+BROKEN = 0.2  # seconds for those who wait on them to notice
 
 
 class Waiter:
@@ -79,10 +85,32 @@ class Waiter:
         """Once everything that was added is complete."""
         self._works.put(None)
 
-    def join(self, patience: float) -> bool:
-        """Wait for the thread; return whether it has ended."""
+    def ended(self, patience: float) -> bool:
+        """Whether the thread ends in so many seconds."""
         self._thread.join(max(patience, 0.0))
         return not self._thread.is_alive()
+
+
+def end(waiters: Sequence[Waiter], groups: Sequence[tuple[tuple[int, ...], Any]], rank: int) -> None:
+    """End the threads, at the end of a rank. Where ranks diverged, some wait for ever, and where one died, Gloo forgets
+    what it was sent. A thread that came back from Gloo when Python has ended would abort the process."""
+    for waiter in waiters:
+        waiter.end()
+    if _ended(waiters, 0.0 if any(waiter.error for waiter in waiters) else LEAVING):
+        return
+    nothing = torch.empty(1, dtype=torch.uint8)
+    for ranks, group in groups:
+        peer = next((i for i, r in enumerate(ranks) if r != rank), None)
+        with contextlib.suppress(RuntimeError):  # a receive that is late fails all of its group's waits
+            if peer is not None:
+                group.recv([nothing], peer, MESSAGES - 1).wait(timedelta(seconds=BREAKING))
+    _ended(waiters, BROKEN)
+
+
+def _ended(waiters: Sequence[Waiter], patience: float) -> bool:
+    """Whether all threads end in so many seconds."""
+    until = time.monotonic() + patience
+    return all([waiter.ended(until - time.monotonic()) for waiter in waiters])
 
 
 class C10dChannel(Channel):

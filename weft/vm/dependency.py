@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
 
 import torch
 
@@ -47,12 +46,12 @@ def shared(base: Blob) -> Access:
     return access
 
 
-def alias(base: Blob, data: torch.Tensor | None) -> Any:
+def alias(base: Blob, data: torch.Tensor | None) -> Alias:
     """A blob that shares memory with `base`, such as a view: a write to one of them is a write to all."""
     access = shared(base)
     view = Alias(access)
     view.data, view.access = data, access
-    view.now = None if access.writers or access.failed is not None else data
+    view.now = None if base.now is None else data
     return view
 
 

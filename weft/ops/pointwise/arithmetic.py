@@ -183,7 +183,7 @@ pow = binary(
 
 
 @pow.grad
-def _(dy, input, exponent, y, input_shape, exponent_shape, needs):
+def _(dy, input, exponent: Any, y, input_shape, exponent_shape, needs):
     da = db = None
     if needs[0] and exponent_shape is None:
         power = input if exponent == 2 else pow(input, exponent - 1)
