@@ -86,6 +86,9 @@ def test_a_state_loaded_before_the_first_input_stays(name: str) -> None:
         {n: t.float() for n, t in layer.named_parameters()},
         {n: flow.to_torch(state[n]) for n, _ in layer.named_parameters()},
     )
+    assigned = made(flow, name)
+    assert not assigned.load_state_dict(state, assign=True).missing_keys
+    assert all(p.data_ptr() == state[n].data_ptr() for n, p in assigned.named_parameters())
     with pytest.raises(ShapeError, match="was loaded"):
         late = made(flow, name)
         late.load_state_dict(state)

@@ -188,9 +188,7 @@ def check(
             )
         elif is_lazy(target) and is_lazy(value):
             continue
-        elif is_lazy(target) and _may_have(target.data.shape, value.shape):
-            writes.take(partial(_begin, target, value), at_once, None)
-        elif tuple(value.shape) != tuple(target.data.shape) and not (value.numel() == target.data.numel() == 1):
+        elif not _fits(value, target):
             errors.append(
                 f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
                 f"the shape in current model is {target.data.shape}."
@@ -203,6 +201,8 @@ def check(
         elif assign_them:
             put, back = partial(_replace, module, name, target, value), partial(setattr, module, name, target)
             writes.take(put, at_once, back)
+        elif is_lazy(target):
+            writes.take(partial(_begin, target, value), at_once, None)
         else:
             writes.take(partial(write, target, value), at_once, target)
     extra = prefix + EXTRA
@@ -221,9 +221,13 @@ def check(
                 unexpected.append(prefix + name)
 
 
-def _may_have(known: Any, shape: Any) -> bool:
-    """Whether a parameter without a shape may get this one: it knows its sizes but those that are 0."""
-    return known == (0,) or (len(known) == len(shape) and all(n in (0, m) for n, m in zip(known, shape, strict=True)))
+def _fits(value: Tensor, target: Tensor) -> bool:
+    """Whether a parameter may take a value's shape. A lazy one knows its sizes but those that are 0."""
+    if not is_lazy(target):
+        return tuple(value.shape) == tuple(target.shape) or value.numel() == target.numel() == 1
+    known = tuple(target.data.shape)
+    like = len(known) == value.ndim and all(n in (0, m) for n, m in zip(known, value.shape, strict=True))
+    return like or known == (0,)
 
 
 def _begin(target: Any, value: Tensor) -> None:
