@@ -195,6 +195,20 @@ def test_back_to_torch():
         flow.to_torch(nn.Linear(2, 3))
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_what_comes_back_is_exported_by_torchs_own_ways():
+    ours = flow.from_torch(torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2)))
+    optimizer = flow.optim.SGD(ours.parameters(), lr=0.1)
+    ours(flow.ones(2, 3)).sum().backward()
+    optimizer.step()
+    back, x = flow.to_torch(ours).eval(), torch.randn(2, 3)
+    expected = ours(flow.from_torch(x)).detach().to_torch()
+    for way in (torch.jit.script, torch.fx.symbolic_trace):
+        torch.testing.assert_close(way(back)(x), expected)
+    of_eight_bits = torch.ao.quantization.quantize_dynamic(back, dtype=torch.qint8)
+    torch.testing.assert_close(of_eight_bits(x), expected, rtol=0.1, atol=0.05)
+
+
 def test_a_copy_computes_with_its_own_tensors():
     ours, x = flow.from_torch(torch.nn.BatchNorm1d(2, momentum=1.0)), flow.tensor([[1.0, 2.0], [3.0, 8.0]])
     ours(x)
