@@ -37,6 +37,8 @@ def test_functions_that_share_a_name_with_a_folder_win() -> None:
 def test_a_missing_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="weft has no 'tensr'"):
         flow.tensr  # noqa: B018
+    with pytest.raises(AttributeError, match=r"weft has no .sparse_coo_tensor., and torch has.*flow\.from_torch"):
+        flow.sparse_coo_tensor  # noqa: B018
 
 
 def test_importing_is_quick_and_leaves_the_collector_as_it_was() -> None:

@@ -209,7 +209,10 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     found = table.lookup("flow", name) if name in surface.PUBLIC["flow"] else None
     if found is None:
-        raise AttributeError(f"weft has no {name!r}", name=name, obj=sys.modules[__name__])
+        theirs = ", and torch has: `import torch` for it; its tensors are x.to_torch(), and flow.from_torch(y) back"
+        raise AttributeError(
+            f"weft has no {name!r}" + theirs * hasattr(_torch, name), name=name, obj=sys.modules[__name__]
+        )
     return globals().setdefault(name, found)
 
 

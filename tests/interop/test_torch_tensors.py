@@ -82,6 +82,7 @@ def test_what_torch_trains_is_refused_with_what_to_write(make: Any) -> None:
 def test_what_is_not_trained_may_be_torchs() -> None:
     assert list(Net(torch.nn.MSELoss()).parameters()) == []
     assert Net(torch.nn.Linear(2, 2).requires_grad_(False)).inner(flow.ones(1, 2)).shape == (1, 2)
+    assert len(nn.Sequential(flow.from_torch(torch.nn.Linear(2, 2)))) == 1
     assert [n for n, _ in Net(flow.from_torch(torch.nn.Linear(2, 2))).named_parameters()] == [
         "inner.weight", "inner.bias",
     ]  # fmt: skip

@@ -244,6 +244,18 @@ def test_closure_hooks_and_zero_grad() -> None:
     assert w.grad is None
 
 
+def test_named_parameters_keep_their_names_in_the_group() -> None:
+    for lib in (torch, flow):
+        model = lib.nn.Linear(2, 1)
+        optimizer = lib.optim.SGD([{"params": model.named_parameters(), "lr": 0.1}])
+        state = optimizer.state_dict()
+        assert state["param_groups"][0]["param_names"] == ["weight", "bias"] and state["param_groups"][0]["params"] == [
+            0,
+            1,
+        ]
+        lib.optim.SGD(model.named_parameters(), lr=0.2).load_state_dict(state)
+
+
 def test_clipping_is_torchs() -> None:
     for kind in (1.0, 2.0, 3.0, float("inf"), 0.0, -1.0, float("-inf")):
         theirs, ours = (every[:4] for every in parameters())  # torch knows no largest element of nothing

@@ -23,8 +23,14 @@ NOTES: Final = frozenset({
 })  # fmt: skip
 
 
+class Group(dict[str, Any]):
+    """A parameter group of an optimizer, whose keys were judged."""
+
+
 def judge_keys(optimizer: Any, group: Mapping[str, Any], base: type) -> None:
     """Raise or warn about keys that an optimizer doesn't use; `base` is the base class of optimizers."""
+    if isinstance(group, Group):  # of another optimizer, such as one around this one
+        return
     kind = type(optimizer)
     known = {*optimizer.defaults, *_options(kind)} - {"params", "defaults"}
     for key in group:

@@ -24,17 +24,13 @@ from weft.functional.training.clipping import clip_grad_norm, clipped
 from weft.ops import ops
 from weft.optim.agreement import Agreement
 from weft.optim.bucket import Bucket, Plan, form, form_of, whole
-from weft.optim.keys import judge_keys, remark_on_scale
+from weft.optim.keys import Group, judge_keys, remark_on_scale
 from weft.optim.loading import filled_like, lies_beside, placed_state
 from weft.optim.ranges import at_least_zero
 from weft.tensor.data import local_data
 from weft.tensor.tensor import RemovableHook, Tensor, of_torch
 
 STEP = "step"
-
-
-class Group(dict[str, Any]):
-    """A parameter group of an optimizer."""
 
 
 class Optimizer:
@@ -123,6 +119,9 @@ class Optimizer:
         if isinstance(given, (set, frozenset)):
             raise ArgumentError("parameters have an order, by which their states are saved; give a list, not a set")
         params = [given] if isinstance(given, Tensor) else list(given)
+        if params and all(isinstance(p, tuple) for p in params):  # model.named_parameters()
+            names, params = map(list, zip(*params, strict=True))
+            param_group = {**param_group, "param_names": names}
         known = {id(p) for g in self.param_groups for p in g["params"]}
         for i, p in enumerate(params):
             if not isinstance(p, Tensor):
@@ -141,8 +140,7 @@ class Optimizer:
                     f"shape {list(p.shape)}. Leave out the second, list(dict.fromkeys(params)) keeps the first of each"
                 )
             known.add(id(p))
-        if not isinstance(param_group, Group):  # which another optimizer has judged, such as one around this one
-            judge_keys(self, param_group, Optimizer)
+        judge_keys(self, param_group, Optimizer)
         group = Group({"params": params, **{k: v for k, v in param_group.items() if k != "params"}})
         for name, value in self.defaults.items():
             group.setdefault(name, value)

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-import torch
-
 from weft.autograd import no_grad
-from weft.autograd.plain import taken
 from weft.core import dtype as dtypes
 from weft.core.device import Device
 from weft.core.dispatch import here
-from weft.core.errors import CONVERT, ArgumentError
+from weft.core.errors import ArgumentError
 from weft.core.placement import Placement
 from weft.nn.module import hooks, moving, refusals
 from weft.nn.module import state_dict as states
 from weft.nn.module.hooks import Hooks, Watch
 from weft.nn.module.members import BUFFER, MODULE, PARAMETER, Members, members, printed
+from weft.nn.module.refusals import TORCHS
 from weft.ops import ops
 from weft.tensor.counters import counters
 from weft.tensor.parameter import Buffer, Parameter, is_lazy
@@ -79,8 +77,8 @@ class Module:
         if here.trace is not None:
             here.trace.attributes.see(self)
         role = PARAMETER if isinstance(value, Parameter) else MODULE if isinstance(value, Module) else None
-        if role is None and (isinstance(value, torch.nn.Module) or type(value) is torch.nn.Parameter):
-            refusals.trained_by_torch(self, name, value)
+        if role is None and isinstance(value, TORCHS):
+            value = refusals.of_torch(self, name, value, self.__dict__.get("_roles", {}).get(name))
         roles = self.__dict__.get("_roles")
         if roles is None:
             if role is not None or isinstance(value, Buffer):
@@ -90,8 +88,6 @@ class Module:
         if role is None and known in (None, BUFFER) and isinstance(value, Buffer):
             role = BUFFER
             self._persist(name, value.persistent)
-        if known == BUFFER and isinstance(value, torch.Tensor):
-            value = taken(value)
         if role is None and known is not None:
             if value is not None and not (known == BUFFER and isinstance(value, Tensor)):
                 wanted = {PARAMETER: "nn.Parameter", BUFFER: "Tensor", MODULE: "nn.Module"}[known]
@@ -135,11 +131,9 @@ class Module:
         if hasattr(self, name) and self._roles.get(name) != role:
             raise KeyError(f"attribute '{name}' already exists")
         if value is not None and not isinstance(value, kind):
-            raise ArgumentError(
-                f"cannot assign '{type(value).__name__}' object to {role} '{name}' ({kind.__name__} or None required)"
-                + (f": {type(value).__name__} is not a Module subclass" if role == MODULE else "")
-                + (CONVERT if isinstance(value, (torch.nn.Module, torch.Tensor)) else "")
-            )
+            value = refusals.of_torch(self, name, value, role)
+            if not isinstance(value, kind):
+                raise refusals.unfit(name, value, role, kind)
         self._take(name, role, value)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
@@ -149,7 +143,7 @@ class Module:
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """A tensor of the module's state that isn't trained; saved unless `persistent=False`."""
-        self._register(BUFFER, name, taken(tensor) if isinstance(tensor, torch.Tensor) else tensor, Tensor)
+        self._register(BUFFER, name, tensor, Tensor)
         self._persist(name, persistent)
 
     def _persist(self, name: str, persistent: bool) -> None:

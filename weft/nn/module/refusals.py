@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import torch
 
 from weft.api.signature import SAID, Door, Signature, opened, taught
+from weft.autograd.plain import taken
 from weft.core.errors import CONVERT, ArgumentError, ours
+from weft.nn.module.members import BUFFER, MODULE
 from weft.ops.explain import ABSENT
 
 Init = Callable[..., None]
+TORCHS: Final = (torch.nn.Module, torch.Tensor)
 
 
 class Making(Door):
@@ -74,10 +77,24 @@ def _wefts(kind: type) -> bool:
     return kind.__module__.startswith("weft.")
 
 
-def trained_by_torch(module: Any, name: str, value: Any) -> None:
-    """Raise if a module is given a torch module or parameter that is trained: no optimizer would find it here."""
-    if value.requires_grad if isinstance(value, torch.Tensor) else any(p.requires_grad for p in value.parameters()):
+def of_torch(module: Any, name: str, value: Any, role: str | None) -> Any:
+    """A torch module or tensor that a module is given: a buffer is Weft's from then on; what torch trains is refused,
+    as no optimizer would find it here."""
+    if role == BUFFER and isinstance(value, torch.Tensor):
+        return taken(value)
+    theirs = [value] if type(value) is torch.nn.Parameter else getattr(value, "parameters", list)()
+    if any(p.requires_grad for p in theirs):
         raise ArgumentError(
             f"{type(module).__name__}.{name} = {type(value).__name__}(...): its parameters would not be among this "
             f"module's, and nothing would train them{CONVERT}"
         )
+    return value
+
+
+def unfit(name: str, value: Any, role: str, kind: type) -> ArgumentError:
+    """The error for a value that isn't of its role's kind."""
+    given = type(value).__name__
+    return ArgumentError(
+        f"cannot assign '{given}' object to {role} '{name}' ({kind.__name__} or None required)"
+        + (f": {given} is not a Module subclass" if role == MODULE else "")
+    )
