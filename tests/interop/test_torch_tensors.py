@@ -12,7 +12,7 @@ import weft as flow
 from weft import nn
 from weft.core.errors import ArgumentError
 
-OTHERS = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+OTHERS: Any = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
 
 
 def assigned(name: str) -> Any:
@@ -89,5 +89,6 @@ def test_what_is_not_trained_may_be_torchs() -> None:
 
 
 def test_clipping_of_torchs_gradients_is_refused() -> None:
+    theirs: Any = torch.nn.Linear(2, 2).parameters()
     with pytest.raises(ArgumentError, match=r"torch\.nn\.utils clips those"):
-        nn.utils.clip_grad_norm_(torch.nn.Linear(2, 2).parameters(), 1.0)
+        nn.utils.clip_grad_norm_(theirs, 1.0)
