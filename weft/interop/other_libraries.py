@@ -182,7 +182,7 @@ REPLACED: Final[dict[str, dict[str, Callable[[Function, str], Function]]]] = {
     "torch": {"vmap": counterpart, "compile": lambda theirs, name: _compile(theirs)},
     "torch.func": dict.fromkeys(TRANSFORMS, counterpart),
     "torch.nn.utils": dict.fromkeys(CLIPS, counterpart),
-    "torch.nn.utils.clip_grad": dict.fromkeys(CLIPS, counterpart),
+    "torch.nn.utils.clip_grad": dict.fromkeys(CLIPS[:2], counterpart),
     "torch.nn.init": {name: counterpart for name in vars(torch.nn.init) if name.endswith("_") and name[0] != "_"},
     "torch.utils.tensorboard._convert_np": {"make_np": _array},
     "tensorboardX.x2num": {"make_np": _array},
