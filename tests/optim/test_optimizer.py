@@ -245,14 +245,13 @@ def test_closure_hooks_and_zero_grad() -> None:
 
 
 def test_named_parameters_keep_their_names_in_the_group() -> None:
-    for lib in (torch, flow):
+    libraries: list[Any] = [torch, flow]
+    for lib in libraries:
         model = lib.nn.Linear(2, 1)
         optimizer = lib.optim.SGD([{"params": model.named_parameters(), "lr": 0.1}])
         state = optimizer.state_dict()
-        assert state["param_groups"][0]["param_names"] == ["weight", "bias"] and state["param_groups"][0]["params"] == [
-            0,
-            1,
-        ]
+        (group,) = state["param_groups"]
+        assert group["param_names"] == ["weight", "bias"] and group["params"] == [0, 1]
         lib.optim.SGD(model.named_parameters(), lr=0.2).load_state_dict(state)
 
 

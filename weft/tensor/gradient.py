@@ -13,13 +13,13 @@ from weft.tensor.described import Described
 
 def check_gradient(t: Described, given: Any) -> Any:
     """The gradient. A global one may have another sbp than its tensor: optimizers convert it."""
-    if isinstance(given, torch.Tensor):
-        given = hooks.taken(given)
     if not isinstance(given, Described):
-        raise ArgumentError(
-            f"assigned grad expected to be a Tensor or None but got grad of type {type(given).__name__}; "
-            "make a tensor of it: flow.full_like(p, number), flow.tensor(values)"
-        )
+        if not isinstance(given, torch.Tensor):
+            raise ArgumentError(
+                f"assigned grad expected to be a Tensor or None but got grad of type {type(given).__name__}; "
+                "make a tensor of it: flow.full_like(p, number), flow.tensor(values)"
+            )
+        given = hooks.taken(given)
     if given is t:
         raise AutogradError("can't assign Variable as its own grad: assign p.detach().clone()")
     if given.is_global is not t.is_global:
