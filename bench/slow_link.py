@@ -108,7 +108,7 @@ def slow_link_worker() -> None:
     (compute,) = least([lambda: alone(*local).item()], 3, repeats, everyone.barrier)
     alone.close()
     told = torch.tensor([compute])
-    everyone.all_reduce(told)
+    everyone.all_reduce(told, "avg")
     gradients = sum(p.nelement() * p.element_size() for p in a.parameters())
     link = transport.link = SlowLink(gradients / told.item())
     ddp = torch.nn.parallel.DistributedDataParallel(a)

@@ -171,8 +171,14 @@ def test_a_bucket_closes_at_its_last_producer_and_goes_beside_backward(
     slow = simulate(plans, {**instant, **dict.fromkeys(chains, 0.0)}, launches=1)
     begun = [a.start for call in calls for a in slow.of(call) if a.rank == 0]
     assert begun == [begun[0] + i // 2 for i in range(LAYERS)]  # two at a time
+    updates = [t.name for t in plans[0].tasks if any(c.op == "adamw_update" for c in t.step.calls)]
+    instant |= dict.fromkeys(updates, 0.0)
     alone = {**instant, **dict.fromkeys(calls, 0.0)}
-    assert timeline.span == simulate(plans, alone).span + 1  # only the last, of the first layer, is waited for
+    waited = simulate(plans, instant, launches=1)
+    assert waited.span == simulate(plans, alone).span + 1  # only the last, of the first layer, is waited for
+    ends = [[a.end for a in waited.of(name) if a.rank == 0] for name in (*calls, *updates)]
+    computed = max(a.end for name in set(chains) - {*updates} for a in waited.of(name) if a.rank == 0)
+    assert ends[LAYERS:] == [[max(computed, *end)] for end in ends[:LAYERS]]  # each with its bucket, after backward
     assert len(plans_of(inline)[0].tasks) == 3
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from weft.compiler.chains import Key
 from weft.compiler.passes.dead_code import written
@@ -18,6 +18,7 @@ class ChainGraph:
     """The dependencies between chains, computed alike on every rank, at a cost independent of the number of ranks.
 
     data       pairs (producer, consumer)
+    orders     more pairs of which the first acts before the second: where streams leave it open what comes first
     loops      pairs of which the first writes variables that the second reads, on common ranks; and whether that is for
                the next launch, because the second comes first in this one
     talking    chains with collectives inside
@@ -25,7 +26,9 @@ class ChainGraph:
 
     def __init__(self, chains_of: dict[Node, tuple[Key, ...]], keys: list[Key], variables: dict[Value, Value]) -> None:
         self.keys = keys
-        self.data = dict.fromkeys(_data(chains_of))
+        data = dict.fromkeys(_data(chains_of))
+        self.orders = dict.fromkeys(_orders(keys, data))
+        self.data = data | self.orders
         self.talking = {ks[0] for n, ks in chains_of.items() if len(ks) == 1 and _talks(n)}
         reads: dict[Key, set[Value]] = {}
         writes: dict[Key, set[Value]] = {}
@@ -82,6 +85,20 @@ def _data(chains_of: dict[Node, tuple[Key, ...]]) -> Iterator[tuple[Key, Key]]:
         yield from [(made[v], ks[0]) for v in n.operands() if v in made and made[v] != ks[0]]
         if len(ks) == 2:
             yield ks[0], ks[1]
+
+
+def _orders(keys: list[Key], data: Iterable[tuple[Key, Key]]) -> Iterator[tuple[Key, Key]]:
+    """Let what was computed before in the job act before what reads a stream's result, which may come early; and before
+    a stream's chain that reads only variables, which would else begin with the launch."""
+    before: dict[Key, Key] = {}  # the last chain of each line so far
+    fed, awaiting = {b for _, b in data}, {b for a, b in data if a.stream}
+    for k in sorted(keys, key=lambda k: k.depth):
+        line = k._replace(depth=0, stream="")
+        last = before.get(line)
+        if last is not None and last.depth < k.depth and (k not in fed if k.stream else k in awaiting):
+            yield last, k
+        if not k.stream:
+            before[line] = k
 
 
 def _talks(node: Node) -> bool:

@@ -6,7 +6,8 @@ and there is no cycle. A pipeline's first stage has a forward chain of depth 0 a
 Deferrable nodes (`Node.late`) form a separate chain.
 
 A node with its own stream starts when the chain ends that makes its operands. So it cuts that chain: later nodes of the
-job that don't depend on it run in the next chain, overlapping with it.
+job that don't depend on it run in the next chain, overlapping with it. The first node that reads its result begins a
+chain, too: what comes before in the job doesn't wait for it.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
     found: dict[Node, tuple[Key, ...]] = {}
     reached: dict[tuple[Placement | None, bool], int] = {}  # the greatest depth so far, and
     cut: dict[tuple[Placement | None, bool], int] = {}  # the least depth of what follows
+    awaited: dict[tuple[Placement | None, bool, Key], int] = {}  # the depth of the first reader of a stream's chain
     made_in: dict[Value, Key | None] = {}  # the chain that makes a value; None: it is there before any chain runs
     memory: dict[Value, Value] = {}  # from variables and views of them to the variables
     using: dict[Value, set[Key]] = {}  # the chains that read or write a variable,
@@ -80,6 +82,8 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
                 moved = source.placement is not placement_of(v) or source.placement is not start
                 moved = moved or source.micro != rate or source.late != node.late or source.stream != stream
                 depth = max(depth, source.depth + moved)
+                if source.stream and not stream:
+                    depth = max(depth, awaited.setdefault((*line, source), reached.get(line, depth) + 1))
         used, over = ({memory[v] for v in values if v in memory} for values in (node.operands(), written(node)))
         touched = {k for table, values in ((using, over), (writing, used)) for v in values for k in table.get(v, ())}
         for before in touched:  # who reads a variable must find what was written by then, and nothing later

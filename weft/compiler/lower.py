@@ -302,7 +302,11 @@ class _Lowering:
                 begun.add(k)
 
     def _loops(self) -> None:
-        """Order the writes of variables before the reads; those of the next launch by a register that starts full."""
+        """Order the writes of variables before the reads, those of the next launch by a register that starts full; and
+        chains as the graph of chains wants."""
+        for a, b in self.graph.orders:
+            if a in self.mine and b in self.mine:
+                self.packet(a, b, self.rank, self.rank, self.copies(a, b))
         for w, k, full in self.graph.loops:
             if w in self.mine and k in self.mine:
                 self.packet(w, k, self.rank, self.rank, 1, full, LOOP)

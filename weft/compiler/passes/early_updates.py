@@ -1,5 +1,9 @@
 """Update large parameters as soon as their gradients are there and nobody reads them any more, so that gradients
-needn't all be held at once. Where all are needed together, as for clipping by their norm, they still are."""
+needn't all be held at once. Where all are needed together, as for clipping by their norm, they still are.
+
+Gradients that are reduced on streams of their own come in buckets, and what has come is used: so there is one call for
+the parameters of each bucket.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from typing import Any, Final
 from weft.compiler.calls.rows import MOST
 from weft.compiler.layout import local_shape
 from weft.compiler.options import Options
+from weft.compiler.streams import device_of
 from weft.job.job import Job
 from weft.job.value import Node, Value
 from weft.ops import OPS
@@ -21,6 +26,7 @@ PIECE: Final = 1 << 19  # least bytes of parameters for a call of their own
 
 
 def run(job: Job, options: Options) -> None:
+    _by_bucket(job, options)
     updates = {n: i for i, n in enumerate(job.nodes) if divisible(n, job) and large(n)}
     if not updates:
         return
@@ -44,16 +50,36 @@ def run(job: Job, options: Options) -> None:
         job.rebuild(nodes)
 
 
+def _by_bucket(job: Job, options: Options) -> None:
+    """Split updates whose gradients come from different collectives that have streams of their own."""
+    last: dict[Value, int] = {}  # of the collectives that a value depends on
+    nodes: list[Node] = []
+    for i, n in enumerate(job.nodes):
+        before = max((last.get(v, -1) for v in n.operands()), default=-1)
+        last.update(dict.fromkeys(n.outputs, i if device_of(n, options) else before))
+        groups: dict[int, list[int]] = {}
+        for k, v in enumerate(_gradients(n)):
+            groups.setdefault(last[v], []).append(k)
+        nodes += [_piece(n, groups[c], k) for k, c in enumerate(sorted(groups))] if len(groups) > 1 else [n]
+    job.rebuild(nodes)
+
+
 def divisible(n: Node, job: Job) -> bool:
-    """Whether an update may be split into calls for some parameters each: not if gradients are summed over ranks or
-    micro-batches, as these arrive together."""
+    """Whether an update may be split into calls for some parameters each as they are computed: not if gradients are
+    summed over ranks or micro-batches, as these arrive together."""
+    grads = _gradients(n)
+    return bool(grads) and all(job.producer[v].op in OPS and not job.producer[v].micro for v in grads)
+
+
+def _gradients(n: Node) -> tuple[Value, ...]:
+    """The gradients that an update reads; empty if it can't be split."""
     op = OPS.get(n.op)
     names = [p.name for p in op.params] if op is not None and op.elementwise_lists else []
     if "grads" not in names or ("step" in names and "counted" not in names):
-        return False
+        return ()
     if n.signature is not None and any(v.spec is not s for v, s in zip(n.operands(), n.signature.inputs, strict=True)):
-        return False
-    return all(job.producer[v].op in OPS and not job.producer[v].micro for v in n.args[names.index("grads")])
+        return ()
+    return n.args[names.index("grads")]
 
 
 def large(n: Node) -> dict[int, int]:
