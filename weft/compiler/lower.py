@@ -17,6 +17,7 @@ from weft.compiler.ends import sink_step, source_step
 from weft.compiler.layout import Crossing, Packet, local_shape, sliced
 from weft.compiler.options import Options
 from weft.compiler.pipeline import Pipeline, roles
+from weft.compiler.shared_registers import shared
 from weft.compiler.streams import COLLECTIVES, streams_of
 from weft.core.errors import CompileError
 from weft.job.job import Job
@@ -221,10 +222,10 @@ class _Lowering:
         streams = [Stream(ids.stream_of(t), name, "worker") for t, (name, _) in lowered.loaders.items()]
         own = {ids.stream_of(self.task_id(k, rank)): k.stream for k in self.mine if k.stream}
         streams += [Stream(index, name, "worker") for index, name in own.items()]
-        lowered.plan = Plan(
+        lowered.plan = shared(Plan(
             job.name, rank, self.world_size, (Stream(0, "compute"), *streams), (*ends[:-1], *tasks, *ends[-1:]),
             tuple(sorted(registers, key=lambda r: r.id)), shared_hash(job),
-        )  # fmt: skip
+        ))  # fmt: skip
         return lowered
 
     def _variables(self) -> dict[Value, Value]:

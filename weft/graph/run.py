@@ -84,7 +84,7 @@ class Running:
         self.bound: dict[Value, torch.Tensor] = {}  # the memory of the variables
         self.named: dict[str, torch.Tensor] = {}  # the same, by name
         self.stale = True  # the memory of a variable has changed
-        self.arenas: dict[int, torch.Tensor] = {}  # by task id
+        self.arenas: dict[int, torch.Tensor] = {}  # by stream
         self.binders: dict[int, Binder] = {}  # by task id; rebuilt when a variable gets other memory
         self.chains: list[dict[Any, Callable[[], None]]] = []
         self._registers()
@@ -101,12 +101,20 @@ class Running:
         self.vm.on_tracing_changed.append(self._follow)
         self._follow(bool(self.vm.recorders))
 
+    def _arena(self, task: Task) -> None:
+        """Have an arena for the tasks of a stream, which act one at a time, that is large enough for this one."""
+        if task.stream not in self.arenas or self.arenas[task.stream].nbytes < task.step.arena:
+            self.arenas[task.stream] = torch.empty(task.step.arena, dtype=torch.uint8, device=self.device)
+
     def _registers(self) -> None:
+        shared = torch.zeros(self.lowered.plan.shared, dtype=torch.uint8, device=self.device)
         for r in self.lowered.plan.registers:
             source, (target, *_) = rank_of(r.producer), [*map(rank_of, r.consumers), rank_of(r.producer)]
             if source != target:
                 channel = self.channels[r.id] = self.lent.channel(source, target, r.bytes, r.copies)
                 self.memory[r.id] = [channel.buffer(i)[: max(r.bytes, 1)] for i in range(r.copies)]
+            elif r.offset is not None:
+                self.memory[r.id] = [shared[r.offset : r.offset + r.bytes]]
             else:
                 self.memory[r.id] = [
                     torch.zeros(r.bytes, dtype=torch.uint8, device=self.device) for _ in range(r.copies)
@@ -116,7 +124,7 @@ class Running:
 
     def _chain(self, task: Task) -> Callable[[Turn], None]:
         """A chain's act: it runs the function bound to the turn's copies, which is generated at its first use."""
-        self.arenas[task.id] = torch.empty(task.step.arena, dtype=torch.uint8, device=self.device)
+        self._arena(task)
         functions: dict[Any, Callable[[], None]] = {}
         self.chains.append(functions)
         acts = task.acts
@@ -124,7 +132,7 @@ class Running:
         def bind(turn: Turn, phase: int) -> Callable[[], None]:
             binder = self.binders.get(task.id)
             if binder is None:
-                rank, arena, step = self.rank.index, self.arenas[task.id], self.lowered.plan.task(task.id).step
+                rank, arena, step = self.rank.index, self.arenas[task.stream], self.lowered.plan.task(task.id).step
                 line = self.stream_lines.get(task.stream, self.line)
                 binder = self.binders[task.id] = Binder(task.name, step, rank, arena, self.named, line, self.draws)
             slots = {p.register: self.memory[p.register][s] for p, s in zip(task.consumes, turn.consumed, strict=True)}
@@ -339,8 +347,7 @@ class Running:
         """Bind the chains again after a variable got other memory, once nothing is in flight."""
         self.vm.drain()
         for id in lower_again(self.lowered):
-            arena = self.lowered.plan.task(id).step.arena
-            self.arenas[id] = torch.empty(arena, dtype=torch.uint8, device=self.device)
+            self._arena(self.lowered.plan.task(id))
         self.bound = {v: _data(b) for v, b in self.variables.items()}
         self.named = {v.name: t for v, t in self.bound.items()}
         self.stale = False

@@ -75,7 +75,8 @@ class Port(msgspec.Struct, frozen=True):
 
 class Register(msgspec.Struct, frozen=True):
     """`copies` blocks of memory used in turn: one task writes them, the consumers read. The copies are the only
-    flow control. `full` of them are readable from the start. Without a dtype it carries no data, only order."""
+    flow control. `full` of them are readable from the start. Without a dtype it carries no data, only order. With an
+    `offset` it lies there in memory that it shares with other registers, which are needed at other times."""
 
     id: int
     name: str
@@ -85,6 +86,7 @@ class Register(msgspec.Struct, frozen=True):
     shape: tuple[int, ...] = ()
     dtype: str = ""
     full: int = 0
+    offset: int | None = None
 
     @property
     def bytes(self) -> int:
@@ -140,6 +142,11 @@ class Plan(msgspec.Struct, frozen=True):
     def register(self, id: int) -> Register:
         return next(r for r in self.registers if r.id == id)
 
+    @property
+    def shared(self) -> int:
+        """The bytes of the memory that registers share."""
+        return max((r.offset + r.bytes for r in self.registers if r.offset is not None), default=0)
+
     def peers(self, call: Call) -> tuple[int, ...]:
         """The ranks among which a call moves data: those that it names, or the readers of the register it writes."""
         if call.op == "box.exchange":
@@ -183,6 +190,7 @@ def _show_register(r: Register, tasks: dict[int, str]) -> str:
 
     content = f"{r.dtype}[{', '.join(map(str, r.shape))}]" if r.dtype else "order"
     copies = f"{r.copies} {'copy' if r.copies == 1 else 'copies'}" + (f", {r.full} full" if r.full else "")
+    copies += "" if r.offset is None else f", shared+{r.offset}"
     consumers = ", ".join(map(at, r.consumers)) or "nobody"
     return f"register {r.id} {_quote(r.name)}: {content}, {copies}, {at(r.producer)} -> {consumers}"
 
@@ -207,8 +215,8 @@ def _show_task(t: Task, registers: dict[int, str]) -> list[str]:
 _PLAN: Final = re.compile(rf"plan ({_NAME}), rank (\d+) of (\d+)(?:, hash ({_NAME}))?")
 _STREAM: Final = re.compile(rf"stream (\d+) ({_NAME}), ({'|'.join(get_args(Policy))})")
 _REGISTER: Final = re.compile(
-    rf"register (\d+) ({_NAME}): (?:order|(\w+)\[([\d, ]*)\]), (\d+) cop(?:y|ies)(?:, (\d+) full)?, "
-    rf"({_NAME})?({_ADDRESS}) -> (.+)"
+    rf"register (\d+) ({_NAME}): (?:order|(\w+)\[([\d, ]*)\]), (\d+) cop(?:y|ies)(?:, (\d+) full)?"
+    rf"(?:, shared\+(\d+))?, ({_NAME})?({_ADDRESS}) -> (.+)"
 )
 _TASK: Final = re.compile(rf"({'|'.join(get_args(Kind))}) ({_NAME})({_ADDRESS})(?:, (\d+) acts)?(, ahead)?")
 _REFERENCE: Final = re.compile(rf"({_NAME})?({_ADDRESS})(?:, |$)")
@@ -246,15 +254,17 @@ def _parse(text: str) -> Plan:
         if m := _STREAM.fullmatch(line):
             streams.append(Stream(int(m[1]), _unquote(m[2]), m[3]))  # type: ignore[arg-type]
         elif m := _REGISTER.fullmatch(line):
-            ends = _split(_REFERENCE, number, m[9]) if m[9] != "nobody" else []
+            ends = _split(_REFERENCE, number, m[10]) if m[10] != "nobody" else []
             mentioned += [(number, _unquote(e[1]), parse_id(e[2][1:])) for e in ends if e[1]]
-            if m[7]:
-                mentioned.append((number, _unquote(m[7]), parse_id(m[8][1:])))
+            if m[8]:
+                mentioned.append((number, _unquote(m[8]), parse_id(m[9][1:])))
             shape = tuple(int(n) for n in m[4].split(", ")) if m[4] else ()
             consumers = tuple(parse_id(e[2][1:]) for e in ends)
-            producer = parse_id(m[8][1:])
+            producer, offset = parse_id(m[9][1:]), None if m[7] is None else int(m[7])
             registers.append(
-                Register(int(m[1]), _unquote(m[2]), producer, consumers, int(m[5]), shape, m[3] or "", int(m[6] or 0))
+                Register(
+                    int(m[1]), _unquote(m[2]), producer, consumers, int(m[5]), shape, m[3] or "", int(m[6] or 0), offset
+                )
             )
         elif m := _TASK.fullmatch(line):
             acts, ahead = int(m[4] or 1), bool(m[5])

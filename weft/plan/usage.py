@@ -32,8 +32,8 @@ class Part(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """A plan's memory in bytes. Tasks of one stream don't act at once, so for allocations the maximum counts, not the
-    sum."""
+    """A plan's memory in bytes. Tasks of one stream don't act at once, so of their arenas and allocations the maximum
+    counts, not the sum."""
 
     variables: int
     registers: int
@@ -42,13 +42,16 @@ class Usage(NamedTuple):
 
     @property
     def arenas(self) -> int:
-        return sum(p.arena for p in self.parts)
+        return self._of_streams([p.arena for p in self.parts])
 
     @property
     def allocated(self) -> int:
+        return self._of_streams([p.allocated for p in self.parts])
+
+    def _of_streams(self, each: list[int]) -> int:
         most: dict[int, int] = {}
-        for part, stream in zip(self.parts, self.streams, strict=True):
-            most[stream] = max(most.get(stream, 0), part.allocated)
+        for bytes, stream in zip(each, self.streams, strict=True):
+            most[stream] = max(most.get(stream, 0), bytes)
         return sum(most.values())
 
     @property
@@ -88,7 +91,7 @@ def usage(plan: Plan) -> Usage:
             parts.append(_part(t.name, t.step))
             streams.append(t.stream)
             variables |= {r.name: r.bytes for r in _results(t.step) if r.place.kind == "variable"}
-    registers = sum(r.bytes * r.copies for r in plan.registers)
+    registers = plan.shared + sum(r.bytes * r.copies for r in plan.registers if r.offset is None)
     return Usage(sum(variables.values()), registers, tuple(parts), tuple(streams))
 
 

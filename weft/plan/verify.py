@@ -17,7 +17,7 @@ from typing import NamedTuple
 import rustworkx
 
 from weft.core.errors import CompileError
-from weft.plan import calls, fused, moved
+from weft.plan import calls, fused, lifetimes, moved
 from weft.plan.ids import decode
 from weft.plan.plan import Plan, Port, Register, Stream, Task
 
@@ -54,6 +54,8 @@ def verify(plans: Plan | Iterable[Plan]) -> None:
     _check_rates(tasks, registers)
     _check_cycles(tasks, registers)
     _check_launched(tasks, registers)
+    for plan in given:
+        lifetimes.verify(plan)
 
 
 def precedences(tasks: dict[int, Task], registers: dict[int, Register]) -> Iterator[Precedence]:
