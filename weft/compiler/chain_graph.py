@@ -92,11 +92,10 @@ def _orders(keys: list[Key], data: Iterable[tuple[Key, Key]]) -> Iterator[tuple[
     a stream's chain that reads only variables, which would else begin with the launch."""
     before: dict[Key, Key] = {}  # the last chain of each line so far
     fed, awaiting = {b for _, b in data}, {b for a, b in data if a.stream}
-    for k in sorted(keys, key=lambda k: k.depth):
+    for k in sorted(keys, key=lambda k: (k.depth, not k.stream)):
         line = k._replace(depth=0, stream="")
-        last = before.get(line)
-        if last is not None and last.depth < k.depth and (k not in fed if k.stream else k in awaiting):
-            yield last, k
+        if line in before and (k not in fed if k.stream else k in awaiting):
+            yield before[line], k
         if not k.stream:
             before[line] = k
 

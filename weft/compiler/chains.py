@@ -76,6 +76,8 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
         line = start, rate
         depth = 1 if rate else 0  # what is prepared once a launch comes before every micro-batch
         depth = max(depth, (reached if stream else cut).get(line, depth))
+        if stream and line in reached and all(made_in[v] is None for v in node.operands()):
+            depth += 1  # it starts where it stands
         for v in node.operands():
             source = made_in[v]
             if source is not None:

@@ -74,7 +74,8 @@ class _Lowering:
         self.pipeline = Pipeline(job, self.keys, self.micro)
         self.roles = roles(self.chains_of)
         self.packets: dict[int, Packet] = {}
-        self.readers: dict[int, set[Key | str]] = {}  # of the packets of sources, which may have several readers
+        self.readers: dict[int, set[Key | str]] = {}  # of packets that may have several
+        self.joint: dict[tuple[Key, ...], Packet] = {}  # by source and readers
         self.ends = [SOURCE, SINK, *job.loaders]
         self.streams = sorted({k.stream for k in self.keys if k.stream})
         self.device = "cpu"
@@ -156,6 +157,7 @@ class _Lowering:
         feeds[SOURCE].copies = self.ahead
         feed_of = {v: feeds[n.args[0]] for n in job.nodes if n.op == "source" for v in n.outputs}
         self.readers = {p.id: set() for p in feeds.values()}
+        reads: dict[Value, dict[Key, None]] = {}
         for k in self.mine:
             near = {v for n in again[k] for v in n.outputs}
             for node in (*again[k], *members[k]):
@@ -172,10 +174,13 @@ class _Lowering:
                         feed.entries[v] = local_shape(v, rank)
                         self.readers[feed.id].add(k)
                     else:
-                        packet = self.packet(made[v], k, rank, rank, self.copies(made[v], k))
-                        packet.entries[v] = local_shape(v, rank)
-                        imports[k][v] = packet
-                        self._export(exports[made[v]], v, packet)
+                        reads.setdefault(v, {})[k] = None
+        for v, keys in reads.items():
+            for packet, readers in self._from_chain(made[v], list(keys)):
+                packet.entries[v] = local_shape(v, rank)
+                self._export(exports[made[v]], v, packet)
+                for k in readers:
+                    imports[k][v] = packet
         for node in job.outputs:
             v = node.args[0]
             if (v.spec is not None and rank not in v.spec.placement) or v in memory:
@@ -248,6 +253,24 @@ class _Lowering:
                 wanted.update(n.operands())
         return found[::-1]
 
+    def _from_chain(self, source: Key, keys: list[Key]) -> list[tuple[Packet, list[Key]]]:
+        """The packets by which chains read a value of another one, with their readers: one, but of micro-batches, which
+        may be under way to each reader in other numbers."""
+        rank = self.rank
+        if len(keys) == 1 or any(k.micro for k in (source, *keys)):
+            return [(self.packet(source, k, rank, rank, self.copies(source, k)), [k]) for k in keys]
+        known = self.joint.get((source, *keys))
+        if known is None:
+            places = len(self.keys) + len(self.ends)
+            number = ((places * places * KINDS + len(self.joint)) * self.world_size + rank) * self.world_size + rank
+            name = f"{self.title(source)}-{'/'.join(map(self.title, keys))}"
+            known = self.joint[source, *keys] = Packet(number, name, source, keys[0], rank, rank)
+            self.packets[number], self.readers[number] = known, set(keys)
+        return [(known, keys)]
+
+    def _readers(self, p: Packet) -> set[Key | str]:
+        return self.readers.get(p.id, {p.target})
+
     def _export(self, table: dict[Value, list[Packet]], v: Value, packet: Packet) -> None:
         packets = table.setdefault(v, [])
         if packet not in packets:
@@ -291,9 +314,10 @@ class _Lowering:
         Data from other ranks doesn't imply that: they may be launches ahead.
         """
         within = [
-            (p.source, p.target)
+            (p.source, target)
             for p in self.packets.values()
-            if p.src == p.dst and not p.full and isinstance(p.source, Key) and isinstance(p.target, Key)
+            for target in self._readers(p)
+            if p.src == p.dst and not p.full and isinstance(p.source, Key) and isinstance(target, Key)
         ]
         for k in self.mine:
             while heard := {b for a, b in within if a in begun} - begun:
@@ -351,11 +375,7 @@ class _Lowering:
         reads: dict[int, Port] = {}
         writes: dict[int, Port] = {}
         for p in self.packets.values():
-            if p.id in self.readers:
-                if any(q is p for q in chain.imports.values()):
-                    reads[p.id] = Port(p.id, self._period(k, SOURCE))
-                continue
-            if p.target == k and p.dst == self.rank:
+            if k in self._readers(p) and p.dst == self.rank:
                 reads[p.id] = Port(p.id, 1, p.at[1]) if p.at[1] else Port(p.id, self._period(k, p.source))
             if p.source == k and p.src == self.rank:
                 writes[p.id] = Port(p.id, 1, p.at[0]) if p.at[0] else Port(p.id, self._period(k, p.target))
@@ -368,7 +388,7 @@ class _Lowering:
     def _ends(self, lowered: Lowered, shown: Step) -> list[Task]:
         """The tasks of the source (a launch's inputs), of loaders, and, last, of the sink (its outputs)."""
         produced = tuple(Port(p.id) for p in self.packets.values() if p.source == SOURCE)
-        free = [k for k in self.mine if not any(p.target == k and p.dst == self.rank for p in self.packets.values())]
+        free = [k for k in self.mine if not any(k in self._readers(p) and p.dst == self.rank for p in self.packets.values())]
         ends = [Task(lowered.source, SOURCE, "source", (), produced, step=source_step(self.job, lowered.inputs))]
         ends += [Task(t, name, "source", (), (Port(p.id),), ahead=True) for t, (name, p) in lowered.loaders.items()]
         if not produced and free:
@@ -376,18 +396,13 @@ class _Lowering:
                 f"graph {self.job.name}: nothing that it computes depends on an input; give build() a tensor, "
                 "or compute constants outside of the graph"
             )
-        consumed = [
-            Port(p.id) for p in self.packets.values() if p.target == SINK and SINK in self.readers.get(p.id, {SINK})
-        ]
+        consumed = [Port(p.id) for p in self.packets.values() if SINK in self._readers(p)]
         return [*ends, Task(lowered.sink, SINK, "sink", tuple(consumed), (), step=shown)]
 
     def _register(self, p: Packet) -> Register:
-        if p.id in self.readers:
-            ends = [self.task_id(k, self.rank) for k in sorted(self.readers[p.id], key=self.place)]
-            return Register(p.id, p.name, self.task_id(p.source, self.rank), tuple(ends), p.copies, (p.bytes,), "uint8")
         shape, dtype = ((p.bytes,), "uint8") if p.entries else ((), "")
-        source, target = self.task_id(p.source, p.src), self.task_id(p.target, p.dst)
-        return Register(p.id, p.name, source, (target,), p.copies, shape, dtype, p.full)
+        ends = [self.task_id(k, p.dst) for k in sorted(self._readers(p), key=self.place)]
+        return Register(p.id, p.name, self.task_id(p.source, p.src), tuple(ends), p.copies, shape, dtype, p.full)
 
 
 def shared_hash(job: Job) -> str:

@@ -11,7 +11,6 @@ from typing import Final, Literal
 
 from weft.boxing.steps import AxisStep
 from weft.compiler.options import Options
-from weft.compiler.zero import stage_of
 from weft.core.placement import Placement
 from weft.job.job import Job
 from weft.job.value import Node
@@ -42,9 +41,8 @@ def streams_of(job: Job, options: Options) -> dict[Node, str]:
 
 def device_of(node: Node, options: Options) -> str:
     """The type of device of a node that is a separate task; empty if it runs inline in its chain, as all nodes of
-    micro-batches do, and all under ZeRO: a separate task's values are in registers all the time, whereas ZeRO wants
-    parameters and gradients to be freed early."""
-    if node.op != "boxing" or node.micro or stage_of(options) is not None:
+    micro-batches do."""
+    if node.op != "boxing" or node.micro:
         return ""
     route = node.extra["route"] if "route" in node.extra else node.extra["routes"][0]
     placement = route.src.placement
