@@ -9,10 +9,12 @@ from math import gcd
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from weft.compiler.shared_registers import shared
 from weft.core.errors import CompileError, GraphError
 from weft.plan.net import Net
-from weft.plan.plan import Plan
+from weft.plan.plan import Plan, Register
 from weft.plan.verify import verify
 from weft.runtime.actor import ACTING, DONE, Actor, Turn
 from weft.runtime.executor import Executor
@@ -21,12 +23,14 @@ from weft.simulator.simulate import simulate
 
 
 @st.composite
-def nets(draw: st.DrawFn, ranks: int = 1, streams: tuple[str, ...] = ("compute",)) -> Net:
+def nets(
+    draw: st.DrawFn, ranks: int = 1, streams: tuple[str, ...] = ("compute",), numbers: tuple[int, ...] = (1, 2, 4)
+) -> Net:
     """A graph with edges forward, some of them to two readers, and maybe one back that has full copies."""
     net = Net().stream("compute")
     for s in streams[1:]:
         net.stream(s, "worker")
-    acts = draw(st.lists(st.sampled_from([1, 2, 4]), min_size=2, max_size=6))
+    acts = draw(st.lists(st.sampled_from(numbers), min_size=2, max_size=6))
     at = [draw(st.integers(0, ranks - 1)) for _ in acts]
     edges = [(a, b, 0) for b in range(1, len(acts)) for a in draw(st.sets(st.integers(0, b - 1), max_size=2))]
     if draw(st.booleans()):
@@ -45,6 +49,12 @@ def nets(draw: st.DrawFn, ranks: int = 1, streams: tuple[str, ...] = ("compute",
     return net.wire("launch", "n0", copies=draw(st.integers(1, 2)), over=(1, acts[0]))
 
 
+def overlap(a: Register, b: Register) -> bool:
+    """Whether two registers in shared memory have bytes in common."""
+    assert a.offset is not None and b.offset is not None
+    return a is not b and a.offset < b.offset + b.bytes and b.offset < a.offset + a.bytes
+
+
 class Memory:
     """Fake buffers that know which item they hold; acts that check it before and after."""
 
@@ -53,6 +63,8 @@ class Memory:
         self.registers = {r.id: r for p in plans for r in p.registers}
         self.items = {r.id: [s if s < r.full else -1 for s in range(r.copies)] for r in self.registers.values()}
         self.acted: defaultdict[str, list[int]] = defaultdict(list)
+        placed = [r for r in self.registers.values() if r.offset is not None]
+        self.over = {a.id: [b.id for b in placed if overlap(a, b)] for a in placed}
 
     def check(self, task: int, turn: Turn) -> None:
         for p, slot in zip(self.tasks[task].consumes, turn.consumed, strict=True):
@@ -64,6 +76,8 @@ class Memory:
         for p, slot in zip(self.tasks[task].produces, turn.produced, strict=True):
             item = self.registers[p.register].full + turn.act // p.period
             self.items[p.register][slot] = item if whole else -2
+            for other in self.over.get(p.register, ()):
+                self.items[other][0] = -2
 
     def act(self, task: int) -> Callable[[Turn], None]:
         def act(turn: Turn) -> None:
@@ -163,3 +177,14 @@ def test_the_executor_runs_them(net: Net, launches: int) -> None:
     executor.close()
     assert all(t.done for t in tickets)
     assert all(memory.acted[t.name] == list(range(launches * t.acts)) for t in plan.tasks)
+
+
+@settings(max_examples=300, deadline=None)
+@given(nets(numbers=(1, 1, 1, 2)).filter(lambda n: holds(n.plans())), st.data())
+def test_what_shares_memory_is_read_before_it_is_overwritten(net: Net, data: st.DataObject) -> None:
+    plan = net.plan()
+    sizes = data.draw(st.lists(st.integers(1, 4), min_size=len(plan.registers), max_size=len(plan.registers)))
+    registers = [replace(r, shape=(64 * n,), dtype="uint8") for r, n in zip(plan.registers, sizes, strict=True)]
+    plan = shared(replace(plan, registers=tuple(registers)))
+    verify(plan)
+    assert run((plan,), data.draw(st.integers(1, 4)), data.draw(st.integers(0, 1 << 30)))

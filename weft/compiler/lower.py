@@ -388,7 +388,9 @@ class _Lowering:
     def _ends(self, lowered: Lowered, shown: Step) -> list[Task]:
         """The tasks of the source (a launch's inputs), of loaders, and, last, of the sink (its outputs)."""
         produced = tuple(Port(p.id) for p in self.packets.values() if p.source == SOURCE)
-        free = [k for k in self.mine if not any(k in self._readers(p) and p.dst == self.rank for p in self.packets.values())]
+        free = [
+            k for k in self.mine if not any(k in self._readers(p) and p.dst == self.rank for p in self.packets.values())
+        ]
         ends = [Task(lowered.source, SOURCE, "source", (), produced, step=source_step(self.job, lowered.inputs))]
         ends += [Task(t, name, "source", (), (Port(p.id),), ahead=True) for t, (name, p) in lowered.loaders.items()]
         if not produced and free:

@@ -8,11 +8,14 @@ written for the next launch before the second has been read.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import rustworkx
 
 from weft.core.errors import CompileError
 from weft.plan.plan import Plan, Register
+
+ALIGN: Final = 64
 
 
 class Lifetimes:
@@ -69,6 +72,8 @@ def verify(plan: Plan) -> None:
     lifetimes = Lifetimes(plan) if placed else None
     for i, b in enumerate(placed):
         assert lifetimes is not None
+        if _offset(b) % ALIGN:
+            raise CompileError(f"register {b.name} begins at {b.offset} of shared memory, no multiple of {ALIGN}")
         if not lifetimes.shareable(b):
             raise CompileError(
                 f"register {b.name} lies in shared memory, where only one copy of data of this rank can be that is "

@@ -17,6 +17,8 @@ from weft.core.rank import current
 from weft.job.value import Value
 from weft.launch import spawn_threads
 from weft.plan import parse
+from weft.plan.usage import usage
+from weft.simulator import simulate
 from weft.transport.hosts import HOSTS
 
 S, B = flow.sbp.split, flow.sbp.broadcast
@@ -224,11 +226,11 @@ def train_deep(stage: int, micro_batches: int = 1) -> Any:
     loss = graph(x, flow.zeros(4 * micro_batches, dtype=flow.int64, placement=place, sbp=S(0))).numpy()
     rest = sum(t.to_local().nbytes for p in model.parameters() for t in (p, opt.state[p]["momentum_buffer"]))
     plan = graph.plan
-    planned = sum(task.step.arena for task in plan.tasks)
-    planned += sum(r.bytes * r.copies for r in plan.registers)
+    used = usage(plan)
+    planned = used.registers + used.arenas
     assert parse(str(plan)) == plan
     graph.close()
-    return loss, rest, planned, graph.job
+    return loss, rest, planned, graph.job, plan
 
 
 def places(job: Any, step: str) -> list[int]:
@@ -247,13 +249,13 @@ def wholes_alive(job: Any) -> int:
 
 
 def test_each_stage_holds_less_than_the_one_before() -> None:
-    (loss, rest, planned, _), *stages = (spawn_threads(2, train_deep, stage, deadline=60)[0] for stage in range(4))
+    (loss, rest, planned, *_), *stages = (spawn_threads(2, train_deep, stage, deadline=60)[0] for stage in range(4))
     for found in stages:
         np.testing.assert_allclose(found[0], loss, atol=1e-5)
         assert found[1] == rest / 2
-    zero, *sizes = [planned + rest, *(r + p for _, r, p, _ in stages)]
+    zero, *sizes = [planned + rest, *(r + p for _, r, p, *_ in stages)]
     assert zero > sizes[0] >= sizes[1] > sizes[2]  # gradients take the places of weights that backward is done with
-    one, two, three = (job for *_, job in stages)
+    one, two, three = (job for *_, job, _ in stages)
 
     # gradients: where they are needed, or where they are made
     made = {v: i for i, n in enumerate(one.nodes) if n.op == "linear_weight_grad" for v in n.outputs}
@@ -269,27 +271,47 @@ def test_each_stage_holds_less_than_the_one_before() -> None:
     assert [wholes_alive(job) for job in (one, two, three)] == [DEPTH - 1, DEPTH - 1, 2]
 
 
-def test_parts_take_no_more_between_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where collectives of other graphs go beside their chains, by way of registers that are there all of the time."""
-    near = [spawn_threads(2, train_deep, stage, deadline=30)[0] for stage in (1, 3)]
+def test_between_hosts_parameters_are_fetched_ahead_and_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    near = [spawn_threads(2, train_deep, stage, deadline=30)[0] for stage in range(4)]
     monkeypatch.setenv(HOSTS, "2")
-    for stage, (loss, _, planned, _) in zip((1, 3), near, strict=True):
-        far = spawn_threads(2, train_deep, stage, deadline=30)[0]
-        assert far[2] <= planned
-        np.testing.assert_allclose(far[0], loss, atol=1e-5)
+    *others, found = [spawn_threads(2, train_deep, stage, deadline=30) for stage in range(4)]
+    far = [*(each[0] for each in others), found[0]]
+    for a, b in zip(near, far, strict=True):
+        np.testing.assert_allclose(a[0], b[0], atol=1e-5)
+    zero, one, two, three = (planned + rest for _, rest, planned, *_ in far)
+    assert zero > one >= two > three
+    weight = 4 * WIDTH * WIDTH
+    assert far[3][2] <= near[3][2] + 4 * weight  # on each of two streams a weight and a gradient are under way
+
+    plan = found[0][-1]
+    chains = [t for t in plan.tasks if t.kind == "compute"]
+    timeline = simulate([each[-1] for each in found], dict.fromkeys((t.name for t in chains), 2.0), launches=1)
+    when = {a.task: a for a in timeline.acts if a.rank == 0}
+    spans: list[tuple[float, float]] = []
+    for t in plan.tasks:
+        if any(c.op == "box.all_gather" and len(c.results) == 1 for c in t.step.calls):
+            made = {p.register for p in t.produces}
+            readers = [when[c.name] for c in chains if made & {p.register for p in c.consumes}]
+            spans.append((when[t.name].start, max(a.end for a in readers)))
+            beside = [c for c in chains if when[c.name].start < when[t.name].end and when[c.name].end > spans[-1][0]]
+            assert beside or len(spans) == 1, t.name  # it is fetched while something is computed
+    assert len(spans) == DEPTH + DEPTH - 2 - 1  # the first two begin the launch together
+    assert max(sum(a <= begin < b for a, b in spans) for begin, _ in spans) == 2  # one is used, and one is fetched
 
 
 def test_micro_batches_gather_anew_and_add_parts() -> None:
-    whole_loss, *held, _ = spawn_threads(2, train_deep, 0, 2, deadline=60)[0]
-    most = sum(held)
+    whole_loss, *held, _, _ = spawn_threads(2, train_deep, 0, 2, deadline=60)[0]
+    sizes = [sum(held)]
     for stage in (1, 2, 3):
-        loss, *held, job = spawn_threads(2, train_deep, stage, 2, deadline=60)[0]
-        assert most > (most := sum(held))
+        loss, *held, job, _ = spawn_threads(2, train_deep, stage, 2, deadline=60)[0]
+        sizes.append(sum(held))
         np.testing.assert_allclose(loss, whole_loss, atol=1e-5)
         assert {job.nodes[i].micro for i in places(job, "all_gather")} == {stage == 3}
         assert {job.nodes[i].micro for i in places(job, "reduce_scatter")} == {stage > 1}
         sums = [n.outputs[0].spec.nd_sbp for n in job.nodes if n.op == "accumulate"]
         assert set(sums) == {(S(0),) if stage > 1 else (flow.sbp.partial_sum,)}
+    zero, one, two, three = sizes
+    assert zero >= one > two > three  # without stages the update's memory is that of a chain that is over
 
 
 def test_a_split_model_predicts_saves_and_goes_on() -> None:

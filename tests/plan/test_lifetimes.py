@@ -1,0 +1,51 @@
+"""Registers that share memory: those that are never needed at the same time, as tokens prove."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from weft.compiler.shared_registers import shared
+from weft.core.errors import CompileError
+from weft.plan.net import Net
+from weft.plan.plan import Plan, parse
+from weft.plan.verify import verify
+
+
+def steps(full: int) -> Plan:
+    """Four tasks in a row on two streams, of which the last lets the first begin the next launch."""
+    net = Net().stream("compute").stream("other", "worker")
+    for i, name in enumerate("abcd"):
+        net.node(name, stream="other" if i % 2 else "compute")
+    net.node("launch").wire("launch", "a").wire("a", "b").wire("b", "c").wire("c", "d")
+    plan = net.wire("d", "a", copies=full, full=full).plan()
+    sized = [
+        replace(r, shape=(1 << 20,), dtype="uint8") if r.name in ("a_b", "b_c", "c_d") else r for r in plan.registers
+    ]
+    return replace(plan, registers=tuple(sized))
+
+
+def test_the_first_and_the_third_of_a_row_share_memory() -> None:
+    plan = shared(steps(1))
+    at = {r.name: r.offset for r in plan.registers}
+    assert at["a_b"] == at["c_d"] == 0 and at["b_c"] == 1 << 20 == plan.shared // 2 and at["d_a"] is None
+    verify(plan)
+    assert parse(str(plan)) == plan
+    assert shared(steps(2)) == steps(2)  # two launches may be under way: the first begins again while the third is read
+
+
+def test_a_plan_that_places_registers_over_each_other_is_refused() -> None:
+    plan = shared(steps(1))
+
+    def moved(name: str, **to: object) -> Plan:
+        return replace(plan, registers=tuple(replace(r, **to) if r.name == name else r for r in plan.registers))
+
+    with pytest.raises(CompileError, match="registers a_b and b_c share memory"):
+        verify(moved("b_c", offset=(1 << 20) - 64))
+    with pytest.raises(CompileError, match="b_c begins at 1048570"):
+        verify(moved("b_c", offset=(1 << 20) - 6))
+    with pytest.raises(CompileError, match="a_b lies in shared memory"):
+        verify(moved("a_b", copies=2))
+    text = str(plan).replace("1 copy, 1 full", "2 copies, 2 full")
+    with pytest.raises(CompileError, match="registers a_b and c_d share memory"):
+        verify(parse(text))
