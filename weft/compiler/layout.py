@@ -1,4 +1,4 @@
-"""The registers of a rank's plan: contents, offsets, producer and consumer. Pure; both ends of a crossing agree."""
+"""The registers of a rank's plan: contents, offsets, producer and consumers. Pure; both ends of a crossing agree."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from weft.boxing.lowering import Slices, lower
 from weft.compiler.arena import MemoryPlan, packed
 from weft.compiler.chains import Key
 from weft.core.dtype import DType
+from weft.job.job import Job
 from weft.job.value import Node, Value
+from weft.tensor.blob import blob_of
+from weft.tensor.tensor import Tensor
 
 Shape = tuple[int, ...]
 
@@ -26,7 +29,7 @@ class Packet:
     id: int
     name: str
     source: Key | str
-    target: Key | str
+    targets: list[Key | str]
     src: int
     dst: int
     copies: int = 1
@@ -85,3 +88,12 @@ def local_shape(v: Value, rank: int) -> Shape:
 
 def sliced(shape: Shape, where: Slices) -> Shape:
     return tuple(len(range(*s.indices(n))) for s, n in zip(where, shape, strict=True))
+
+
+def strides_of(job: Job) -> dict[Value, Shape | None]:
+    """The strides of the variables; None: contiguous."""
+    found: dict[Value, Shape | None] = {}
+    for v, t in job.variables.items():
+        data = blob_of(t).data if isinstance(t, Tensor) else None
+        found[v] = None if data is None or data.is_contiguous() else data.stride()
+    return found

@@ -6,29 +6,26 @@ both ends of a register between ranks agree without communication.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 
 from weft.compiler import chains, faster
-from weft.compiler.calls.program import Chain, Strides, lower_chain
+from weft.compiler.calls.program import Chain, lower_chain
 from weft.compiler.chain_graph import ChainGraph
 from weft.compiler.chains import Key
 from weft.compiler.ends import sink_step, source_step
-from weft.compiler.layout import Crossing, Packet, local_shape, sliced
+from weft.compiler.layout import Crossing, Packet, local_shape, sliced, strides_of
 from weft.compiler.options import Options
 from weft.compiler.pipeline import Pipeline, roles
 from weft.compiler.shared_registers import shared
 from weft.compiler.streams import COLLECTIVES, streams_of
 from weft.core.errors import CompileError
 from weft.job.job import Job
-from weft.job.text import show, without_places
+from weft.job.text import shared_hash
 from weft.job.value import Node, Value
 from weft.plan import ids, order
 from weft.plan.calls import Step
 from weft.plan.plan import Plan, Port, Register, Stream, Task
 from weft.plan.verify import Act
-from weft.tensor.blob import blob_of
-from weft.tensor.tensor import Tensor
 
 SOURCE, SINK = "source", "sink"
 KINDS = 3
@@ -74,8 +71,7 @@ class _Lowering:
         self.pipeline = Pipeline(job, self.keys, self.micro)
         self.roles = roles(self.chains_of)
         self.packets: dict[int, Packet] = {}
-        self.readers: dict[int, set[Key | str]] = {}  # of packets that may have several
-        self.joint: dict[tuple[Key, ...], Packet] = {}  # by source and readers
+        self.joint: dict[tuple[Key, ...], Packet] = {}  # those that several chains read, by source and readers
         self.ends = [SOURCE, SINK, *job.loaders]
         self.streams = sorted({k.stream for k in self.keys if k.stream})
         self.device = "cpu"
@@ -100,7 +96,7 @@ class _Lowering:
         if known is None:
             name = f"{self.title(source)}-{self.title(target)}" + (f".{src}-{dst}" if src != dst else "")
             name += ("", ".next" if full else ".then", ".turn")[kind]
-            known = self.packets[number] = Packet(number, name, source, target, src, dst, copies, full)
+            known = self.packets[number] = Packet(number, name, source, [target], src, dst, copies, full)
         return known
 
     def number(self, source: Key | str, target: Key | str, src: int, dst: int, kind: int) -> int:
@@ -151,12 +147,11 @@ class _Lowering:
         self.departures: dict[Key, dict[tuple[Node, int], Packet]] = {k: {} for k in self.mine}
         names = {SOURCE: "inputs"} | {loader: f"{loader}.batch" for loader in job.loaders}
         feeds = {
-            end: Packet(self.number(end, SINK, rank, rank, LOOP), name, end, SINK, rank, rank, 2)
+            end: Packet(self.number(end, SINK, rank, rank, LOOP), name, end, [], rank, rank, 2)
             for end, name in names.items()
         }
         feeds[SOURCE].copies = self.ahead
         feed_of = {v: feeds[n.args[0]] for n in job.nodes if n.op == "source" for v in n.outputs}
-        self.readers = {p.id: set() for p in feeds.values()}
         reads: dict[Value, dict[Key, None]] = {}
         for k in self.mine:
             near = {v for n in again[k] for v in n.outputs}
@@ -172,7 +167,7 @@ class _Lowering:
                     if v in given:
                         feed = imports[k][v] = feed_of.get(given[v], feeds[SOURCE])
                         feed.entries[v] = local_shape(v, rank)
-                        self.readers[feed.id].add(k)
+                        feed.targets.append(k)
                     else:
                         reads.setdefault(v, {})[k] = None
         for v, keys in reads.items():
@@ -188,7 +183,7 @@ class _Lowering:
             elif v in given:
                 feed = feed_of.get(given[v], feeds[SOURCE])
                 feed.entries[v] = local_shape(v, rank)
-                self.readers[feed.id].add(SINK)
+                feed.targets.append(SINK)
                 lowered.outputs.append((node, feed))
             else:
                 packet = self.packet(made[v], SINK, rank, rank, self.ahead)
@@ -200,7 +195,7 @@ class _Lowering:
         self._finish_feeds(lowered, feeds)
         for k in self.mine:
             self.packet(k, SINK, rank, rank, self.ahead)  # a launch is over when every chain has done its part
-        self._begin_chains({k for k in self.readers[feeds[SOURCE].id] if isinstance(k, Key)})
+        self._begin_chains({k for k in feeds[SOURCE].targets if isinstance(k, Key)})
         if not self.mine:
             self.packet(SOURCE, SINK, rank, rank, self.ahead)
         self._loops()
@@ -254,8 +249,8 @@ class _Lowering:
         return found[::-1]
 
     def _from_chain(self, source: Key, keys: list[Key]) -> list[tuple[Packet, list[Key]]]:
-        """The packets by which chains read a value of another one, with their readers: one, but of micro-batches, which
-        may be under way to each reader in other numbers."""
+        """The packets by which chains read a value of another one, with their readers: one, but for micro-batches, of
+        which other numbers may be under way to each."""
         rank = self.rank
         if len(keys) == 1 or any(k.micro for k in (source, *keys)):
             return [(self.packet(source, k, rank, rank, self.copies(source, k)), [k]) for k in keys]
@@ -264,12 +259,8 @@ class _Lowering:
             places = len(self.keys) + len(self.ends)
             number = ((places * places * KINDS + len(self.joint)) * self.world_size + rank) * self.world_size + rank
             name = f"{self.title(source)}-{'/'.join(map(self.title, keys))}"
-            known = self.joint[source, *keys] = Packet(number, name, source, keys[0], rank, rank)
-            self.packets[number], self.readers[number] = known, set(keys)
+            known = self.joint[source, *keys] = self.packets[number] = Packet(number, name, source, [*keys], rank, rank)
         return [(known, keys)]
-
-    def _readers(self, p: Packet) -> set[Key | str]:
-        return self.readers.get(p.id, {p.target})
 
     def _export(self, table: dict[Value, list[Packet]], v: Value, packet: Packet) -> None:
         packets = table.setdefault(v, [])
@@ -298,7 +289,7 @@ class _Lowering:
     def _finish_feeds(self, lowered: Lowered, feeds: dict[str, Packet]) -> None:
         """Let the sources' registers hold whole inputs, of which micro-batches are slices."""
         for end, feed in feeds.items():
-            if not self.readers[feed.id]:
+            if not feed.targets:
                 continue
             owners = dict.fromkeys(lowered.unpacked.get(v, v) for v in feed.entries)
             feed.entries = {v: local_shape(v, self.rank) for v in owners}
@@ -316,7 +307,7 @@ class _Lowering:
         within = [
             (p.source, target)
             for p in self.packets.values()
-            for target in self._readers(p)
+            for target in p.targets
             if p.src == p.dst and not p.full and isinstance(p.source, Key) and isinstance(target, Key)
         ]
         for k in self.mine:
@@ -375,10 +366,10 @@ class _Lowering:
         reads: dict[int, Port] = {}
         writes: dict[int, Port] = {}
         for p in self.packets.values():
-            if k in self._readers(p) and p.dst == self.rank:
+            if k in p.targets and p.dst == self.rank:
                 reads[p.id] = Port(p.id, 1, p.at[1]) if p.at[1] else Port(p.id, self._period(k, p.source))
             if p.source == k and p.src == self.rank:
-                writes[p.id] = Port(p.id, 1, p.at[0]) if p.at[0] else Port(p.id, self._period(k, p.target))
+                writes[p.id] = Port(p.id, 1, p.at[0]) if p.at[0] else Port(p.id, self._period(k, p.targets[0]))
         acts = self.micro if k.micro else 1
         return Task(
             self.task_id(k, self.rank), chain.name, "collective" if k.stream else "compute", tuple(reads.values()),
@@ -388,9 +379,8 @@ class _Lowering:
     def _ends(self, lowered: Lowered, shown: Step) -> list[Task]:
         """The tasks of the source (a launch's inputs), of loaders, and, last, of the sink (its outputs)."""
         produced = tuple(Port(p.id) for p in self.packets.values() if p.source == SOURCE)
-        free = [
-            k for k in self.mine if not any(k in self._readers(p) and p.dst == self.rank for p in self.packets.values())
-        ]
+        read = {k for p in self.packets.values() if p.dst == self.rank for k in p.targets}
+        free = [k for k in self.mine if k not in read]
         ends = [Task(lowered.source, SOURCE, "source", (), produced, step=source_step(self.job, lowered.inputs))]
         ends += [Task(t, name, "source", (), (Port(p.id),), ahead=True) for t, (name, p) in lowered.loaders.items()]
         if not produced and free:
@@ -398,24 +388,10 @@ class _Lowering:
                 f"graph {self.job.name}: nothing that it computes depends on an input; give build() a tensor, "
                 "or compute constants outside of the graph"
             )
-        consumed = [Port(p.id) for p in self.packets.values() if SINK in self._readers(p)]
+        consumed = [Port(p.id) for p in self.packets.values() if SINK in p.targets]
         return [*ends, Task(lowered.sink, SINK, "sink", tuple(consumed), (), step=shown)]
 
     def _register(self, p: Packet) -> Register:
         shape, dtype = ((p.bytes,), "uint8") if p.entries else ((), "")
-        ends = [self.task_id(k, p.dst) for k in sorted(self._readers(p), key=self.place)]
+        ends = [self.task_id(k, p.dst) for k in sorted(set(p.targets), key=self.place)]
         return Register(p.id, p.name, self.task_id(p.source, p.src), tuple(ends), p.copies, shape, dtype, p.full)
-
-
-def shared_hash(job: Job) -> str:
-    """The hash of the job, on which all ranks must agree."""
-    return hashlib.sha256(without_places(show(job)).encode()).hexdigest()[:16]
-
-
-def strides_of(job: Job) -> dict[Value, Strides | None]:
-    """The strides of the variables; None: contiguous."""
-    found: dict[Value, Strides | None] = {}
-    for v, t in job.variables.items():
-        data = blob_of(t).data if isinstance(t, Tensor) else None
-        found[v] = None if data is None or data.is_contiguous() else data.stride()
-    return found

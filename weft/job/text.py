@@ -8,6 +8,7 @@ job Train_0, 4 micro-batches
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 import re
@@ -61,6 +62,11 @@ def _head(job: Job) -> str:
 def without_places(text: str) -> str:
     """The text without lines of the program, which may differ between ranks."""
     return "\n".join(line.partition(PLACE)[0] for line in text.splitlines())
+
+
+def shared_hash(job: Job) -> str:
+    """The hash of the job, on which all ranks must agree."""
+    return hashlib.sha256(without_places(show(job)).encode()).hexdigest()[:16]
 
 
 def show_node(n: Node, most: int | None = None) -> str:
