@@ -7,6 +7,7 @@ third, than kernels and Gloo were given in the same steps.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from typing import Any, Final
@@ -25,6 +26,7 @@ from bench.steps import Step, Training, torch_step
 from weft.core.rank import current
 from weft.interop import from_torch
 from weft.launch import spawn
+from weft.transport.hosts import HOSTS
 
 RANKS: Final = 4
 LIMIT: Final = 1.05
@@ -38,15 +40,18 @@ def zero(quick: bool) -> list[Row]:
     case = "peak of a rank, GPT 4 layers, d 256, 1x128 on 4 ranks, AdamW"
     kept, again = _apart("fsdp-kept"), _apart("fsdp")
     rows = [Row(f"{case}: whole", "FSDP2, parameters kept", kept, _apart("graph-0"), unit="bytes")]
-    for stage, theirs in ((1, kept), (2, kept), (3, again)):
-        name = "FSDP2" + ", parameters kept" * (stage < 3)
-        rows.append(Row(f"{case}: ZeRO stage {stage}", name, theirs, _apart(f"graph-{stage}"), LIMIT, unit="bytes"))
+    for hosts, stage in itertools.product((1, 2), (1, 2, 3)):
+        name, theirs = ("FSDP2", again) if stage == 3 else ("FSDP2, parameters kept", kept)
+        ours = _apart(f"graph-{stage}", hosts)
+        rows.append(
+            Row(f"{case}: ZeRO stage {stage}{', on 2 hosts' * (hosts > 1)}", name, theirs, ours, LIMIT, unit="bytes")
+        )
     rows.append(Row(f"{case}: eager fully_shard", "FSDP2", again, _apart("eager"), LIMIT, unit="bytes"))
     return rows
 
 
-def _apart(kind: str) -> int:
-    ended = spawn(RANKS, "bench.zero:worker", env={"BENCH_KIND": kind}, deadline=120.0)
+def _apart(kind: str, hosts: int = 1) -> int:
+    ended = spawn(RANKS, "bench.zero:worker", env={"BENCH_KIND": kind, HOSTS: str(hosts)}, deadline=120.0)
     return max(json.loads(rank.out.splitlines()[-1]) for rank in ended)
 
 
