@@ -116,7 +116,11 @@ def one_each() -> Found:
     return replicas((1, 2))
 
 
-CASES = [replicas, one_each, accumulated, zero, tensor_parallel, pipeline]
+def accumulated_in_parts() -> Found:
+    return replicas(micro_batches=4, zero=True)
+
+
+CASES = [replicas, one_each, accumulated, zero, accumulated_in_parts, tensor_parallel, pipeline]
 
 
 @pytest.fixture

@@ -91,7 +91,7 @@ def _orders(keys: list[Key], data: Iterable[tuple[Key, Key]]) -> Iterator[tuple[
     """Let what was computed before in the job act before what reads a stream's result, which may come early; and before
     a stream's chain that reads only variables, which would else begin with the launch."""
     before: dict[Key, Key] = {}  # the last chain of each line so far
-    fed, awaiting = {b for _, b in data}, {b for a, b in data if a.stream}
+    fed, awaiting = {b for _, b in data}, {b for a, b in data if a.stream and not b.micro}
     for k in sorted(keys, key=lambda k: (k.depth, not k.stream)):
         line = k._replace(depth=0, stream="")
         if line in before and (k not in fed if k.stream else k in awaiting):

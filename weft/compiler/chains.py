@@ -7,7 +7,7 @@ Deferrable nodes (`Node.late`) form a separate chain.
 
 A node with its own stream starts when the chain ends that makes its operands. So it cuts that chain: later nodes of the
 job that don't depend on it run in the next chain, overlapping with it. The first node that reads its result begins a
-chain, too: what comes before in the job doesn't wait for it.
+chain, too: what comes before in the job doesn't wait for it. Micro-batches aren't cut so: they wait once a launch.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
                 moved = source.placement is not placement_of(v) or source.placement is not start
                 moved = moved or source.micro != rate or source.late != node.late or source.stream != stream
                 depth = max(depth, source.depth + moved)
-                if source.stream and not stream:
-                    depth = max(depth, awaited.setdefault((*line, source), reached.get(line, depth) + 1))
+                if source.stream and not (stream or rate):
+                    depth = max(depth, awaited.setdefault((*line, source), reached.get(line, -1) + 1))
         used, over = ({memory[v] for v in values if v in memory} for values in (node.operands(), written(node)))
         touched = {k for table, values in ((using, over), (writing, used)) for v in values for k in table.get(v, ())}
         for before in touched:  # who reads a variable must find what was written by then, and nothing later

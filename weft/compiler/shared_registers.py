@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import insort
+
 from msgspec.structs import replace
 
 from weft.compiler.arena import aligned
@@ -13,17 +15,17 @@ def shared(plan: Plan) -> Plan:
     """The plan with such registers placed: the largest first, each where it fits."""
     inner = {t.id for t in plan.tasks if t.kind in ("compute", "collective")}
     found = [r for r in plan.registers if {r.producer, *r.consumers} <= inner]
-    lifetimes = Lifetimes(plan) if len(found) > 1 else None
-    if lifetimes is None:
+    if len(found) < 2:
         return plan
-    placed: list[tuple[int, int, Register]] = []  # begin, end
+    lifetimes = Lifetimes(plan)
+    placed: list[tuple[int, int, int, Register]] = []  # begin, end, id: sorted
     for r in sorted(filter(lifetimes.shareable, found), key=lambda r: (-r.bytes, r.id)):
         at = 0
-        for begin, end, other in sorted(placed, key=lambda p: p[:2]):
+        for begin, end, _, other in placed:
             if begin < at + r.bytes and at < end and not lifetimes.apart(r, other):
                 at = end
-        placed.append((at, at + aligned(r.bytes), r))
-    if sum(end - begin for begin, end, _ in placed) == max((end for _, end, _ in placed), default=0):
+        insort(placed, (at, at + aligned(r.bytes), r.id, r))
+    if sum(end - begin for begin, end, *_ in placed) == max((end for _, end, *_ in placed), default=0):
         return plan
-    offsets = {r.id: begin for begin, _, r in placed}
+    offsets = {id: begin for begin, _, id, _ in placed}
     return replace(plan, registers=tuple(replace(r, offset=offsets.get(r.id)) for r in plan.registers))

@@ -19,7 +19,8 @@ ALIGN: Final = 64
 
 
 class Lifetimes:
-    """Tasks that act more than once a launch are left out, and what they would order with them."""
+    """Tasks that act more than once a launch are left out, and what they would order with them; a plan that stands
+    still orders nothing."""
 
     def __init__(self, plan: Plan) -> None:
         self._tasks = {t.id: i for i, t in enumerate(t for t in plan.tasks if t.acts == 1)}
@@ -31,8 +32,9 @@ class Lifetimes:
                 graph.add_edge(before, after, None)
             elif tokens == 1:
                 later[before].append(after)
-        order = rustworkx.topological_sort(graph)[::-1]
-        self._within, self._beyond = [0] * len(order), [0] * len(order)  # tasks that follow, as bits: in this launch,
+        order = rustworkx.topological_sort(graph)[::-1] if rustworkx.is_directed_acyclic_graph(graph) else []
+        self._within = [0] * len(self._tasks)  # the tasks that follow each, as bits: in this launch,
+        self._beyond = [*self._within]
         for i in order:
             for j in graph.successor_indices(i):
                 self._within[i] |= self._within[j] | 1 << j

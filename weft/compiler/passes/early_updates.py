@@ -61,7 +61,8 @@ def _by_bucket(job: Job, options: Options) -> None:
         for k, v in enumerate(_gradients(n)):
             groups.setdefault(last[v], []).append(k)
         nodes += [_piece(n, groups[c], k) for k, c in enumerate(sorted(groups))] if len(groups) > 1 else [n]
-    job.rebuild(nodes)
+    if len(nodes) > len(job.nodes):
+        job.rebuild(nodes)
 
 
 def divisible(n: Node, job: Job) -> bool:
