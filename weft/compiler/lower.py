@@ -152,6 +152,7 @@ class _Lowering:
         }
         feeds[SOURCE].copies = self.ahead
         feed_of = {v: feeds[n.args[0]] for n in job.nodes if n.op == "source" for v in n.outputs}
+        given_by = {v: feed_of.get(given[v], feeds[SOURCE]) for v in given}
         reads: dict[Value, dict[Key, None]] = {}
         for k in self.mine:
             near = {v for n in again[k] for v in n.outputs}
@@ -164,8 +165,8 @@ class _Lowering:
                 for v in node.operands():
                     if v in memory or v in near or (v in made and made[v] == k):
                         continue
-                    if v in given:
-                        feed = imports[k][v] = feed_of.get(given[v], feeds[SOURCE])
+                    if v in given_by:
+                        feed = imports[k][v] = given_by[v]
                         feed.entries[v] = local_shape(v, rank)
                         feed.targets.append(k)
                     else:
@@ -176,20 +177,7 @@ class _Lowering:
                 self._export(exports[made[v]], v, packet)
                 for k in readers:
                     imports[k][v] = packet
-        for node in job.outputs:
-            v = node.args[0]
-            if (v.spec is not None and rank not in v.spec.placement) or v in memory:
-                lowered.outputs.append((node, None))
-            elif v in given:
-                feed = feed_of.get(given[v], feeds[SOURCE])
-                feed.entries[v] = local_shape(v, rank)
-                feed.targets.append(SINK)
-                lowered.outputs.append((node, feed))
-            else:
-                packet = self.packet(made[v], SINK, rank, rank, self.ahead)
-                packet.entries[v] = local_shape(v, rank)
-                self._export(exports[made[v]], v, packet)
-                lowered.outputs.append((node, packet))
+        lowered.outputs = [(node, self._output(node.args[0], given_by, made, exports)) for node in job.outputs]
         shown = [node for node, packet in lowered.outputs if packet is None]
         lowered.views = {v: n for n in self._needed(aliases, shown) for v in n.outputs}
         self._finish_feeds(lowered, feeds)
@@ -227,6 +215,25 @@ class _Lowering:
             tuple(sorted(registers, key=lambda r: r.id)), shared_hash(job),
         ))  # fmt: skip
         return lowered
+
+    def _output(
+        self,
+        v: Value,
+        given: dict[Value, Packet],
+        made: dict[Value, Key],
+        exports: dict[Key, dict[Value, list[Packet]]],
+    ) -> Packet | None:
+        """The packet that brings an output to the sink; None if it is a variable's, or on other ranks."""
+        if (v.spec is not None and self.rank not in v.spec.placement) or v in self.memory:
+            return None
+        if v in given:
+            packet = given[v]
+            packet.targets.append(SINK)
+        else:
+            packet = self.packet(made[v], SINK, self.rank, self.rank, self.ahead)
+            self._export(exports[made[v]], v, packet)
+        packet.entries[v] = local_shape(v, self.rank)
+        return packet
 
     def _variables(self) -> dict[Value, Value]:
         """From variables and their views to the variable of each."""
