@@ -71,6 +71,8 @@ PHRASES = [
     ("dim 1 appears multiple times in the list of dims", "lib.gradient(lib.ones(3, 3), dim=(1, 1))"),
     ("rtol must be greater than or equal to zero, but got -1", "lib.isclose(x, x, rtol=-1.0)"),
     ("", "F.prelu(x, x)"),
+    ("label_smoothing must be between 0.0 and 1.0. Got: 1.5", "F.cross_entropy(x, i[:2], label_smoothing=1.5)"),
+    ("ignore_index is not supported for floating point target", "F.cross_entropy(x, x, ignore_index=1)"),
     ("Lower bound should be less than or equal to the upper bound", "F.rrelu(x, 0.5, 0.2)"),
     ("margin must be greater than 0, got -1.0", "F.triplet_margin_with_distance_loss(x, x, x, margin=-1.0)"),
     ("normal expects all elements of std >= 0.0", "lib.normal(x, -x)"),

@@ -43,6 +43,8 @@ def cross_entropy(
     >>> round(flow.nn.functional.cross_entropy(flow.zeros(1, 2), flow.tensor([[0.5, 0.5]])).item(), 4)
     0.6931
     """
+    if not 0 <= label_smoothing <= 1:
+        raise OptionError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if not (isinstance(target, Tensor) and target.dtype.is_floating_point):
         return _cross_entropy(
             input, _labels(input, target, ignore_index), weight, ignore_index, reduction, label_smoothing
@@ -52,6 +54,8 @@ def cross_entropy(
             f"scores of shape {list(input.shape)} take probabilities of the same shape, or labels as integers; got "
             f"{target.dtype.name}{list(target.shape)}"
         )
+    if ignore_index >= 0:
+        raise OptionError(f"ignore_index is not supported for floating point target; got {ignore_index}")
     if reduction not in ("none", "mean", "sum"):
         raise OptionError(f"{reduction} is not a valid value for reduction; it is 'mean', 'sum' or 'none'")
     d = min(1, input.ndim - 1)
