@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -379,3 +380,30 @@ def test_bounds_that_are_tensors_and_decimals() -> None:
         torch.testing.assert_close(flow.round(of_torch(x), decimals=decimals).to_torch(), x.round(decimals=decimals))
     assert of_torch(A).view(flow.int64).tolist() == A.view(torch.int64).tolist()
     assert of_torch(A).view(flow.int32).shape == (3, 8)
+
+
+COPIES: list[Callable[[Any, Any], Any]] = [
+    lambda T, x: T.diag(x), lambda T, x: T.diff(x, 0), lambda T, x: x.t().ravel(), lambda T, x: x.ravel(),
+    lambda T, x: x[:, ::2].ravel(), lambda T, x: T.nn.functional.pixel_shuffle(x[None], 1),
+    lambda T, x: T.nn.functional.pixel_unshuffle(x[None], 1), lambda T, x: T.nn.functional.channel_shuffle(x[None], 4),
+    lambda T, x: T.histogram(x, x[0].sort()[0])[1], lambda T, x: x.diagonal(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", range(len(COPIES)))
+def test_who_writes_a_result_writes_its_operand_where_torch_does(place: int) -> None:
+    found = []
+    for T in (flow, torch):
+        x = T.arange(16.0).reshape(4, 4)
+        COPIES[place](T, x).fill_(-1.0)
+        found.append(x.tolist())
+    assert found[0] == found[1]
+
+
+def test_a_gradient_of_whole_numbers_takes_steps_of_fractions() -> None:
+    steps = {"spacing": (2.1, 0.5), "dim": (0, 1)}
+    for mine, theirs in zip(flow.gradient(of_torch(IDS), spacing=2.1), torch.gradient(IDS, spacing=2.1), strict=True):
+        torch.testing.assert_close(mine.to_torch(), theirs)
+    whole = IDS[:, None] * IDS
+    for mine, theirs in zip(flow.gradient(of_torch(whole), **steps), torch.gradient(whole, **steps), strict=True):
+        torch.testing.assert_close(mine.to_torch(), theirs)
