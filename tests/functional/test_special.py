@@ -43,3 +43,14 @@ def test_zeta_falls_with_its_shift() -> None:
     y.sum().backward()
     assert q.grad is not None
     torch.testing.assert_close(q.grad.to_torch(), theirs.grad)
+
+
+@pytest.mark.parametrize("name", ["gammainc", "gammaincc", "zeta"])
+def test_a_derivative_that_nobody_has_is_refused(name: str) -> None:
+    found = []
+    for lib in (flow, torch):
+        order = lib.tensor([2.0], requires_grad=True)
+        with pytest.raises(RuntimeError, match=r"the derivative for '.*' is not implemented") as caught:
+            (getattr(lib.special, name)(order, lib.tensor([1.5])) + order).sum().backward()
+        found.append(str(caught.value)[:30])
+    assert found[0] == found[1]

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from weft.core.errors import AutogradError
 from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import Op, Scalar, op
 from weft.ops.kernels import aten
@@ -130,13 +131,9 @@ def _(dy, input_shape, other_shape, needs):
 
 
 mul = binary(
-    "mul",
-    torch.mul,
-    "a * b, element by element.",
-    "3.0, 2.0 -> 6.0",
-    linear="input other",
-    inplace=lambda a, b: a.mul_(b),
-)
+    "mul", torch.mul, "a * b, element by element.", "3.0, 2.0 -> 6.0",
+    linear="input other", inplace=lambda a, b: a.mul_(b),
+)  # fmt: skip
 
 
 @mul.grad
@@ -172,14 +169,9 @@ def _(dy, input, other, input_shape, other_shape, needs):
 
 
 pow = binary(
-    "pow",
-    torch.pow,
-    "a to the power b, element by element.",
-    "3.0, 2.0 -> 9.0",
-    inplace=lambda a, b: a.pow_(b),
-    positive=True,
-    second="exponent",
-)
+    "pow", torch.pow, "a to the power b, element by element.", "3.0, 2.0 -> 9.0",
+    inplace=lambda a, b: a.pow_(b), positive=True, second="exponent",
+)  # fmt: skip
 
 
 @pow.grad
@@ -194,10 +186,16 @@ def _(dy, input, exponent: Any, y, input_shape, exponent_shape, needs):
     if needs[1]:  # powers of 0 are constant, too
         derivative = mul(y, log(input) if input_shape is not None else log_number(input))
         if input_shape is not None or input == 0:
-            constant = derivative if exponent.dtype.is_complex else where(ge(exponent, 0), 0.0, derivative)
+            of: Any = exponent
+            constant = derivative if of.dtype.is_complex else where(ge(of, 0), 0.0, derivative)
             derivative = constant if input_shape is None else where(eq(input, 0), constant, derivative)
         db = fit(mul(dy, conjugated(derivative)), exponent_shape)
     return da, db
+
+
+def underived(name: str) -> Any:
+    """Refuse a derivative that nobody has: zero would be a wrong one."""
+    raise AutogradError(f"the derivative for '{name}' is not implemented: give x.detach() there")
 
 
 def log_number(a: Any) -> float:

@@ -6,7 +6,21 @@ import math
 
 import torch
 
-from weft.ops.pointwise.arithmetic import add, binary, div, eq, exp, log, mul, neg, reciprocal, sign, sub, unary
+from weft.ops.pointwise.arithmetic import (
+    add,
+    binary,
+    div,
+    eq,
+    exp,
+    log,
+    mul,
+    neg,
+    reciprocal,
+    sign,
+    sub,
+    unary,
+    underived,
+)
 from weft.ops.pointwise.copies import where
 from weft.ops.pointwise.gamma import lgamma
 from weft.ops.shape.broadcast import fit
@@ -83,10 +97,10 @@ def _density(a, x):
 
 
 @igamma.grad
-def _(dy, input, other, other_shape):  # the order has no gradient, as in torch
-    return None, fit(mul(dy, _density(input, other)), other_shape)
+def _(dy, input, other, other_shape, needs):
+    return underived("igamma: input") if needs[0] else None, fit(mul(dy, _density(input, other)), other_shape)
 
 
 @igammac.grad
-def _(dy, input, other, other_shape):
-    return None, neg(fit(mul(dy, _density(input, other)), other_shape))
+def _(dy, input, other, other_shape, needs):
+    return underived("igammac: input") if needs[0] else None, neg(fit(mul(dy, _density(input, other)), other_shape))

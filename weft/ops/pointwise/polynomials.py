@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from weft.ops.declaration import Op
-from weft.ops.pointwise.arithmetic import add, binary, cos, div, eq, mul, neg, sin, square, sub, unary
+from weft.ops.pointwise.arithmetic import add, binary, cos, div, eq, mul, neg, sin, square, sub, unary, underived
 from weft.ops.pointwise.copies import where
 from weft.ops.shape.broadcast import fit
 
@@ -117,5 +117,7 @@ zeta.samples(lambda rand: [(torch.arange(24).reshape(4, 6) % 3 + 2, rand(4, 6).a
 
 
 @zeta.grad
-def _(dy, input, other, other_shape):  # the power has no gradient, as in torch
-    return None, fit(neg(mul(dy, mul(input, zeta(add(input, 1.0), other)))), other_shape)
+def _(dy, input, other, other_shape, needs):
+    return underived("zeta") if needs[0] else None, fit(
+        neg(mul(dy, mul(input, zeta(add(input, 1.0), other)))), other_shape
+    )
