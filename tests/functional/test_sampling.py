@@ -91,3 +91,16 @@ def test_sparse_softmax_cross_entropy() -> None:
         lambda x: F.sparse_softmax_cross_entropy(flow.tensor(labels), x),
         (rand(3, 4),),
     )
+
+
+def test_draws_have_no_derivative_by_their_mean_and_deviation() -> None:
+    """As torch's: whoever wants one by the pathwise estimate writes Normal(mean, std).rsample()."""
+    for given in ((True, True), (True, False), (False, True)):
+        found = []
+        for lib in (torch, flow):
+            lib.manual_seed(0)
+            made: list[Any] = [lib.tensor([1.0, float("inf")], requires_grad=g) for g in given]
+            y = lib.normal(made[0], made[1].clamp(max=3.0))
+            y.sum().backward()
+            found.append((y.tolist(), [None if m.grad is None else m.grad.tolist() for m in made]))
+        assert found[0] == found[1]

@@ -66,7 +66,13 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
         options = {"dtype": one.dtype, **where}
     elif size is None:
         raise ArgumentError("normal(): a mean and a standard deviation that are numbers need a size=(...)")
-    return finished(random_tensors.randn(shape, generator=generator, **options) * std + mean, wanted)  # type: ignore[operator]
+    # torch's derivatives by the mean and the standard deviation are zero: `distributions.Normal.rsample` has others
+    mean, std = (v.detach() if isinstance(v, Tensor) else v for v in (mean, std))
+    y = finished(random_tensors.randn(shape, generator=generator, **options) * std + mean, wanted)  # type: ignore[operator]
+    for v in given:
+        if v.requires_grad:
+            y = ops.where(ops.ne(ops.zeros_like(y), 0), v, y)
+    return y
 
 
 def poisson(rate: Tensor, generator: Any = None) -> Tensor:

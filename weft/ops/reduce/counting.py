@@ -81,7 +81,8 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Te
     [0, 2, 0, 1]
     """
     if x.device.type == "meta":  # the size depends on data
-        return torch.empty(minlength, dtype=torch.int64 if weights is None else weights.dtype, device="meta")
+        dtype = torch.int64 if weights is None else weights.dtype if weights.dtype is torch.float32 else torch.float64
+        return torch.empty(minlength, dtype=dtype, device="meta")
     return torch.bincount(x, weights, minlength)
 
 
@@ -89,6 +90,7 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Te
 def _(rand):
     yield (torch.tensor([1, 1, 3]),)
     yield torch.tensor([1, 1, 3]), rand(3), 6
+    yield torch.tensor([1, 1, 3]), torch.tensor([2, 3, 4])
 
 
 @op(dynamic=True, returns="values* inverse* counts*")
