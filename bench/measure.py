@@ -61,7 +61,7 @@ def shown(seconds: float, unit: str = "seconds") -> str:
     return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
 
 
-SAMPLES = 100  # of n calls: a short sample now and then has the processor to itself, even while others use it too
+SAMPLES = 20  # of n calls: a short sample now and then has the processor to itself, even while others use it too
 
 
 def least(

@@ -73,7 +73,7 @@ def told(f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) 
 
 
 def base_of(y: Tensor) -> Tensor:
-    return y if y._view_of is None else base_of(y._view_of.base)
+    return y if y._view_of is None else base_of(y._view_of[0])
 
 
 def of(name: str) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:

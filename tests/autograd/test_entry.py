@@ -15,7 +15,7 @@ from weft.core import dtype as dtypes
 from weft.core.errors import WeftError
 from weft.ops import OPS
 from weft.ops.declaration import Op
-from weft.tensor.blob import Blob
+from weft.tensor.blob import Alias, Blob
 from weft.tensor.tensor import Tensor, of_torch
 from weft.testing import registry
 from weft.testing.cases import copied
@@ -53,11 +53,11 @@ def of_node(node: Any, args: tuple[Any, ...]) -> Any:
     operands = [v for a in args for v in (a if isinstance(a, (list, tuple)) else [a])]
 
     def shown(v: Any) -> Any:
-        if type(v) in (list, tuple) and any(isinstance(x, (Tensor, Blob)) for x in v):
+        if type(v) in (list, tuple) and any(isinstance(x, (Tensor, Blob, Alias)) for x in v):
             return [shown(x) for x in v]
-        if isinstance(v, (Tensor, Blob)):
+        if isinstance(v, (Tensor, Blob, Alias)):
             at = next((i for i, t in enumerate(operands) if t is v), None)
-            data = v.data if isinstance(v, Blob) else v.detach().to_torch()
+            data = v.data if isinstance(v, (Blob, Alias)) else v.detach().to_torch()
             assert data is not None
             return at, data.dtype, data.nan_to_num().tolist()
         if isinstance(v, Node):  # the general way may bring a gradient to the dtype that it has
@@ -87,6 +87,7 @@ def test_the_written_way_is_the_general_way(name: str) -> None:
             outputs = visible(op, way(args))
             tape = [(y.requires_grad, None if y.node is None else repr(y.node)) for y in outputs]
             kept = [of_node(y.node, args) for y in outputs]
+            tape += [y._view_of and (y._view_of[0] is args[op.operands[0]], *y._view_of[1:]) for y in outputs]
             found.append((outputs, tape, kept, gradients(op, args, outputs)))
         (ours, our_tape, our_kept, our_grads), (theirs, their_tape, their_kept, their_grads) = found
         assert our_tape == their_tape

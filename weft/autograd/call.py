@@ -17,7 +17,7 @@ from weft.core.spec import Spec
 from weft.interpreter import conversions, stack
 from weft.ops import ops
 from weft.ops.declaration import Op
-from weft.tensor.tensor import Tensor, View, of_shard, of_torch, of_value, rewrap
+from weft.tensor.tensor import Tensor, of_shard, of_torch, of_value, rewrap
 from weft.tensor.written import next_sequence
 
 
@@ -49,7 +49,7 @@ def _call(op: Op, args: tuple[Any, ...]) -> Any:
         for y in visible:
             base = args[op.operands[0]]
             others = tuple(a for i, a in enumerate(args) if i != op.operands[0])
-            y._view_of = View(base, op, others, base.node, state(base))
+            y._view_of = base, op, others, base.node, state(base)
     if here.grad and op.vjp is not None:
         record(op, args, visible, tuple(outputs[op.visible :]), used)
     return visible[0] if op.visible == 1 else visible

@@ -23,7 +23,7 @@ from weft.core.late import written_late
 from weft.ops.declaration import Op
 from weft.ops.explain import ABSENT, missing, refit
 from weft.tensor.blob import Alias, Blob
-from weft.tensor.tensor import Tensor, View
+from weft.tensor.tensor import Tensor
 from weft.tensor.written import next_sequence
 from weft.vm.dependency import shared
 
@@ -41,7 +41,7 @@ def make_entry(op: Op, general: Callable[[Op, tuple[Any, ...]], Any] = call) -> 
 def space_of(op: Op) -> dict[str, Any]:
     """The names that the text of an entry uses."""
     return {
-        "here": here, "new": object.__new__, "Tensor": Tensor, "View": View, "Blob": Blob, "Node": Node, "op": op,
+        "here": here, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "Node": Node, "op": op,
         "call": call, "record": record, "edge": edge, "absent": ABSENT, "refit": refit, "missing": missing,
         "in_place": in_place, "kernel": op.kernel, "Alias": Alias, "shared": shared, "again": again,
         "next_sequence": next_sequence, "data_of": data_of, "any_wanting": any_wanting,
@@ -185,7 +185,8 @@ def wrapped(op: Op) -> list[str]:
             lines.append(f"            b{j}.now = b{j}.data = r{j}")
             lines.append(f"            b{j}.access = access")
             attributes = "".join(f"{n}, " for i, n in enumerate(names) if i != op.operands[0])
-            lines.append(f"            y{j}._view_of = View({of}, op, ({attributes}), {of}.node)")
+            lines.append(f"            wants = {of}._requires_grad")
+            lines.append(f"            y{j}._view_of = {of}, op, ({attributes}), {of}.node if wants else None, None")
     if op.vjp is not None and any(op.differentiable[: op.visible]):
         lines += _record(op)
     lines.append(f"            return {', '.join(f'y{j}' for j in range(op.visible))}")
@@ -193,7 +194,7 @@ def wrapped(op: Op) -> list[str]:
 
 
 def _record(op: Op) -> list[str]:
-    wants = [wanting(op, i) for i in op.operands]
+    wants = ["wants"] if op.view else [wanting(op, i) for i in op.operands]
     edges = [f"({n}.node or {n}) if {n}._view_of is None else edge({n})" for n in (op.names[i] for i in op.operands)]
     if len(edges) > 1:  # else the only one that wants it was asked already
         edges = [f"({e}) if {want} else None" for e, want in zip(edges, wants, strict=True)]

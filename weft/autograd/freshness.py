@@ -29,10 +29,10 @@ def refresh(t: Tensor) -> None:
     chain: list[Tensor] = []
     while t._view_of is not None and (here.trace is not None or not _is_newer(t)):
         chain.append(t)
-        t = t._view_of.base
+        t = View(*t._view_of).base
     for t in reversed(chain):
-        view = t._view_of
-        assert view is not None
+        assert t._view_of is not None
+        view = View(*t._view_of)
         base = view.base
         now = state(base)
         # a global view may be of what was boxed for it: a graph, which writes memory, makes it anew at each launch
@@ -57,8 +57,8 @@ def refresh(t: Tensor) -> None:
 def looks(t: Tensor) -> bool:
     """Whether a view looks at its base's memory: a reshape may have had to copy. Of traced and global tensors that is
     told from logical shapes, as if all that is no view were contiguous, so that every rank tells the same."""
-    view = t._view_of
-    assert view is not None
+    assert t._view_of is not None
+    view = View(*t._view_of)
     base = view.base
     if t.value is None and t.spec is None:
         a, b = t._meta, base._meta if here.trace is None else here.trace.memories.data(base)
@@ -74,8 +74,8 @@ def in_order(t: Tensor) -> bool:
 
 
 def _layout(t: Tensor) -> torch.Tensor:
-    view = t._view_of
-    if view is not None:
+    if t._view_of is not None:
+        view = View(*t._view_of)
         return view.op.kernel(*view.of(_layout(view.base)))
     return torch.empty(tuple(t.shape), dtype=t.dtype.torch, device="meta")
 
@@ -96,12 +96,13 @@ def detached(t: Tensor) -> Tensor:
     """
     first = twin = rewrap(fresh(t))
     left = DEEP if t.spec is None and here.trace is None else -1
-    while (view := t._view_of) is not None:
+    while t._view_of is not None:
         if left == 0:
             first._view_of = None
             return first
+        view = View(*t._view_of)
         of = rewrap(view.base)
-        twin._view_of = View(of, view.op, view.attributes, None, state(of))
+        twin._view_of = of, view.op, view.attributes, None, state(of)
         t, twin, left = view.base, of, left - 1
     if here.trace is not None:
         here.trace.memories.share(t, twin)
@@ -125,10 +126,11 @@ def looking_each(
     node, access, found = x.node, shared(x.blob), []
     for each, data in zip(attributes, parts):  # noqa: B905  (strict= takes longer)
         y = new(Tensor)
-        y.blob = blob = Alias(access)
+        blob: Any = Alias(access)
+        y.blob = blob
         blob.now = blob.data = data
         blob.access = access
-        y._view_of = View(x, op, each, node)
+        y._view_of = x, op, each, node, None
         found.append(y)
     return tuple(found)
 

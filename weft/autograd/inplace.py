@@ -101,7 +101,7 @@ def check_writable(x: Tensor, name: str) -> None:
             f"{name}: a leaf Variable that requires grad is being used in an in-place operation, and its gradient "
             f"would be lost. Write it under flow.no_grad(), or on a copy: x = x.clone()"
         )
-    base = x._view_of.base if x._view_of is not None else None
+    base = View(*x._view_of).base if x._view_of is not None else None
     if here.grad and base is not None and base._requires_grad and base.node is None:
         raise AutogradError(
             f"{name}: a view of a leaf Variable that requires grad is being used in an in-place operation; write "
@@ -182,8 +182,9 @@ def _rebase(x: Tensor, y: Tensor) -> None:
     if here.grad:  # else gradients aren't affected
         x.node, x._requires_grad = y.node, y._requires_grad or x._requires_grad
     mark((x.shard,))
-    if (view := x._view_of) is None:
+    if x._view_of is None:
         return
+    view = View(*x._view_of)
     base, op = view.base, view.op
     lazy, everywhere = x.value is not None, x.spec is not None  # a global view may look at what was boxed for it
     if not looks(x):
@@ -208,4 +209,4 @@ def _rebase(x: Tensor, y: Tensor) -> None:
         base.node, base._requires_grad = whole.node, whole._requires_grad or base._requires_grad
     if base._view_of is not None:
         _rebase(base, base)
-    x._view_of = View(base, op, view.attributes, base.node, state(base))
+    x._view_of = base, op, view.attributes, base.node, state(base)

@@ -36,7 +36,7 @@ def source_of(op: Op) -> str:
     x, everything = op.names[0], f"({', '.join(op.names)},)"
     reading, kernel_args = at_hand(op, f"({x}.blob.access is None or writable({x}.blob))")
     # a view of a leaf mustn't be overwritten, though it requires no gradient itself
-    of_leaf = f"{x}._view_of is not None and {x}._view_of.base._requires_grad"
+    of_leaf = f"{x}._view_of is not None and {x}._view_of[0]._requires_grad"
     taped = " or ".join([*(wanting(op, i) for i in op.operands), of_leaf])
     lines = [
         f"def {op.name}_({', '.join(header_of(op))}):",

@@ -14,7 +14,7 @@ from weft.core.errors import GraphError
 from weft.job.job import Job
 from weft.job.value import Value
 from weft.tensor.blob import blob_of
-from weft.tensor.tensor import Tensor
+from weft.tensor.tensor import Tensor, View
 
 MOST_WORK = 1_000_000  # candidates to search: with strides the question is hard in general
 
@@ -41,7 +41,7 @@ def refuse_overlaps(job: Job) -> None:
 def _sees(view: Tensor, base: Tensor) -> bool:
     """Whether one is known to be a view of the other."""
     while view._view_of is not None and looks(view):
-        view = view._view_of.base
+        view = View(*view._view_of).base
         if blob_of(view) is blob_of(base):
             return True
     return False

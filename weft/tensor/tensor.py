@@ -43,7 +43,7 @@ def size_asked(data: tuple[Any, ...]) -> tuple[int, ...] | None:
 
 
 class View(msgspec.Struct, frozen=True, eq=False):
-    """What a tensor is a view of. A struct in C: a view of every op's result is made as quickly as a tuple.
+    """What a tensor is a view of. A tensor has its fields as a tuple, which is made sooner: `View(*t._view_of)`.
 
     base        the tensor whose memory it looks at
     op          the op that makes it of the base, its first operand
@@ -56,7 +56,7 @@ class View(msgspec.Struct, frozen=True, eq=False):
     op: Any  # an `Op`, which is declared a layer above
     attributes: tuple[Any, ...]
     node: Any
-    state: Any = None
+    state: Any
 
     def of(self, base: Any) -> tuple[Any, ...]:
         """The op's arguments, with this for the base."""
@@ -73,7 +73,7 @@ class Tensor(Described):
     _retains_grad: bool = False
     _hooks: dict[int, Callable[[Tensor], Tensor | None]] | None = None
     _accumulated: dict[int, Callable[[Tensor], None]] | None = None
-    _view_of: View | None = None
+    _view_of: tuple[Tensor, Any, tuple[Any, ...], Any, Any] | None = None  # a `View`, without names
 
     def __init__(self, *data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> None:
         size = size_asked(data)
@@ -291,14 +291,8 @@ class Tensor(Described):
         return copied
 
 
-def _settle_attributes(kind: type[Tensor]) -> None:
-    """Python finds the attributes that a class's first few instances had without a dictionary: let those be all."""
-    first = object.__new__(kind)
-    for name in ("blob", "node", "_requires_grad", "_view_of", "spec", "shard", "part_of", "value", "_grad", "_hooks"):
-        setattr(first, name, None)
-
-
-_settle_attributes(Tensor)
+_first: Any = object.__new__(Tensor)  # a class's first few instances say which attributes need no dictionary
+_first.blob = _first._requires_grad = _first._view_of = _first.node = _first.spec = _first.shard = _first._grad = None
 
 
 def of_torch(data: torch.Tensor) -> Tensor:

@@ -19,6 +19,7 @@ from weft.core.idle import idle_format
 from weft.core.placement import Placement, placed_at
 from weft.core.sbp import NdSbp
 from weft.ops.create import convert, move
+from weft.tensor.blob import Blob
 from weft.tensor.data import local_data
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor, of_value
@@ -193,7 +194,7 @@ def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
 def pin_memory(x: Tensor) -> Tensor:
     """x in pinned memory, from which copies to a CUDA device overlap with compute."""
     pinned = x.detach()
-    pinned.blob, pinned._view_of = type(x.blob)(local_data(x, "pin_memory()").pin_memory()), None
+    pinned.blob, pinned._view_of = Blob(local_data(x, "pin_memory()").pin_memory()), None
     return pinned
 
 
