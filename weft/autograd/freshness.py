@@ -123,7 +123,9 @@ def looking_each(
 ) -> tuple[Tensor, ...]:
     """Views of a local tensor that an op would make with each of these attributes, over memory at hand; not for the
     tape."""
-    node, access, found = x.node, shared(x.blob), []
+    node, access, found = x.node, x.blob.access, []
+    if access is None or access.firsts is None:
+        access = shared(x.blob)
     for each, data in zip(attributes, parts):  # noqa: B905  (strict= takes longer)
         y = new(Tensor)
         blob: Any = Alias(access)

@@ -39,9 +39,7 @@ def is_global(op: Op, args: tuple[Any, ...]) -> bool:
     """Whether the operands are global; raises for a mix of global and local ones."""
     if op.conversion:
         return True
-    kinds = set()
-    for t in tensors(op, args):
-        kinds.add(t.spec is not None)
+    kinds = {t.spec is not None for t in tensors(op, args)}
     if op.placed is not None and args[op.placed] is not None:
         kinds.add(True)
     if len(kinds) == 2:
@@ -62,8 +60,9 @@ def tensors(op: Op, args: tuple[Any, ...]) -> list[Tensor]:
         if isinstance(value, Tensor):
             found.append(value)
         elif op.params[i].kind == "tensors" and isinstance(value, (list, tuple)):
-            found.extend(t for t in value if isinstance(t, Tensor))
-            if any(t is not None and not isinstance(t, Tensor) for t in value):
+            given = [t for t in value if isinstance(t, Tensor)]
+            found += given
+            if len(given) != len(value) and any(t is not None and not isinstance(t, Tensor) for t in value):
                 check_arguments(op, args)
         elif (value is not None and not isinstance(value, (int, float, complex))) or op.params[i].kind == "tensor":
             check_arguments(op, args)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from weft.core.dispatch import here
+from weft.core.dispatch import here, hooks
 from weft.ops.declaration import Op
 from weft.ops.explain import explain
 from weft.tensor.tensor import Tensor
@@ -15,13 +15,16 @@ def short(op: Op) -> Callable[..., None]:
     """The op, called with positional arguments; falls back to the general path."""
     lists = tuple(i for i in op.operands if op.params[i].kind == "tensors")
     singles = tuple(i for i in op.operands if op.params[i].kind != "tensors")
-    kernel = op.kernel
+    kernel, defaults = op.kernel, tuple(p.default for p in op.params)
+
+    def issue_generally(args: tuple[Any, ...]) -> None:
+        hooks.call(op, (*args, *defaults[len(args) :]))
+
     assert not op.keywords and not op.returns and op.vjp is None
 
     def issue(*args: Any) -> None:
         if not here.plain:
-            op(*args)
-            return
+            return issue_generally(args)
         local = list(args)
         for i in lists:
             data = []
@@ -29,8 +32,7 @@ def short(op: Op) -> Callable[..., None]:
                 blob = t.blob
                 now = blob.now
                 if now is None or blob.access is not None:
-                    op(*args)
-                    return
+                    return issue_generally(args)
                 data.append(now)
             local[i] = data
         for i in singles:
@@ -38,8 +40,7 @@ def short(op: Op) -> Callable[..., None]:
             if isinstance(t, Tensor):
                 local[i] = t.blob.now
                 if local[i] is None or t.blob.access is not None:
-                    op(*args)
-                    return
+                    return issue_generally(args)
         try:
             kernel(*local)
         except Exception as cause:

@@ -106,14 +106,15 @@ def _views(
 
 
 def _chunked(x: Tensor, parts: Sequence[torch.Tensor], dim: int) -> tuple[Tensor, ...] | None:
-    size = parts[0].shape[dim]
-    return _views(x, ops.narrow, _spans(dim, size, len(parts), parts[-1].shape[dim]), parts, _Cut) if size else None
+    whole = x.blob.data.shape[dim]  # type: ignore[union-attr]  # it is at hand
+    return _views(x, ops.narrow, _spans(dim, whole, len(parts)), parts, _Cut) if whole else None
 
 
 @functools.lru_cache(1024)
-def _spans(dim: int, size: int, count: int, last: int) -> tuple[tuple[int, ...], ...]:
-    """The attributes of `narrow` for parts of this size, the last of which has another."""
-    return tuple((dim, i * size, size if i < count - 1 else last, 1) for i in range(count))
+def _spans(dim: int, whole: int, count: int) -> tuple[tuple[int, ...], ...]:
+    """The attributes of `narrow` for parts of one size, but for the last."""
+    size = -(-whole // count)
+    return tuple((dim, at, min(size, whole - at), 1) for at in range(0, whole, size))
 
 
 @functools.lru_cache(1024)
