@@ -88,7 +88,7 @@ def shortened(f: F, otherwise: Callable[..., Any], way: Short | Making | Parts) 
 
 
 IDENTIFIER = re.compile(r"[a-z_]\w*\b(?!=)")  # but not a keyword argument
-CPUS = {None, "cpu", Device("cpu"), torch.device("cpu")}
+CPUS = {"cpu", Device("cpu"), torch.device("cpu")}
 
 
 def source_of(f: Callable[..., Any], way: Short | Making | Parts) -> str:
@@ -176,7 +176,7 @@ def _of_making(way: Making, plain: Sequence[str], others: Sequence[str], spread:
     size = way.size
     seen = {"dtype", "device", "requires_grad", *IDENTIFIER.findall(f"{way.call} {way.size}")}
     usual = [f"{n} is default_{n}" for n in (*plain, *others) if n not in seen]
-    usual += ["device is None"] if "x.blob" in way.call else ["device in cpus", "here.place is None"]
+    usual += ["device is None"] if "x.blob" in way.call else ["(device is None or device in cpus)", "here.place is None"]
     usual += [] if "x.blob" in way.call else ["chosen.usual is None"]
     there = "r0 is not None" if "x.blob" in way.call else "r0 is not None and r0.is_cpu"  # torch may have a default
     return [
