@@ -39,7 +39,9 @@ def is_global(op: Op, args: tuple[Any, ...]) -> bool:
     """Whether the operands are global; raises for a mix of global and local ones."""
     if op.conversion:
         return True
-    kinds = {t.spec is not None for t in tensors(op, args)}
+    kinds = set()
+    for t in tensors(op, args):
+        kinds.add(t.spec is not None)
     if op.placed is not None and args[op.placed] is not None:
         kinds.add(True)
     if len(kinds) == 2:
