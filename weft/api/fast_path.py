@@ -176,8 +176,8 @@ def _of_making(way: Making, plain: Sequence[str], others: Sequence[str], spread:
     size = way.size
     seen = {"dtype", "device", "requires_grad", *IDENTIFIER.findall(f"{way.call} {way.size}")}
     usual = [f"{n} is default_{n}" for n in (*plain, *others) if n not in seen]
-    usual += ["device is None"] if "x.blob" in way.call else ["(device is None or device in cpus)", "here.place is None"]
-    usual += [] if "x.blob" in way.call else ["chosen.usual is None"]
+    usual += ["device is None"] if "x.blob" in way.call else ["(device is None or device in cpus)"]
+    usual += [] if "x.blob" in way.call else ["here.place is None", "chosen.usual is None"]
     there = "r0 is not None" if "x.blob" in way.call else "r0 is not None and r0.is_cpu"  # torch may have a default
     return [
         "",

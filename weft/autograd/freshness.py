@@ -128,8 +128,7 @@ def looking_each(
         access = shared(x.blob)
     for each, data in zip(attributes, parts):  # noqa: B905  (strict= takes longer)
         y = new(Tensor)
-        blob: Any = Alias(access)
-        y.blob = blob
+        y.blob = blob = Alias(access)
         blob.now = blob.data = data
         blob.access = access
         y._view_of = x, op, each, node, None

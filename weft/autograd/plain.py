@@ -27,8 +27,9 @@ def plain(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments, with Python's numbers, tuples and Weft's tensors."""
     for a in args:
         if type(a) in SEVERAL:
-            if not PLAIN.issuperset(map(type, a)) and any(isinstance(v, torch.Tensor) for v in a):
-                return tuple(map(_plain, args))
+            if a and type(a[0]) is not int and not PLAIN.issuperset(map(type, a)):
+                if any(isinstance(v, torch.Tensor) for v in a):
+                    return tuple(map(_plain, args))
         elif type(a) not in PLAIN and (isinstance(a, OTHERS) or is_others(a)):
             return tuple(map(_plain, args))
     return args

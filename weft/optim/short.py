@@ -16,11 +16,10 @@ def short(op: Op) -> Callable[..., None]:
     lists = tuple(i for i in op.operands if op.params[i].kind == "tensors")
     singles = tuple(i for i in op.operands if op.params[i].kind != "tensors")
     kernel, defaults = op.kernel, tuple(p.default for p in op.params)
+    assert not op.keywords and not op.returns and op.vjp is None
 
     def issue_generally(args: tuple[Any, ...]) -> None:
         hooks.call(op, (*args, *defaults[len(args) :]))
-
-    assert not op.keywords and not op.returns and op.vjp is None
 
     def issue(*args: Any) -> None:
         if not here.plain:

@@ -49,7 +49,7 @@ def shared(base: Blob) -> Access:
 def alias(base: Blob, data: torch.Tensor | None) -> Alias:
     """A blob that shares memory with `base`, such as a view: a write to one of them is a write to all."""
     access = shared(base)
-    view: Any = Alias(access)
+    view = Alias(access)
     view.data, view.access = data, access
     view.now = None if base.now is None else data
     return view
