@@ -155,6 +155,9 @@ class Bound:
     def add_(x: Tensor, other: Any, *, alpha: Any = 1) -> Tensor: ...
 
     @staticmethod
+    def add_linear_weight_grad(total: Tensor, dy: Tensor, x: Tensor) -> Tensor: ...
+
+    @staticmethod
     def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any: ...
 
     @staticmethod

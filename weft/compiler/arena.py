@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -26,12 +27,35 @@ def aligned(n: int) -> int:
     return -(-n // ALIGN) * ALIGN
 
 
-def plan(blocks: Sequence[Block]) -> MemoryPlan:
-    """Best-fit allocation in the order of first use, the largest first among those that begin at one step.
+def plan(blocks: Sequence[Block], tight: bool = False) -> MemoryPlan:
+    """Best-fit allocation in the order of first use, the largest first among those that begin at one step. Or, if it is
+    to be `tight`, by size, if that takes less: in quadratic time.
 
     >>> plan([Block(64, 0, 1), Block(64, 1, 2), Block(64, 2, 3)])
     MemoryPlan(offsets=(0, 64, 0), total=128)
     """
+    found = _in_time(blocks)
+    return min(found, _by_size(blocks), key=lambda p: p.total) if tight else found
+
+
+def _by_size(blocks: Sequence[Block]) -> MemoryPlan:
+    """Each block in the smallest gap between those that are larger and live meanwhile."""
+    offsets = [0] * len(blocks)
+    placed: list[tuple[int, int, int, int]] = []  # offset, end, first, last; by offset
+    for i in sorted(range(len(blocks)), key=lambda i: (-blocks[i].bytes, blocks[i].first)):
+        size, first, last = aligned(blocks[i].bytes), blocks[i].first, blocks[i].last
+        at, best = 0, (math.inf, 0)
+        for offset, end, begin, until in placed:
+            if begin <= last and first <= until:
+                if offset - at >= size:
+                    best = min(best, (offset - at, at))
+                at = max(at, end)
+        offsets[i] = at if best[0] == math.inf else best[1]
+        bisect.insort(placed, (offsets[i], offsets[i] + size, first, last))
+    return MemoryPlan(tuple(offsets), max((end for _, end, _, _ in placed), default=0))
+
+
+def _in_time(blocks: Sequence[Block]) -> MemoryPlan:
     order = sorted(range(len(blocks)), key=lambda i: (blocks[i].first, -blocks[i].bytes))
     offsets = [0] * len(blocks)
     free: list[tuple[int, int]] = []  # (offset, size), by offset, never adjacent

@@ -8,6 +8,7 @@ Both apply to values that are copied into the arena anyway, as their kernels tak
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -29,11 +30,11 @@ class Part(NamedTuple):
 
 
 def joined(
-    nodes: Sequence[Node], free: Callable[[Value], bool], placeable: Callable[[Sequence[Value]], bool],
-    shape: Callable[[Value], Order],
+    nodes: Sequence[Node], free: Callable[[Value], bool], written: Callable[[Value], bool],
+    placeable: Callable[[Sequence[Value]], bool], shape: Callable[[Value], Order],
 ) -> dict[Value, Part]:  # fmt: skip
-    """The parts of `placeable` concatenations whose parts are all `free` to lie anywhere. Each is in one concatenation
-    only, and has no views, which might need it contiguous."""
+    """The parts of `placeable` concatenations whose parts are all `free` to lie anywhere, or `written` where they are
+    contiguous. Each is in one concatenation only, and has no views, which might need it contiguous."""
     found: dict[Value, Part] = {}
     views = _view_counts(nodes)
     for n in nodes:
@@ -42,7 +43,8 @@ def joined(
         parts, dim = n.args
         dim %= len(shape(n.outputs[0]))
         alike = len(set(parts)) == len(parts) and all(v.dtype == parts[0].dtype for v in parts)
-        if not alike or any(v in found or v in views or not free(v) for v in parts):
+        dense = math.prod(shape(n.outputs[0])[:dim]) == 1
+        if not alike or any(v in found or not ((free(v) and v not in views) or (dense and written(v))) for v in parts):
             continue
         start = 0
         for v in parts:
@@ -57,7 +59,7 @@ def ordered(
     """The order in memory of the dimensions of values that a transpose and a reshape read."""
     found: dict[Value, Order] = {}
     maker = {v: n for n in nodes for v in n.outputs}
-    views = _view_counts(nodes)
+    views = _view_counts([n for n in nodes if n.op != "narrow"])  # a slice may have any strides
     for n in nodes:
         if n.op != "reshape":
             continue

@@ -15,6 +15,7 @@ from weft.ops.declaration import Op, Where
 from weft.plan.calls import Ref
 
 SMALL: Final = 1 << 16  # bytes of a result that is copied to its place if its kernel takes no `out`
+PLACED: Final = 1 << 21  # the same if memory is tight: there it takes the place of others
 
 
 def local_call(n: Node, rank: int) -> tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]:

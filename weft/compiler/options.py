@@ -19,5 +19,11 @@ class Options(msgspec.Struct, frozen=True):
     zero: int = 0  # the stage; 0 keeps everything whole
     inductor: bool = False  # whether to fuse runs of calls where that is faster
     memory_budget: int = 0  # bytes of a rank; 0: whatever it takes
+    slices_budget: int = 0  # what is to be reached by slices; 0: nothing is computed in slices
     ahead: int = 2  # copies of the registers for inputs and outputs: how far launches may run ahead of their readers
     verify: bool = True
+
+    @property
+    def tight(self) -> bool:
+        """Whether less memory is worth copies, and more time to plan it."""
+        return self.slices_budget > 0

@@ -6,14 +6,14 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-import msgspec
 import torch
 from msgspec import json
+from msgspec.structs import replace
 
 from weft.compiler import faster, passes
 from weft.compiler.lower import Lowered, lower
 from weft.compiler.options import Options
-from weft.compiler.passes import memory_budget
+from weft.compiler.passes import memory_budget, slices
 from weft.core.errors import CompileError
 from weft.core.rank import current
 from weft.graph import draws
@@ -22,6 +22,7 @@ from weft.plan.usage import show, usage
 from weft.transport import transport_of
 
 STEPS: Final = 16  # tries with smaller and smaller budgets
+SHARES: Final = (0.16, 0.14)  # the same with slices: shares of what would be held beside parameters
 
 
 def compiled(job: Job, options: Options, watch: Callable[[str, Job], Any] | None) -> Lowered:
@@ -30,28 +31,30 @@ def compiled(job: Job, options: Options, watch: Callable[[str, Job], Any] | None
     if not budget:
         return _lowered(job, options, watch)
     least = variables = 0
-    for asked in _asked(job, budget):
-        found = _lowered(_copy(job), msgspec.structs.replace(options, memory_budget=asked), watch)
+    for tried in _tries(job, options, budget):
+        found = _lowered(_copy(job), tried, watch)
         held = _most(found)
         if held <= budget:
             return found
         least, variables = min(least or held, held), usage(found.plan).variables
     raise CompileError(
         f"graph {job.name}: a budget of {show(budget)} can't be met: with all that may be computed "
-        f"again, a rank still holds {show(least)}, {show(variables)} of it for parameters and states. The least that "
-        f"set_memory_budget() can be given here is {least}"
+        f"again{' and in slices' * slices.applies(job)}, a rank still holds {show(least)}, {show(variables)} of it for "
+        f"parameters and states. The least that set_memory_budget() can be given here is {least}"
     )
 
 
-def _asked(job: Job, budget: int) -> Iterator[int]:
-    """The budgets to try: none, since an ample one changes nothing; the budget; a little less; then a fixed sequence,
-    so that the least doesn't depend on the budget asked for."""
-    yield 0
-    whole = memory_budget.estimate(job)
-    yield from (budget, budget * 97 // 100, budget * 94 // 100)
-    for n in range(STEPS - 1, -1, -1):
-        if whole * n // STEPS < budget:
-            yield max(whole * n // STEPS, 1)
+def _tries(job: Job, options: Options, budget: int) -> Iterator[Options]:
+    """What to try: no budget, since an ample one changes nothing; the budget; a little less; then a fixed sequence, so
+    that the least doesn't depend on the budget asked for. The same with slices, if recompute alone doesn't do."""
+    whole, kept = memory_budget.estimate(job), memory_budget.Model(job).kept
+    fixed = (max(whole * n // STEPS, 1) for n in range(STEPS - 1, -1, -1))
+    for asked in (0, budget, budget * 97 // 100, budget * 94 // 100, *(n for n in fixed if n < budget)):
+        yield replace(options, memory_budget=asked)
+    if slices.applies(job):
+        fixed = (kept + int((whole - kept) * share) for share in SHARES)
+        for asked in (budget * 63 // 64, *fixed):
+            yield replace(options, memory_budget=1, slices_budget=asked)
 
 
 def _lowered(job: Job, options: Options, watch: Callable[[str, Job], Any] | None) -> Lowered:

@@ -42,8 +42,9 @@ class GraphConfig:
 
     def set_memory_budget(self, bytes: int) -> None:
         """Limit a rank's memory for the graph: parameters, states, inputs, and what a launch takes besides
-        (`graph.memory()`). Forward values are recomputed in backward as needed, the cheapest first; `graph.explain()`
-        shows which. A module's `activation_checkpointing` asks for it by hand."""
+        (`graph.memory()`). Forward values are recomputed in backward as needed, the cheapest first, and what is held
+        at the peak is computed in slices; `graph.explain()` shows which. A module's `activation_checkpointing` asks
+        for recompute by hand."""
         self._still_open("set_memory_budget()")
         if isinstance(bytes, bool) or not isinstance(bytes, int) or bytes <= 0:
             raise GraphError(f"config.set_memory_budget(bytes) takes a whole number of bytes above 0; got {bytes!r}")

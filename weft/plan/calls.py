@@ -26,6 +26,7 @@ from weft.core.errors import CompileError, WeftError
 from weft.core.literal import NAME
 from weft.core.reading import MALFORMED
 from weft.ops import OPS
+from weft.plan.overwriting import overwrites
 
 Kind = Literal["register", "arena", "variable", "constant", "made", "view", "inside"]
 OWN: Final = {  # calls that are no ops; how many values each takes, and makes
@@ -137,14 +138,6 @@ class Step(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return "\n".join([f"arena {self.arena}{', one thread' * self.one_thread}", *map(str, self.calls)])
-
-
-def overwrites(op: str) -> bool:
-    """Whether an op's result may overwrite an operand of the same form."""
-    declared = OPS.get(op)
-    if declared is None or declared.random or len(declared.returns) != 1:
-        return False
-    return declared.elementwise and declared.out_kernel is not None
 
 
 def _named(a: Any) -> str | None:
@@ -354,9 +347,11 @@ def _check_overlaps(step: Step, results: Mapping[str, Result], last: Mapping[str
         for a, b in _clashes(spans):
             call, was, now = step.calls[b.first], results[a.name], results[b.name]
             alike = (was.place, was.dtype, was.shape, was.strides) == (now.place, now.dtype, now.shape, now.strides)
-            if a.last == b.first and alike and overwrites(call.op):
-                if all(name == a.name for name in call.operands() if root[name] == a.name):  # no view of it as well
-                    continue
+            over = a.last == b.first and alike and a.name in overwrites(call.op, [*call.operands()])
+            if over and all(
+                name == a.name for name in call.operands() if root[name] == a.name
+            ):  # no view of it as well
+                continue
             if {(a.name, b.name), (b.name, a.name)} & shared or _interleaved(was, now):
                 continue
             raise CompileError(f"{shown(call)}: %{b.name} lies where %{a.name} does, which is still needed")

@@ -20,6 +20,7 @@ from weft.compiler.passes import (
     memory_budget,
     recompute_activations,
     scatter_gradients,
+    slices,
     sums_to_cat,
     zero_bubble,
 )
@@ -32,6 +33,7 @@ PASSES: tuple[tuple[str, Callable[[Job, Options], None]], ...] = (
     ("dead_code", dead_code.run),
     ("memory_budget", memory_budget.run),  # marks more nodes for recompute
     ("recompute", recompute_activations.run),  # activation checkpointing
+    ("slices", slices.run),  # within a budget: nodes at the peak, part by part
     ("layouts", layouts.run),  # auto parallel
     ("boxing", boxing.run),  # movements become nodes, shared between readers
     ("scatter_gradients", scatter_gradients.run),  # ZeRO: where gradients are reduce-scattered

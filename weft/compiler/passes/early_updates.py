@@ -37,7 +37,8 @@ def run(job: Job, options: Options) -> None:
             numbers.update(() if n.op == "variable" else n.outputs)
     made = {v: -1 if n in heads else i for i, n in enumerate(job.nodes) for v in n.outputs}
     used = _used(job)
-    pieces = {n: _pieces(n, at, made, used) for n, at in updates.items()}
+    least = MOST if options.tight else PIECE
+    pieces = {n: _pieces(n, at, made, used, least) for n, at in updates.items()}
     after: dict[int, list[Node]] = {}
     for found in pieces.values():
         for at, piece in found:
@@ -108,7 +109,7 @@ def _used(job: Job) -> dict[Value, list[int]]:
 
 
 def _pieces(
-    n: Node, at: int, made: dict[Value, int], used: dict[Value, list[int]]
+    n: Node, at: int, made: dict[Value, int], used: dict[Value, list[int]], least: int
 ) -> list[tuple[int, Node]]:  # fmt: skip
     """An update split into calls, each with the index of the node that it may follow; empty if one call is enough."""
     lists = [a for a in n.args if isinstance(a, tuple) and a and isinstance(a[0], Value)]
@@ -123,7 +124,7 @@ def _pieces(
     sizes = large(n)
     for i in sorted(sizes, key=when.__getitem__):
         members.append(i)
-        if sum(sizes[m] for m in members) >= PIECE and when[i] < max(when):
+        if sum(sizes[m] for m in members) >= least and when[i] < max(when):
             found.append((when[i], members))
             members = []
     if not found:

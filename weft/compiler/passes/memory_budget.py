@@ -23,11 +23,13 @@ from weft.compiler.passes.recompute_activations import once
 from weft.job.job import SPECIAL, Job
 from weft.job.value import Node, Value
 from weft.ops import OPS
-from weft.plan.calls import Call, Place, Result, overwrites
+from weft.plan.calls import Call, Place, Result
+from weft.plan.overwriting import overwrites
 from weft.plan.usage import meanwhile, show
 
 SHARE: Final = 0.02  # of a step's time, which may be spent on recompute without a budget
 LARGE: Final = 1 << 18  # least bytes of a value recomputed without a budget
+STEP: Final = 32  # if memory is tight, a round lowers what is held by one in so many parts at most
 MOST: Final = 8  # nodes recomputed together
 CALL: Final = 5e-6  # seconds of overhead of a call
 
@@ -45,7 +47,8 @@ def run(job: Job, options: Options) -> None:
     left = math.inf if budget else SHARE * sum(map(seconds, job.nodes))
     before, model = _most(models, marked)
     now, best = before, (before.bytes, marked)
-    while now.bytes > budget and (found := model.chosen(now, marked, budget, left)):
+    step = before.bytes / STEP if options.tight else math.inf
+    while now.bytes > budget and (found := model.chosen(now, marked, budget, left, step)):
         marked = marked | found
         left -= sum(map(seconds, found))
         now, model = _most(models, marked)
@@ -103,8 +106,8 @@ class Peak(NamedTuple):
 class Model:
     """The lifetimes of a job's values on one rank. Values on other ranks take no memory here."""
 
-    def __init__(self, job: Job, rank: int = 0) -> None:
-        self.nodes, self.rank = job.nodes, rank
+    def __init__(self, job: Job, rank: int = 0, copied: int = SMALL) -> None:
+        self.nodes, self.rank, self.copied = job.nodes, rank, copied
         self.cut = next((i for i, n in enumerate(job.nodes) if n.extra.get("backward")), len(job.nodes))
         self.maker = {v: n for n in job.nodes for v in n.outputs}
         self.root: dict[Value, Value] = {}
@@ -164,7 +167,7 @@ class Model:
         for i, (node, reads, makes) in enumerate(steps):
             pool = int(self.allocates(node))
             new = sum(self._own(key) for key in makes)
-            over = overwrites(node.op) and any(last[k] == i and self._own(k) == new for k in map(self._memory, reads))
+            over = any(last[k] == i and self._own(k) == new for k in map(self._memory, overwrites(node.op, reads)))
             now = held[pool] + (max(new, self._meanwhile(node)) if pool else new * (not over))
             if now > most[pool]:
                 most[pool], at[pool] = now, i
@@ -183,20 +186,28 @@ class Model:
         """Whether its results are allocated in each act."""
         if n.op in SPECIAL or OPS[n.op].out_kernel is not None:
             return False
-        return any(self.bytes(v) > SMALL for v in n.outputs) or not n.outputs
+        return any(self.bytes(v) > self.copied for v in n.outputs) or not n.outputs
+
+    def transient(self, n: Node) -> int:
+        """What a kernel allocates besides results that stay."""
+        if n.op in SPECIAL or OPS[n.op].view:
+            return 0
+        return max(0, self._meanwhile(n) - self.allocates(n) * sum(map(self.bytes, n.outputs)))
 
     def _meanwhile(self, n: Node) -> int:
         """The scratch memory of a kernel that allocates its results."""
         if n not in self._needs:
             self._needs[n] = 0
             if sum(map(self.bytes, (*n.operands(), *n.outputs))) > (0 if OPS[n.op].random else SMALL):
-                forms = {v.name: self._made(v) for v in n.operands()}
+                made, planned = Place("made"), Place("made" if self.allocates(n) else "arena")
+                forms = {v.name: self._result(v, made) for v in n.operands()}
                 args, options = local_call(n, self.rank)
-                self._needs[n] = meanwhile(Call(n.op, refs(args), tuple(map(self._made, n.outputs)), options), forms)
+                results = tuple(self._result(v, planned) for v in n.outputs)
+                self._needs[n] = meanwhile(Call(n.op, refs(args), results, options), forms)
         return self._needs[n]
 
-    def _made(self, v: Value) -> Result:
-        return Result(v.name, v.dtype.name, local_shape(v, self.rank), Place("made"))
+    def _result(self, v: Value, place: Place) -> Result:
+        return Result(v.name, v.dtype.name, local_shape(v, self.rank), place)
 
     def _memory(self, key: tuple[Value, bool]) -> tuple[Value, bool]:
         """The value in whose memory a value lies: itself, or the base of a view."""
@@ -207,9 +218,9 @@ class Model:
         v, _ = key
         return 0 if v in self.fixed or v in self.root else self.bytes(v)
 
-    def chosen(self, now: Peak, marked: set[Node], budget: int, left: float) -> set[Node]:
-        """The nodes to recompute besides, so that the peak comes down to the budget within the seconds left; empty if
-        there is no choice."""
+    def chosen(self, now: Peak, marked: set[Node], budget: int, left: float, most: float) -> set[Node]:
+        """The nodes to recompute besides, so that the peak comes down to the budget within the seconds left, by so much
+        at most; empty if there is no choice."""
         rows = []
         for v, size in now.live.items():
             n = self.maker[v]
@@ -220,7 +231,7 @@ class Model:
                 if freed > (0 if math.isinf(left) else LARGE) and nodes:
                     rows.append((sum(map(seconds, nodes)) / freed, freed, n.name, nodes))
         found: set[Node] = set()
-        excess = now.bytes - budget
+        excess = min(now.bytes - budget, most)
         for _, freed, _, nodes in sorted(rows, key=lambda row: row[:3]):
             cost = sum(map(seconds, nodes - found))
             if excess <= 0 or cost > left:

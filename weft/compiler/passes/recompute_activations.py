@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from weft.compiler.options import Options
 from weft.job.job import Job
 from weft.job.value import Node, Value
@@ -38,16 +40,22 @@ def _copy(v: Value, known: dict[Value, Node], again: dict[Value, Value], nodes: 
             todo.extend(missing)
             continue
         todo.pop()
-        outputs = tuple(Value(f"{o.name}.again", o.shape, o.dtype, o.spec, o.device) for o in node.outputs)
-        copied = Node(
-            f"{node.name}.again", node.op, node.args, outputs, node.scope, node.at, node.micro, node.ranked, node.stage,
-            node.signature, {"backward": True},
-        )  # fmt: skip
-        copied.replace_operands(again)
+        nodes.append(copied(node, ".again", again))
+        outputs = nodes[-1].outputs
         again.update(zip(node.outputs, outputs, strict=True))
-        nodes.append(copied)
         for o in outputs:
-            job.producer[o] = copied
+            job.producer[o] = nodes[-1]
+
+
+def copied(n: Node, suffix: str, again: Mapping[Value, Value]) -> Node:
+    """A copy of a node that is run again in backward, on what has been made again."""
+    outputs = tuple(Value(f"{v.name}{suffix}", v.shape, v.dtype, v.spec, v.device) for v in n.outputs)
+    copy = Node(
+        f"{n.name}{suffix}", n.op, n.args, outputs, n.scope, n.at, n.micro, n.ranked, n.stage, n.signature,
+        {"backward": True, "again": True},
+    )  # fmt: skip
+    copy.replace_operands(again)
+    return copy
 
 
 def once(node: Node) -> bool:

@@ -12,7 +12,7 @@ from weft.ops.form import Form, alike
 from weft.ops.notation import Rule, rules
 from weft.ops.pointwise.arithmetic import conjugated
 from weft.ops.shape.broadcast import fit
-from weft.ops.shape.views import reshape, transpose, unsqueeze
+from weft.ops.shape.views import axes, reshape, transpose, unsqueeze
 
 
 @op(linear="input other", uniform=True)
@@ -212,3 +212,39 @@ def _(ddw, dy, x, needs):
 def _(rand):
     yield rand(4, 8), rand(4, 6)
     yield rand(2, 4, 8), rand(2, 4, 6)
+
+
+@op(returns="dw", uniform=True)
+def add_linear_weight_grad(total: Tensor, dy: Tensor, x: Tensor) -> Tensor:
+    """total + dy.T @ x, which may take the place of the total: for what is summed over slices."""
+    return torch.addmm(total, _rows(dy).t(), _rows(x))
+
+
+@add_linear_weight_grad.layout
+def _(total, dy, x):
+    lead = " ".join(f"{a}!" for a in axes(len(dy) - 1))  # a sum over parts would count the total for each
+    return f"n k, {lead} n, {lead} k -> n k"
+
+
+@add_linear_weight_grad.out
+def _(dw, total, dy, x):
+    torch.addmm(total, _rows(dy).t(), _rows(x), out=dw)
+
+
+@add_linear_weight_grad.prepared
+def _(dw, total, dy, x):
+    if not (dy.is_contiguous() and x.is_contiguous() and x.dim() > 1):
+        return None
+    total = dw if total.data_ptr() == dw.data_ptr() else total  # one object, so that nothing is copied first
+    return torch.addmm, (total, _rows(dy).t(), _rows(x)), {"out": dw}
+
+
+@add_linear_weight_grad.grad
+def _(ddw, dy, x, needs):
+    return ddw, linear(conjugated(x), ddw) if needs[1] else None, matmul(conjugated(dy), ddw) if needs[2] else None
+
+
+@add_linear_weight_grad.samples
+def _(rand):
+    yield rand(8, 6), rand(4, 8), rand(4, 6)
+    yield rand(8, 6), rand(2, 4, 8), rand(2, 4, 6)

@@ -1,0 +1,334 @@
+"""Within a budget, compute the nodes at the peak in slices: a run of them goes over a part of a dimension at a time, as
+a rank would that has this part. What a slice makes for itself is gone before the next one begins.
+
+The ops' rules of layout say what can be split. A value that is split all through a run is made in slices that lie side
+by side; a partial sum, such as a weight's gradient, is added up. Runs are chosen at the peak, by an estimate, until
+that is within the budget or no run lowers it. What is held all through a run and can be computed again is let go.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from weft.boxing.signature import replaced
+from weft.compiler.local_node import PLACED, SMALL, written
+from weft.compiler.options import Options
+from weft.compiler.passes import memory_budget
+from weft.compiler.passes.memory_budget import Model
+from weft.compiler.passes.recompute_activations import copied, once
+from weft.compiler.run_in_slices import Layout, Run, compute, dense
+from weft.core.sbp import Sbp, partial_sum, split
+from weft.job.job import SPECIAL, Job
+from weft.job.value import Node, Value
+from weft.ops import OPS
+from weft.ops.notation import Rule
+from weft.plan.overwriting import overwrites
+from weft.plan.usage import show
+
+COUNTS: Final = (2, 4, 8, 16)  # of slices
+REACH: Final = 48  # nodes on each side of the peak that a run may have
+TRIES: Final = 8  # peaks that no run lowers, before it is given up
+
+
+def applies(job: Job) -> bool:
+    """Whether its values are local: parts of a rank's part of a global value aren't described by its layout."""
+    return all(v.spec is None for n in job.nodes for v in n.outputs)
+
+
+def run(job: Job, options: Options) -> None:
+    budget = options.slices_budget
+    if not budget or not applies(job):
+        return
+    computed, most, tried = 0, 0, set[Node]()
+    held = Held(job)
+    before = max(held.live)
+    for number in itertools.count():
+        at = max((i for i, n in enumerate(job.nodes) if n not in tried), key=held.live.__getitem__)
+        if held.live[at] <= budget or len(tried) == TRIES:
+            break
+        found = list(candidates(held, at, budget))
+        best = min(found, default=None, key=lambda r: r.key)
+        if best is not None and best.held > budget and remake(job, held, best):
+            held = Held(job)
+            continue
+        best = min(found, default=None, key=lambda r: (max(r.held, budget), r.key))
+        if best is None or best.held >= held.live[at]:
+            tried.add(job.nodes[at])
+            continue
+        computed, most = computed + len(best.layout), max(most, math.prod(best.counts))
+        compute(job, best, number)
+        held = Held(job)
+        tried.clear()
+    if computed:
+        job.reasons.append(
+            f"{computed} nodes are computed in up to {most} slices: a rank would hold {show(before)}, and holds "
+            f"{show(max(held.live))}"
+        )
+
+
+class Held:
+    """The lifetimes of a job's values, and the bytes held while each node runs."""
+
+    def __init__(self, job: Job) -> None:
+        self.job, self.nodes = job, job.nodes
+        self.model = Model(job, copied=PLACED)
+        self.root = dict(self.model.root)
+        for n in self.nodes:
+            if n.extra.get("joined"):
+                self.root |= dict.fromkeys(n.args[0], n.outputs[0])
+        self.read = {v: i for i, n in enumerate(self.nodes) for v in n.operands()}  # last, views apart
+        self.first: dict[Value, int] = {}
+        self.last: dict[Value, int] = {}
+        for i, n in enumerate(self.nodes):
+            early = self.model.early.get(n, ())
+            for v in map(self.rooted, (*n.outputs, *(v for v in n.operands() if v not in early))):
+                if v not in self.model.fixed:
+                    self.first.setdefault(v, i)
+                    self.last[v] = i
+        begin, end = [0] * len(self.nodes), [0] * len(self.nodes)
+        for v in self.first:
+            begin[self.first[v]] += self.model.bytes(v)
+            end[self.last[v]] += self.model.bytes(v)
+        self.entering = [self.model.kept]  # before each node
+        self.live: list[int] = []
+        for i, n in enumerate(self.nodes):
+            now = self.entering[-1]
+            self.live.append(now + self.model.transient(n) + begin[i] * (not self._overwrites(n, i)))
+            self.entering.append(now + begin[i] - end[i])
+
+    def rooted(self, v: Value) -> Value:
+        """The value in whose memory a value lies."""
+        while v in self.root:
+            v = self.root[v]
+        return v
+
+    def _overwrites(self, n: Node, i: int) -> bool:
+        over = map(self.rooted, overwrites(n.op, n.operands()))
+        return any(self.last.get(w) == i and self.model.bytes(w) == self.model.bytes(n.outputs[0]) for w in over)
+
+    def through(self, first: int, end: int) -> list[Value]:
+        """The large values that are held while some nodes run, and not read by them."""
+        read = {self.rooted(v) for n in self.nodes[first:end] for v in n.operands()}
+        return [
+            v for v, made in self.first.items()
+            if made < first and self.last[v] >= end and v not in read and self.model.bytes(v) > SMALL
+        ]  # fmt: skip
+
+
+# ---- choosing a run --------------------------------------------------------------------------------------
+
+
+def candidates(held: Held, at: int, budget: int) -> Iterator[Run]:
+    """The runs around a node, with what would be held then."""
+    nodes, low, high = held.nodes, at, at + 1
+    if not _pure(nodes[at], nodes[at]):
+        return
+    while low > max(0, at - REACH) and _pure(nodes[low - 1], nodes[at]):
+        low -= 1
+    while high < min(len(nodes), at + REACH) and _pure(nodes[high], nodes[at]):
+        high += 1
+    rules = {n: _rules(n) for n in nodes[low:high]}
+    near = {v for n in nodes[max(low, at - 2) : at + 3] for v in (*n.outputs, *n.operands())} - held.model.fixed
+    ranges = list(itertools.product(_lower(held, range(at, low - 1, -1)), _lower(held, range(at + 1, high + 1))))
+    again = {
+        (first, end): sum(held.model.bytes(v) for v in held.through(first, end) if _repeatable(held.job.producer[v]))
+        for first, end in ranges
+    }
+    seen: list[Layout] = []
+    for seed in sorted(near, key=lambda v: (-held.model.bytes(v), v.name))[:4]:
+        lays = [_layout(nodes[low:high], rules, {seed: split(dim)}) for dim in range(len(seed.shape))]
+        deeper = [
+            {n: a[n] + b[n] for n in a if n in b and _nested(a[n][0], b[n][0])} for a, b in itertools.pairwise(lays)
+        ]
+        for layout in (*lays, *deeper):
+            if nodes[at] not in layout or layout in seen:
+                continue
+            seen.append(layout)
+            for first, end in ranges:
+                found = _run(nodes, first, end, layout)
+                if nodes[at] in found.layout:
+                    always, within = _bytes(held, found)
+                    for counts in _counts(found.layout):
+                        count = math.prod(counts)
+                        most = always + within / count
+                        key = max(most - again[first, end], budget), max(most, budget), count, first - end, first
+                        yield found._replace(counts=counts, held=most, key=key)
+
+
+def _pure(n: Node, like: Node) -> bool:
+    """Whether a node may be moved among its neighbours, and isn't in slices yet."""
+    alike = (n.micro, n.stage, n.late) == (like.micro, like.stage, like.late)
+    return alike and "slice" not in n.extra and n.op not in SPECIAL and not once(n) and not n.ranked and bool(n.outputs)
+
+
+def _repeatable(n: Node) -> bool:
+    return _pure(n, n) and (n.extra.get("again") or not n.extra.get("backward"))
+
+
+def _lower(held: Held, places: range) -> list[int]:
+    """The places between nodes, from the peak on, where less is held than anywhere nearer."""
+    found = [places[0]]
+    for i in places:
+        if held.entering[i] < held.entering[found[-1]]:
+            found.append(i)
+    return found
+
+
+def _rules(n: Node) -> list[Rule]:
+    """The ways to split a node."""
+    shapes, outputs = tuple(v.shape for v in n.operands()), tuple(v.shape for v in n.outputs)
+    return [
+        r for r in OPS[n.op].rules(replaced(OPS[n.op], n.args, lambda v: v.shape), shapes, outputs)
+        if not r.ranked and any(s.is_split for s in r.inputs) and not any(s.is_partial for s in r.inputs)
+        and all(s is partial_sum or s.is_split for s in r.outputs)
+    ]  # fmt: skip
+
+
+def _said(n: Node, rule: Rule) -> Iterator[tuple[Value, Sbp]]:
+    return zip((*n.operands(), *n.outputs), (*rule.inputs, *rule.outputs), strict=True)
+
+
+def _layout(nodes: list[Node], rules: Mapping[Node, list[Rule]], lies: dict[Value, Sbp]) -> Layout:
+    """The nodes that can be computed in slices if a value lies so, and how: from it on, forwards and backwards."""
+    found: Layout = {}
+    makers = {v: n for n in nodes for v in n.outputs}
+    before = -1
+    while before < len(found):
+        before = len(found)
+        for n in (*reversed(nodes), *nodes):
+            if n in found or lies.keys().isdisjoint((*n.operands(), *n.outputs)):
+                continue
+            for r in rules[n]:
+                said = list(_said(n, r))
+                if all(lies.get(v, s) is s for v, s in said) and any(v in lies and s.is_split for v, s in said):
+                    found[n] = (r,)
+                    lies.update((v, s) for v, s in said if s.is_split or v in makers)
+                    break
+    return {n: found[n] for n in nodes if n in found}
+
+
+def _nested(a: Rule, b: Rule) -> bool:
+    """Whether the second rule splits what the first does, along the next dimension."""
+    both = zip((*a.inputs, *a.outputs), (*b.inputs, *b.outputs), strict=True)
+    return all(s.kind == t.kind and (not s.is_split or t.dim == s.dim + 1) for s, t in both)
+
+
+def _counts(layout: Layout) -> Iterator[tuple[int, ...]]:
+    """Into how many parts of one size all can be split; of two dimensions, the first into single indices."""
+    sizes = [
+        {v.shape[s.dim] for n, rs in layout.items() for v, s in _said(n, rs[level]) if s.is_split}.union(
+            *(rs[level].even for rs in layout.values())
+        )
+        for level in range(len(next(iter(layout.values()))))
+    ]
+    *outer, inner = sizes
+    if all(len(s) == 1 and min(s) > 1 for s in outer):
+        above = tuple(map(min, outer))
+        for count in COUNTS:
+            if all(size % count == 0 for size in inner) and math.prod(above) * count <= COUNTS[-1]:
+                yield *above, count
+
+
+def _run(nodes: list[Node], first: int, end: int, layout: Layout) -> Run:
+    """The nodes of a range that can run in slices one after the other: none needs the whole of what another makes."""
+    inside: Layout = {}
+    before, after = list[Node](), list[Node]()
+    made, whole = set[Value](), set[Value]()  # in slices; only when all of them are done
+    for n in nodes[first:end]:
+        late = not whole.isdisjoint(n.operands())
+        if n in layout and not late:
+            inside[n] = layout[n]
+            made.update(n.outputs)
+            whole.update(v for v, s in zip(n.outputs, layout[n][0].outputs, strict=True) if s.is_partial)
+        elif late or not made.isdisjoint(n.operands()):
+            after.append(n)
+            whole.update(n.outputs)
+        else:
+            before.append(n)
+    return Run(first, end, inside, tuple(before), tuple(after))
+
+
+def _bytes(held: Held, r: Run) -> tuple[float, float]:
+    """The bytes held all the time while a run goes on, and those that are shared by its slices."""
+    bytes_of, order = held.model.bytes, list(r.layout)
+    lies = {v: s for n, (rule, *_) in r.layout.items() for v, s in zip(n.outputs, rule.outputs, strict=True)}
+    after = {w for n in r.after for w in n.operands()}
+    whole = {v for v, s in lies.items() if s.is_partial or held.read.get(v, 0) >= r.end or v in after}
+    own = {v for v in lies if v not in whole and v not in held.root}
+    most = _peak(held, order, own)
+    always = held.entering[r.first] + sum(bytes_of(v) for n in r.before for v in n.outputs if v not in held.root)
+    return always + sum(bytes_of(v) * (2 - (lies[v].is_partial or dense(v, lies[v]))) for v in whole), most
+
+
+def _peak(held: Held, nodes: list[Node], own: set[Value]) -> int:
+    """The most bytes of some values that are held while their nodes run one after the other."""
+    last = {held.rooted(v): i for i, n in enumerate(nodes) for v in (*n.operands(), *n.outputs)}
+    ending = [0] * len(nodes)
+    for v in own:
+        ending[last[v]] += held.model.bytes(v)
+    most = now = 0
+    for i, n in enumerate(nodes):
+        new = sum(held.model.bytes(v) for v in n.outputs if v in own)
+        over = any(w in own and last[w] == i for w in map(held.rooted, overwrites(n.op, n.operands())))
+        most = max(most, now + held.model.transient(n) + new * (not over))
+        now += new - ending[i]
+    return most
+
+
+# ---- making again ----------------------------------------------------------------------------------------
+
+
+def remake(job: Job, held: Held, r: Run) -> bool:
+    """Let go of a value that is held all through a run: make it again when it is read. False if none can be."""
+    limit, rows = max(held.live[r.first : r.end]), []
+    for v in held.through(r.first, r.end):
+        if (found := _makers(held, v, r.end, limit)) is not None:
+            rows.append((sum(map(memory_budget.seconds, found[1])) / held.model.bytes(v), v.name, *found))
+    if not rows:
+        return False
+    _, _, at, makers = min(rows, key=lambda row: row[:2])
+    table, known = dict[Value, Value](), list[Node]()
+    for n in makers:
+        known.append(copied(n, f".{at}", table))
+        table.update(zip(n.outputs, known[-1].outputs, strict=True))
+    nodes = [*held.nodes[:at], *known]
+    for n in held.nodes[at:]:
+        n.replace_operands(table)
+        same = next((m for m in known if (m.op, m.args) == (n.op, n.args)), None)
+        if same is None or "slice" in n.extra:
+            nodes.append(n)
+        else:
+            table.update(zip(n.outputs, same.outputs, strict=True))
+    job.rebuild(nodes)
+    return True
+
+
+def _makers(held: Held, v: Value, end: int, limit: int) -> tuple[int, list[Node]] | None:
+    """Where a value is first read after a run, and the nodes to be repeated there, in order; None if it can't be."""
+    nodes = held.nodes
+    at = next(i for i in range(end, len(nodes)) if any(held.rooted(w) is v for w in nodes[i].operands()))
+    while "slice" in nodes[at].extra and nodes[at - 1].extra.get("slice") == nodes[at].extra["slice"]:
+        at -= 1
+    if at < end:
+        return None
+    made = {w for n in nodes[:at] for w in n.outputs if held.rooted(w) is v}
+    found, todo = set[Node](), [w for n in nodes[at:] for w in n.operands() if w in made]
+    while todo:
+        w = todo.pop()
+        n, root = held.job.producer[w], held.rooted(w)
+        there = root in held.model.fixed or (root is not v and held.first[root] < at <= held.last[root])
+        if there or n in found:
+            continue
+        if not _repeatable(n) or n.micro != nodes[at].micro or n.stage != nodes[at].stage or len(found) > REACH:
+            return None
+        found.add(n)
+        todo += n.operands()
+    makers = [n for n in nodes[:at] if n in found]
+    changed = {w for n in nodes[:at] for w in written(n)}
+    own = {w for n in makers for w in n.outputs if w not in held.root}
+    if held.entering[at] + _peak(held, makers, own) >= limit or any(w in changed for n in found for w in n.operands()):
+        return None
+    return at, makers
