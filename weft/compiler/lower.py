@@ -14,7 +14,6 @@ from weft.compiler.chain_graph import ChainGraph
 from weft.compiler.chains import Key
 from weft.compiler.ends import sink_step, source_step
 from weft.compiler.layout import Crossing, Packet, local_shape, sliced, strides_of
-from weft.compiler.local_node import PLACED, SMALL
 from weft.compiler.options import Options
 from weft.compiler.pipeline import Pipeline, roles
 from weft.compiler.shared_registers import shared
@@ -194,13 +193,14 @@ class _Lowering:
         lowered.packets = {p.id: p for p in self.packets.values()}
         tasks = []
         strides = strides_of(job)
-        variables, copied = {v: strides.get(v) for v in memory}, PLACED if self.options.tight else SMALL
+        variables = {v: strides.get(v) for v in memory}
         for k in self.mine:
             nodes = [*self._needed(aliases, members[k]), *again[k], *members[k]]
             nodes, alone = faster.prepared(nodes, exports[k], rank, self.options)
             chain = Chain(
                 self.title(k), rank, nodes, imports[k], exports[k], self.crossings[k],
-                self.arrivals[k], self.departures[k], variables, self.micro, lowered.unpacked, alone, copied,
+                self.arrivals[k], self.departures[k], variables, self.micro, lowered.unpacked, alone,
+                self.options.tight,
             )  # fmt: skip
             task = self._task(k, chain)
             lowered.chains[task.id] = chain

@@ -60,12 +60,7 @@ def compute(job: Job, r: Run, number: int) -> None:
                 if s.is_split and v not in table and (v, s) not in parts:
                     parts[v, s] = part(n, v, s, k)
             own = {v: parts[v, s] for v, s in zip(n.operands(), rule.inputs, strict=True) if (v, s) in parts}
-            outputs = []
-            for v, s in zip(n.outputs, rule.outputs, strict=True):
-                shape = list(v.shape)
-                for dim, _, length in _box(v, s, k, r.counts) if s.is_split else ():
-                    shape[dim] = length
-                outputs.append(_value(f"{v.name}.{k}", v, tuple(shape)))
+            outputs = [_sliced(v, s, k, r.counts) for v, s in zip(n.outputs, rule.outputs, strict=True)]
             args = list(n.args)
             if OPS[n.op].shape_of:
                 args[OPS[n.op].names.index(OPS[n.op].shape_of)] = outputs[0].shape
@@ -104,6 +99,14 @@ def _box(v: Value, s: Sbp, k: int, counts: tuple[int, ...]) -> Iterator[tuple[in
     for level, count in enumerate(counts):
         length = v.shape[s.dim + level] // count
         yield s.dim + level, k // math.prod(counts[level + 1 :]) % count * length, length
+
+
+def _sliced(v: Value, s: Sbp, k: int, counts: tuple[int, ...]) -> Value:
+    """What stands for a value in the k-th slice."""
+    shape = list(v.shape)
+    for dim, _, length in _box(v, s, k, counts) if s.is_split else ():
+        shape[dim] = length
+    return _value(f"{v.name}.{k}", v, tuple(shape))
 
 
 def dense(v: Value, s: Sbp) -> bool:

@@ -20,7 +20,7 @@ from weft.compiler.calls import moves, rows
 from weft.compiler.calls.moves import Move
 from weft.compiler.ends import variable_options
 from weft.compiler.layout import Crossing, Packet, Shape, local_shape
-from weft.compiler.local_node import SMALL, kernel_of, local_call, refs
+from weft.compiler.local_node import PLACED, SMALL, kernel_of, local_call, refs
 from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.plan.calls import FORM_ONLY, Call, Place, Ref, Result, Step
@@ -38,7 +38,7 @@ class Chain:
     variables  values whose memory is a tensor of the user, with its strides if it isn't contiguous
     unpacked   from a micro-batch's value to the input that it is a slice of
     one_thread whether its calls are too small for several threads
-    copied     most bytes of a result that is copied to its place if its kernel takes no `out`
+    tight      whether less memory is worth copies, and more time to plan it
     """
 
     name: str
@@ -53,7 +53,7 @@ class Chain:
     micro_batches: int
     unpacked: Mapping[Value, Value]
     one_thread: bool = False
-    copied: int = SMALL
+    tight: bool = False
 
     def shape(self, v: Value) -> Shape:
         return local_shape(v, self.rank)
@@ -91,15 +91,14 @@ class _Lowering:
         inside |= {v for row in self.rows.values() for v in row.members}
         self.row_of = {v: n for n, row in self.rows.items() for v in row.offsets}
         copied = {v for n in self.nodes if self._kept(n) for v in n.outputs if not self.exports.get(v)} - inside
-        planned = [v for n in self.nodes if n.op in OPS and self._planned(n) for v in n.outputs]
-        written = {v for v in planned if not self.exports.get(v)} - inside
+        planned = {v for n in self.nodes if n.op in OPS and self._planned(n) for v in n.outputs} - inside
+        written = {v for v in planned if not self.exports.get(v)}
         self.joined = avoid_copies.joined(
             self.nodes, copied.__contains__, written.__contains__, inside.isdisjoint, chain.shape
         )
         self.wholes = {part.whole for part in self.joined.values()}
-        wholes = {v for v in self.wholes if not self.exports.get(v)}
-        wholes -= {part.whole for v, part in self.joined.items() if v in written}
-        free = (copied - self.joined.keys()) | wholes
+        fixed = {part.whole for v, part in self.joined.items() if v in written or self.exports.get(part.whole)}
+        free = (copied - self.joined.keys()) | self.wholes - fixed
         self.ordered = avoid_copies.ordered(self.nodes, free.__contains__, chain.shape)
         self.strides = dict(chain.variables)  # of values in planned memory; None: contiguous
         self.views = self._views()
@@ -149,7 +148,8 @@ class _Lowering:
         """Whether its results are small, and copied into planned memory."""
         if n.op not in OPS or n in self.constant or self._planned(n) or OPS[n.op].view:
             return False
-        return not OPS[n.op].random and all(0 < self.chain.bytes(v) <= self.chain.copied for v in n.outputs)
+        sizes, most = map(self.chain.bytes, n.outputs), PLACED if self.chain.tight else SMALL
+        return not OPS[n.op].random and all(0 < size <= most for size in sizes)
 
     def _placeable(self, n: Node) -> bool:
         return self._planned(n) or self._kept(n)
@@ -265,7 +265,7 @@ class _Lowering:
                         blocks[block_of[v]] = blocks[block_of[v]]._replace(last=until)
                     else:
                         want(v, self.chain.bytes(v), first, until)
-        found = plan(blocks, tight=self.chain.copied > SMALL)
+        found = plan(blocks, self.chain.tight)
         return {key: found.offsets[place] for key, place in block_of.items()}, found.total
 
     def _over(self, n: Node, v: Value) -> Value | None:
