@@ -210,8 +210,4 @@ def full_like(x: Tensor, value: Scalar, dtype: DType | None = None) -> Tensor:
 full_like.layout(lambda x, value, dtype: _rules_of_like(x))
 full_like.form(lambda x, value, dtype: Form(x.shape, dtype or x.dtype))
 full_like.out(lambda y, x, value, dtype: y.fill_(value))
-
-
-@full_like.samples
-def _(rand):
-    yield rand(4, 6), 2.5
+full_like.samples(lambda rand: [(rand(4, 6), 2.5)])

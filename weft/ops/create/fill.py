@@ -19,9 +19,7 @@ def fill(x: Tensor, value: Tensor | Scalar) -> Tensor:
     return x.new_empty(x.shape).fill_(value)
 
 
-@fill.layout
-def _(x, value):
-    return "..., _ -> ..." if isinstance(value, tuple) else "... -> ..."
+fill.layout(lambda x, value: "..., _ -> ..." if isinstance(value, tuple) else "... -> ...")
 
 
 @fill.inplace
@@ -29,12 +27,5 @@ def _(x, value):
     return x.zero_() if type(value) is int and value == 0 else x.fill_(value)  # zero_ is faster
 
 
-@fill.grad
-def _(dy, needs):
-    return mul(dy, 0.0) if needs[0] else None, sum(dy) if needs[1] else None
-
-
-@fill.samples
-def _(rand):
-    yield rand(4, 6), 2.5
-    yield rand(4, 6), rand(1)[0]
+fill.grad(lambda dy, needs: (mul(dy, 0.0) if needs[0] else None, sum(dy) if needs[1] else None))
+fill.samples(lambda rand: [(rand(4, 6), 2.5), (rand(4, 6), rand(1)[0])])

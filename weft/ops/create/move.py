@@ -52,14 +52,8 @@ def _from_cuda(x: Tensor) -> Tensor:
         return x.to("cpu")
 
 
-@to_device.grad
-def _(dy, device, source):
-    return to_device(dy, source, device, True)
-
-
-@to_device.samples
-def _(rand):
-    yield rand(4, 6), Device("cpu"), Device("cpu")
+to_device.grad(lambda dy, device, source: to_device(dy, source, device, True))
+to_device.samples(lambda rand: [(rand(4, 6), Device("cpu"), Device("cpu"))])
 
 
 @op("... -> ...", linear="x")
@@ -77,11 +71,5 @@ def _(y, x):
     y.copy_(x)
 
 
-@contiguous.grad
-def _(dy):
-    return dy
-
-
-@contiguous.samples
-def _(rand):
-    yield (rand(4, 6),)
+contiguous.grad(lambda dy: dy)
+contiguous.samples(lambda rand: [(rand(4, 6),)])

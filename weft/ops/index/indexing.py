@@ -58,9 +58,7 @@ def _(x, indices):
     return f"{', '.join([left, *lists])} -> {out}"
 
 
-@index.grad
-def _(dy, indices, x_shape):
-    return index_put_zeros(dy, indices, tuple(x_shape)), [None] * len(indices)
+index.grad(lambda dy, indices, x_shape: (index_put_zeros(dy, indices, tuple(x_shape)), [None] * len(indices)))
 
 
 @index.samples
@@ -92,9 +90,7 @@ def _(value, indices, shape):
     return f"{', '.join([out, *lists])} -> {left}"
 
 
-@index_put_zeros.grad
-def _(dy, indices):
-    return index(dy, indices), [None] * len(indices)
+index_put_zeros.grad(lambda dy, indices: (index(dy, indices), [None] * len(indices)))
 
 
 @index_put_zeros.samples
@@ -190,9 +186,7 @@ def _(x, dim, index):
     return f"{left}, {right} -> {right}"
 
 
-@gather.grad
-def _(dy, dim, index, x_shape):
-    return scatter_add_zeros(dy, dim, index, tuple(x_shape)), None
+gather.grad(lambda dy, dim, index, x_shape: (scatter_add_zeros(dy, dim, index, tuple(x_shape)), None))
 
 
 @gather.samples
@@ -215,14 +209,8 @@ def _(src, dim, index, shape):
     return f"{right}, {right} -> {left}"
 
 
-@scatter_add_zeros.grad
-def _(dy, dim, index):
-    return gather(dy, dim, index), None
-
-
-@scatter_add_zeros.samples
-def _(rand):
-    yield rand(4, 3), 1, torch.tensor([[1, 5, 1]] * 4), (4, 6)
+scatter_add_zeros.grad(lambda dy, dim, index: (gather(dy, dim, index), None))
+scatter_add_zeros.samples(lambda rand: [(rand(4, 3), 1, torch.tensor([[1, 5, 1]] * 4), (4, 6))])
 
 
 @op(linear="x+src")
@@ -251,16 +239,8 @@ def _(x, dim, index, src):
 
 
 scatter_add.reads(lambda node: node.edges[2] is not None)
-
-
-@scatter_add.grad
-def _(dy, dim, index, needs):
-    return dy, None, gather(dy, dim, index) if needs[2] else None
-
-
-@scatter_add.samples
-def _(rand):
-    yield rand(4, 6), 1, torch.tensor([[1, 5, 1]] * 4), rand(4, 3)
+scatter_add.grad(lambda dy, dim, index, needs: (dy, None, gather(dy, dim, index) if needs[2] else None))
+scatter_add.samples(lambda rand: [(rand(4, 6), 1, torch.tensor([[1, 5, 1]] * 4), rand(4, 3))])
 
 
 @op()
@@ -329,10 +309,7 @@ def _(dy, dim, index, x_shape):
     return index_put_zeros(dy, places, shape), None
 
 
-@index_select.samples
-def _(rand):
-    yield rand(4, 6), 1, torch.tensor([5, 0, 0])
-    yield rand(4, 6), 0, torch.tensor([2])
+index_select.samples(lambda rand: [(rand(4, 6), 1, torch.tensor([5, 0, 0])), (rand(4, 6), 0, torch.tensor([2]))])
 
 
 @op(linear="x+source")
@@ -367,9 +344,7 @@ def _(dy, dim, index, alpha, needs):
     return dy, None, mul(index_select(dy, dim, index), alpha) if needs[2] else None
 
 
-@index_add.samples
-def _(rand):
-    yield rand(4, 6), 1, torch.tensor([5, 0, 0]), rand(4, 3)
+index_add.samples(lambda rand: [(rand(4, 6), 1, torch.tensor([5, 0, 0]), rand(4, 3))])
 
 
 # ---- where the shape depends on data -----------------------------------------------------------------
@@ -387,6 +362,4 @@ def nonzero(x: Tensor) -> Tensor:
     return torch.nonzero(x)
 
 
-@nonzero.samples
-def _(rand):
-    yield ((rand(4, 6) > 0),)
+nonzero.samples(lambda rand: [((rand(4, 6) > 0),)])

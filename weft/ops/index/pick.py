@@ -88,9 +88,7 @@ def _(where, x, target):
     return x.gather(d, place.unsqueeze(d)).squeeze(d).masked_fill_(elsewhere, 0)
 
 
-@pick.grad
-def _(dy, target, x_shape):
-    return unpick(dy, target, x_shape[class_dim(len(x_shape))]), None
+pick.grad(lambda dy, target, x_shape: (unpick(dy, target, x_shape[class_dim(len(x_shape))]), None))
 
 
 @pick.samples
@@ -139,9 +137,7 @@ def _(where, dy, target, classes):
     return dx.scatter_(d, place.unsqueeze(d), dy.masked_fill(elsewhere, 0).unsqueeze(d))
 
 
-@unpick.grad
-def _(ddx, target):
-    return pick(ddx, target), None
+unpick.grad(lambda ddx, target: (pick(ddx, target), None))
 
 
 @unpick.samples

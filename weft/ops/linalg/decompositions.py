@@ -36,19 +36,14 @@ def inv(x: Tensor) -> Tensor:
     return torch.linalg.inv(x)
 
 
-@inv.grad
-def _(dy, y):
-    return neg(matmul(matmul(_t(y), dy), _t(y)))
+inv.grad(lambda dy, y: neg(matmul(matmul(_t(y), dy), _t(y))))
 
 
 def _regular(rand: Any, *lead: int) -> Any:
     return rand(*lead, 3, 3) + 4 * torch.eye(3, dtype=torch.float64)
 
 
-@inv.samples
-def _(rand):
-    yield (_regular(rand),)
-    yield (_regular(rand, 4),)
+inv.samples(lambda rand: [(_regular(rand),), (_regular(rand, 4),)])
 
 
 @op("... i! j! -> ...")
@@ -61,15 +56,8 @@ def det(x: Tensor) -> Tensor:
     return torch.linalg.det(x)
 
 
-@det.grad
-def _(dy, x, y):
-    return mul(unsqueeze(unsqueeze(mul(dy, conjugated(y)), -1), -1), _t(inv(x)))
-
-
-@det.samples
-def _(rand):
-    yield (_regular(rand),)
-    yield (_regular(rand, 4),)
+det.grad(lambda dy, x, y: mul(unsqueeze(unsqueeze(mul(dy, conjugated(y)), -1), -1), _t(inv(x))))
+det.samples(lambda rand: [(_regular(rand),), (_regular(rand, 4),)])
 
 
 @op("... i! j! -> ..., ...", returns="sign logabsdet")
@@ -89,9 +77,7 @@ def _(dsign, dlogabsdet, x, sign):
     return mul(unsqueeze(unsqueeze(dlogabsdet, -1), -1), _t(inv(x)))
 
 
-@slogdet.samples
-def _(rand):
-    yield (_regular(rand, 4),)
+slogdet.samples(lambda rand: [(_regular(rand, 4),)])
 
 
 @op("... i! j!, ... j! k -> ... i! k", linear="b")
@@ -246,11 +232,7 @@ def _(du, ds, dvh, x_shape, u, s, vh):
     return dx
 
 
-@svd.samples
-def _(rand):
-    yield (rand(3, 3),)
-    yield (rand(4, 2),)
-    yield (rand(2, 2, 4),)
+svd.samples(lambda rand: [(rand(3, 3),), (rand(4, 2),), (rand(2, 2, 4),)])
 
 
 @op("... i! j! -> ... i! k!, ... k! j!", returns="q r")
@@ -271,9 +253,7 @@ def _(dq, dr, q, r):
     return matmul(add(dq, matmul(q, sym)), inv(_t(r)))
 
 
-@qr.samples
-def _(rand):
-    yield (rand(4, 3),)
+qr.samples(lambda rand: [(rand(4, 3),)])
 
 
 @op("... i! j! -> ... i! j!")
@@ -289,10 +269,7 @@ def _(dy, x):
     return narrow(narrow(matrix_exponential(both), -2, 0, n), -1, n, n)
 
 
-@matrix_exponential.samples
-def _(rand):
-    yield (rand(3, 3),)
-    yield (rand(4, 2, 2),)
+matrix_exponential.samples(lambda rand: [(rand(3, 3),), (rand(4, 2, 2),)])
 
 
 @op(linear="a b")
@@ -318,7 +295,4 @@ def _(dy, a, b, dim, needs):
     return cross(conjugated(b), dy, dim) if needs[0] else None, cross(dy, conjugated(a), dim) if needs[1] else None
 
 
-@cross.samples
-def _(rand):
-    yield rand(4, 3), rand(4, 3)
-    yield rand(3, 4), rand(3, 4), 0
+cross.samples(lambda rand: [(rand(4, 3), rand(4, 3)), (rand(3, 4), rand(3, 4), 0)])

@@ -88,10 +88,7 @@ def _(dy, x, y):
     return sub(outside, matmul(over, matmul(dy, over)))
 
 
-@pinv.samples
-def _(rand):
-    yield (_regular(rand),)
-    yield (_regular(rand, 4)[..., :2],)
+pinv.samples(lambda rand: [(_regular(rand),), (_regular(rand, 4)[..., :2],)])
 
 
 @op("... k! -> ... i! j!")
@@ -105,9 +102,7 @@ def permutation_of(pivots: Tensor, rows: int, dtype: DType) -> Tensor:
     return torch.lu_unpack(like, pivots, unpack_data=False)[0]
 
 
-@permutation_of.samples
-def _(rand):
-    yield torch.tensor([[2, 2, 3], [1, 2, 3]], dtype=torch.int32), 3, float64
+permutation_of.samples(lambda rand: [(torch.tensor([[2, 2, 3], [1, 2, 3]], dtype=torch.int32), 3, float64)])
 
 
 @op("... i! j! -> ... k!, ... i! j!", returns="values vectors")
@@ -130,9 +125,7 @@ def _(dvalues, dvectors, x_dtype, values, vectors):
     return dx if x_dtype.is_complex else real(dx)
 
 
-@eig.samples
-def _(rand):
-    yield (_regular(rand, 4),)
+eig.samples(lambda rand: [(_regular(rand, 4),)])
 
 
 @op("... i! j! -> ... k!")
@@ -152,9 +145,7 @@ def _(dy, x):
     return dx if x.dtype.is_complex else real(dx)
 
 
-@eigvals.samples
-def _(rand):
-    yield (_regular(rand, 4),)
+eigvals.samples(lambda rand: [(_regular(rand, 4),)])
 
 
 @op("... i! k! -> ... i! j!", returns="columns*")
@@ -167,6 +158,4 @@ def completion(x: Tensor) -> Tensor:
     return torch.linalg.qr(x, mode="complete")[0][..., x.shape[-1] :]
 
 
-@completion.samples
-def _(rand):
-    yield (torch.linalg.qr(rand(2, 4, 2))[0],)
+completion.samples(lambda rand: [(torch.linalg.qr(rand(2, 4, 2))[0],)])

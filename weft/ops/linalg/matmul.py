@@ -208,10 +208,7 @@ def _(ddw, dy, x, needs):
     return linear(conjugated(x), ddw) if needs[0] else None, matmul(conjugated(dy), ddw) if needs[1] else None
 
 
-@linear_weight_grad.samples
-def _(rand):
-    yield rand(4, 8), rand(4, 6)
-    yield rand(2, 4, 8), rand(2, 4, 6)
+linear_weight_grad.samples(lambda rand: [(rand(4, 8), rand(4, 6)), (rand(2, 4, 8), rand(2, 4, 6))])
 
 
 @op(returns="dw", uniform=True)

@@ -50,15 +50,8 @@ def _(y, x, approximate):
     return aten.gelu, (x,), {"approximate": approximate, "out": y}
 
 
-@gelu.grad
-def _(dy, x, approximate):
-    return gelu_grad(dy, x, approximate)
-
-
-@gelu.samples
-def _(rand):
-    yield rand(4, 6)
-    yield rand(4, 6), "tanh"
+gelu.grad(lambda dy, x, approximate: gelu_grad(dy, x, approximate))
+gelu.samples(lambda rand: [rand(4, 6), (rand(4, 6), "tanh")])
 
 
 @op("..., ... -> ...", linear="dy", returns="dx", promotes=True)
@@ -104,10 +97,7 @@ def _gelu_tanh_second_derivative(x: Any) -> Any:
     return mul(rest, add(slope, mul(mul(x, 0.5), sub(bend, mul(mul(t, 2.0), square(slope))))))
 
 
-@gelu_grad.samples
-def _(rand):
-    yield rand(4, 6), rand(4, 6)
-    yield rand(4, 6), rand(4, 6), "tanh"
+gelu_grad.samples(lambda rand: [(rand(4, 6), rand(4, 6)), (rand(4, 6), rand(4, 6), "tanh")])
 
 
 # ---- silu --------------------------------------------------------------------------------------------
@@ -125,16 +115,8 @@ def silu(x: Tensor) -> Tensor:
 
 silu.out(lambda y, x: aten.silu(x, out=y))
 silu.inplace(lambda x: aten.silu_(x))
-
-
-@silu.grad
-def _(dy, x):
-    return silu_grad(dy, x)
-
-
-@silu.samples
-def _(rand):
-    yield rand(4, 6)
+silu.grad(lambda dy, x: silu_grad(dy, x))
+silu.samples(lambda rand: [rand(4, 6)])
 
 
 @op("..., ... -> ...", linear="dy", returns="dx", promotes=True)
@@ -156,9 +138,7 @@ def _(ddx, dy, x, needs):
     return silu_grad(ddx, x) if needs[0] else None, dx
 
 
-@silu_grad.samples
-def _(rand):
-    yield rand(4, 6), rand(4, 6)
+silu_grad.samples(lambda rand: [(rand(4, 6), rand(4, 6))])
 
 
 # ---- piecewise --------------------------------------------------------------------------
@@ -176,16 +156,8 @@ def leaky_relu(x: Tensor, alpha: float = 0.01) -> Tensor:
 
 leaky_relu.out(lambda y, x, alpha: aten.leaky_relu(x, alpha, out=y))
 leaky_relu.inplace(lambda x, alpha: aten.leaky_relu_(x, alpha))
-
-
-@leaky_relu.grad
-def _(dy, x, alpha):
-    return leaky_relu_grad(dy, x, alpha)
-
-
-@leaky_relu.samples
-def _(rand):
-    yield rand(4, 6), 0.1
+leaky_relu.grad(lambda dy, x, alpha: leaky_relu_grad(dy, x, alpha))
+leaky_relu.samples(lambda rand: [(rand(4, 6), 0.1)])
 
 
 @op("..., ... -> ...", linear="dy", returns="dx", promotes=True)
@@ -202,9 +174,7 @@ def _(ddx, x, alpha, needs):
     return leaky_relu_grad(ddx, x, alpha) if needs[0] else None, zeros_like(x) if needs[1] else None
 
 
-@leaky_relu_grad.samples
-def _(rand):
-    yield rand(4, 6), rand(4, 6), 0.1
+leaky_relu_grad.samples(lambda rand: [(rand(4, 6), rand(4, 6), 0.1)])
 
 
 @op("... -> ...")
@@ -219,11 +189,7 @@ def clamp(x: Tensor, min: Scalar | None = None, max: Scalar | None = None) -> Te
 
 clamp.out(lambda y, x, min, max: torch.clamp(x, min, max, out=y))
 clamp.inplace(lambda x, min, max: torch.clamp_(x, min, max))
-
-
-@clamp.grad
-def _(dy, x, min, max):
-    return clamp_grad(dy, x, min, max)
+clamp.grad(lambda dy, x, min, max: clamp_grad(dy, x, min, max))
 
 
 @clamp.samples
@@ -244,14 +210,8 @@ def clamp_grad(dy: Tensor, x: Tensor, min: Scalar | None, max: Scalar | None) ->
     return torch.where(inside, dy, outside)
 
 
-@clamp_grad.grad
-def _(ddx, x, min, max):
-    return clamp_grad(ddx, x, min, max), None
-
-
-@clamp_grad.samples
-def _(rand):
-    yield rand(4, 6), rand(4, 6), -0.5, 0.5
+clamp_grad.grad(lambda ddx, x, min, max: (clamp_grad(ddx, x, min, max), None))
+clamp_grad.samples(lambda rand: [(rand(4, 6), rand(4, 6), -0.5, 0.5)])
 
 
 @op("... -> ...")
@@ -266,16 +226,8 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
 
 elu.out(lambda y, x, alpha: aten.elu(x, alpha, out=y))
 elu.inplace(lambda x, alpha: aten.elu_(x, alpha))
-
-
-@elu.grad
-def _(dy, x, y, alpha):
-    return where(gt(x, 0.0), dy, mul(dy, add(y, alpha)))
-
-
-@elu.samples
-def _(rand):
-    yield rand(4, 6), 1.5
+elu.grad(lambda dy, x, y, alpha: where(gt(x, 0.0), dy, mul(dy, add(y, alpha))))
+elu.samples(lambda rand: [(rand(4, 6), 1.5)])
 
 
 @op("... -> ...")
@@ -297,10 +249,7 @@ def _(dy, x, beta, threshold):
     return where(gt(z, threshold), dy, mul(dy, sigmoid(z)))
 
 
-@softplus.samples
-def _(rand):
-    yield rand(4, 6)
-    yield rand(4, 6), 2.0, 1.0
+softplus.samples(lambda rand: [rand(4, 6), (rand(4, 6), 2.0, 1.0)])
 
 
 @op("... -> ...")
@@ -323,9 +272,7 @@ def _(dy, x):
     return mul(dy, add(t, mul(mul(x, sigmoid(x)), sub(1.0, square(t)))))
 
 
-@mish.samples
-def _(rand):
-    yield rand(4, 6)
+mish.samples(lambda rand: [rand(4, 6)])
 
 
 @op("... -> ...")
@@ -340,16 +287,8 @@ def hardsigmoid(x: Tensor) -> Tensor:
 
 hardsigmoid.out(lambda y, x: aten.hardsigmoid(x, out=y))
 hardsigmoid.inplace(lambda x: aten.hardsigmoid_(x))
-
-
-@hardsigmoid.grad
-def _(dy, x):
-    return where(gt(x, -3.0), where(lt(x, 3.0), mul(dy, 1 / 6), 0.0), 0.0)
-
-
-@hardsigmoid.samples
-def _(rand):
-    yield rand(4, 6) * 3
+hardsigmoid.grad(lambda dy, x: where(gt(x, -3.0), where(lt(x, 3.0), mul(dy, 1 / 6), 0.0), 0.0))
+hardsigmoid.samples(lambda rand: [rand(4, 6) * 3])
 
 
 @op("... -> ...")
@@ -372,9 +311,7 @@ def _(dy, x):
     return where(ge(x, 3.0), dy, where(le(x, -3.0), 0.0, inside))
 
 
-@hardswish.samples
-def _(rand):
-    yield rand(4, 6) * 3
+hardswish.samples(lambda rand: [rand(4, 6) * 3])
 
 
 @op("... -> ...")
@@ -387,11 +324,5 @@ def logsigmoid(x: Tensor) -> Tensor:
     return aten.log_sigmoid(x)
 
 
-@logsigmoid.grad
-def _(dy, x):
-    return mul(dy, sigmoid(mul(x, -1.0)))
-
-
-@logsigmoid.samples
-def _(rand):
-    yield rand(4, 6)
+logsigmoid.grad(lambda dy, x: mul(dy, sigmoid(mul(x, -1.0))))
+logsigmoid.samples(lambda rand: [rand(4, 6)])

@@ -90,6 +90,4 @@ def _(ddx, dy, x, target, bend, factor, needs):
     return by_dy, by_x if needs[1] else None, neg(by_x) if needs[2] else None
 
 
-@bent_error_grad.samples
-def _(rand):
-    yield rand(), rand(4, 6), rand(4, 6), 0.6, 0.5
+bent_error_grad.samples(lambda rand: [(rand(), rand(4, 6), rand(4, 6), 0.6, 0.5)])

@@ -132,11 +132,7 @@ def blend(running: Tensor, value: Tensor, weight: float) -> tuple[()]:
 
 
 blend.layout(lambda running, value, weight: f"{' '.join(axes(len(running)))}, {' '.join(axes(len(running)))} -> ")
-
-
-@blend.samples
-def _(rand):
-    yield rand(4, 6), rand(4, 6), 0.1
+blend.samples(lambda rand: [(rand(4, 6), rand(4, 6), 0.1)])
 
 
 @op(returns="", writes="x")
@@ -148,11 +144,7 @@ def store(x: Tensor, value: Tensor) -> tuple[()]:
 
 
 store.layout(lambda x, value: f"{' '.join(axes(len(x)))}, {' '.join(axes(len(x)))} -> ")
-
-
-@store.samples
-def _(rand):
-    yield rand(4, 6), rand(4, 6)
+store.samples(lambda rand: [(rand(4, 6), rand(4, 6))])
 
 
 @op(returns="dx dw db", uniform=True)
@@ -289,10 +281,7 @@ def _(dy, x, weight, bias_shape, mean, rstd, num_groups, needs):
     return dx if needs[0] else None, dw if needs[1] else None, db if needs[2] else None
 
 
-@group_norm.samples
-def _(rand):
-    yield rand(4, 6, 3), 2, rand(6), rand(6)
-    yield rand(4, 6, 2, 3), 3
+group_norm.samples(lambda rand: [(rand(4, 6, 3), 2, rand(6), rand(6)), (rand(4, 6, 2, 3), 3)])
 
 
 @op(linear="dy", returns="dx dw db", uniform=True)

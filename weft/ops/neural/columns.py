@@ -23,9 +23,7 @@ def _(dy, x_shape, kernel_size, dilation, padding, stride):
     return col2im(dy, tuple(x_shape)[2:], kernel_size, dilation, padding, stride)
 
 
-@im2col.samples
-def _(rand):
-    yield rand(4, 2, 5, 6), (2, 3), (1, 1), (1, 0), (2, 1)
+im2col.samples(lambda rand: [(rand(4, 2, 5, 6), (2, 3), (1, 1), (1, 0), (2, 1))])
 
 
 @op("n k! l! -> n c! h! w!", linear="x")
@@ -38,11 +36,5 @@ def col2im(x: Tensor, output_size: Size, kernel_size: Size, dilation: Size, padd
     return aten.col2im(x, tuple(output_size), tuple(kernel_size), tuple(dilation), tuple(padding), tuple(stride))
 
 
-@col2im.grad
-def _(dy, kernel_size, dilation, padding, stride):
-    return im2col(dy, kernel_size, dilation, padding, stride)
-
-
-@col2im.samples
-def _(rand):
-    yield rand(4, 8, 4), (3, 3), (2, 2), (1, 1), (0, 0), (1, 1)
+col2im.grad(lambda dy, kernel_size, dilation, padding, stride: im2col(dy, kernel_size, dilation, padding, stride))
+col2im.samples(lambda rand: [(rand(4, 8, 4), (3, 3), (2, 2), (1, 1), (0, 0), (1, 1))])

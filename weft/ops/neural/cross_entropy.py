@@ -296,11 +296,7 @@ def nll_loss(
     return _scored(x, target, weight, ignore_index, reduction, 0.0)  # type: ignore[return-value]
 
 
-@nll_loss.layout
-def _(x, target, weight, ignore_index, reduction):
-    return _layout(x, reduction, False, weight is not None)
-
-
+nll_loss.layout(lambda x, target, weight, ignore_index, reduction: _layout(x, reduction, False, weight is not None))
 nll_loss.form(lambda x, target, weight, ignore_index, reduction: _forms(x, target, weight, reduction))
 
 

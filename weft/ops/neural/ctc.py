@@ -42,9 +42,7 @@ def _sequences(rand: Any) -> tuple[Any, ...]:
     return rand(6, 2, 4).log_softmax(-1), labels, torch.tensor([6, 5]), torch.tensor([3, 2])
 
 
-@ctc_nll.samples
-def _(rand):
-    yield _sequences(rand)
+ctc_nll.samples(lambda rand: [_sequences(rand)])
 
 
 @op("n, t! n c!, n s!, n, n -> t! n c!", returns="dx")
@@ -64,6 +62,4 @@ def ctc_nll_grad(
     return aten._ctc_loss_backward(dloss, log_probs, *rest, loss, alpha, blank, zero_infinity)
 
 
-@ctc_nll_grad.samples
-def _(rand):
-    yield rand(2), *_sequences(rand), 0, False
+ctc_nll_grad.samples(lambda rand: [(rand(2), *_sequences(rand), 0, False)])

@@ -49,16 +49,8 @@ def _(outs, x, p, train):
     torch.mul(x, kept(mask, p), out=y)
 
 
-@dropout.form
-def _(x, p, train):
-    return (x, x if train and p else Form((), x.dtype)) if 0 <= p <= 1 and alike(x) else None
-
-
-@dropout.grad
-def _(dy, mask, p, train):
-    return mul(dy, mask) if train and p else clone(dy)
-
-
+dropout.form(lambda x, p, train: (x, x if train and p else Form((), x.dtype)) if 0 <= p <= 1 and alike(x) else None)
+dropout.grad(lambda dy, mask, p, train: mul(dy, mask) if train and p else clone(dy))
 dropout.reads(lambda node: all(node.attributes))
 
 
@@ -72,8 +64,4 @@ def _(x: Any, p: float, train: bool) -> Any:
     return mul(x, keep_mask(tuple(x.shape), p, x.dtype, None, x.placement, where))
 
 
-@dropout.samples
-def _(rand):
-    yield rand(4, 6), 0.5
-    yield rand(4, 6), 0.3, False
-    yield rand(4, 6), 1.0
+dropout.samples(lambda rand: [(rand(4, 6), 0.5), (rand(4, 6), 0.3, False), (rand(4, 6), 1.0)])

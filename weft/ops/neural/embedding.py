@@ -204,6 +204,4 @@ def one_hot(x: Tensor, num_classes: int) -> Tensor:
     return y.scatter_(-1, x.unsqueeze(-1), 1)
 
 
-@one_hot.samples
-def _(rand):
-    yield torch.tensor([[0, 4, 2], [1, 1, 3]]), 5
+one_hot.samples(lambda rand: [(torch.tensor([[0, 4, 2], [1, 1, 3]]), 5)])

@@ -37,9 +37,7 @@ def _fractional(dims: int) -> Op:
         before, after = (" ".join(["n c", *(f"{a}{i}!" for i in range(dims))]) for a in "so")
         return f"{before}, n c d! -> {after}, {after}"
 
-    @declared.grad
-    def _(dy, x_shape, indices):
-        return scatter_places(dy, indices, tuple(x_shape), dims), None
+    declared.grad(lambda dy, x_shape, indices: (scatter_places(dy, indices, tuple(x_shape), dims), None))
 
     @declared.samples
     def _(rand):

@@ -243,10 +243,7 @@ def _(dy, x, weight, normalized_shape, eps, needs):
     return dx if needs[0] else None, dw if needs[1] else None
 
 
-@rms_norm.samples
-def _(rand):
-    yield rand(4, 5, 6), (6,), rand(6)
-    yield rand(4, 6), (6,), None, 0.1
+rms_norm.samples(lambda rand: [(rand(4, 5, 6), (6,), rand(6)), (rand(4, 6), (6,), None, 0.1)])
 
 
 @op(returns="dx dw", uniform=True, linear="dy")

@@ -45,15 +45,8 @@ def _(x, pad, value):
     return *rules(text, (x,), (out,)), *linear
 
 
-@pad_with.grad
-def _(dy, pad):
-    return pad_with(dy, tuple(-n for n in pad), 0.0)
-
-
-@pad_with.samples
-def _(rand):
-    yield rand(4, 6), (1, 2)
-    yield rand(4, 6), (0, -2, 1, 1), 5.0
+pad_with.grad(lambda dy, pad: pad_with(dy, tuple(-n for n in pad), 0.0))
+pad_with.samples(lambda rand: [(rand(4, 6), (1, 2)), (rand(4, 6), (0, -2, 1, 1), 5.0)])
 
 
 # ---- with the edge's elements ------------------------------------------------------------------------
@@ -97,17 +90,8 @@ def pad_edges(x: Tensor, pad: Size, mode: str) -> Tensor:
 
 
 pad_edges.layout(lambda x, pad, mode: _padded(x, pad)[0])
-
-
-@pad_edges.grad
-def _(dy, x_shape, pad, mode):
-    return pad_edges_grad(dy, tuple(x_shape), pad, mode)
-
-
-@pad_edges.samples
-def _(rand):
-    yield rand(4, 6), (1, 2), "reflect"
-    yield rand(2, 3, 4, 5), (1, 0, 2, 1), "replicate"
+pad_edges.grad(lambda dy, x_shape, pad, mode: pad_edges_grad(dy, tuple(x_shape), pad, mode))
+pad_edges.samples(lambda rand: [(rand(4, 6), (1, 2), "reflect"), (rand(2, 3, 4, 5), (1, 0, 2, 1), "replicate")])
 
 
 @op(linear="dy", returns="dx", shape_of="shape")
@@ -127,11 +111,5 @@ def _(dy, shape, pad, mode):
     return f"{after} -> {before}"
 
 
-@pad_edges_grad.grad
-def _(ddx, pad, mode):
-    return pad_edges(ddx, pad, mode)
-
-
-@pad_edges_grad.samples
-def _(rand):
-    yield rand(4, 9), (4, 6), (1, 2), "reflect"
+pad_edges_grad.grad(lambda ddx, pad, mode: pad_edges(ddx, pad, mode))
+pad_edges_grad.samples(lambda rand: [(rand(4, 9), (4, 6), (1, 2), "reflect")])

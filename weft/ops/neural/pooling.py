@@ -109,11 +109,7 @@ def _max_pool(dims: int, shown: bool) -> Op:
         return (made, Form(made.shape, int64)) if made else None
 
     declared.grad(_to_places(dims))
-
-    @declared.samples
-    def _(rand):
-        yield rand(2, 3, *(6, 7, 5)[:dims]), 2
-        yield rand(3, *(6, 7, 5)[:dims]), 3, 2, 1, 1, True
+    declared.samples(lambda rand: [(rand(2, 3, *(6, 7, 5)[:dims]), 2), (rand(3, *(6, 7, 5)[:dims]), 3, 2, 1, 1, True)])
 
     return declared
 
@@ -149,16 +145,8 @@ def _(dy, indices, shape, dims):
 
 
 scatter_places.form(lambda dy, indices, shape, dims: Form(tuple(shape), dy.dtype) if alike(dy) else None)
-
-
-@scatter_places.grad
-def _(ddx, indices, dims):
-    return gather_places(ddx, indices, dims), None
-
-
-@scatter_places.samples
-def _(rand):
-    yield rand(3, 2, 2), torch.randint(0, 12, (3, 2, 2)), (3, 4, 3), 2
+scatter_places.grad(lambda ddx, indices, dims: (gather_places(ddx, indices, dims), None))
+scatter_places.samples(lambda rand: [(rand(3, 2, 2), torch.randint(0, 12, (3, 2, 2)), (3, 4, 3), 2)])
 
 
 @op(linear="x")
@@ -173,14 +161,8 @@ def _(x, indices, dims):
     return f"{before}, {after} -> {after}"
 
 
-@gather_places.grad
-def _(dy, indices, x_shape, dims):
-    return scatter_places(dy, indices, tuple(x_shape), dims), None
-
-
-@gather_places.samples
-def _(rand):
-    yield rand(3, 4, 3), torch.randint(0, 12, (3, 2, 2)), 2
+gather_places.grad(lambda dy, indices, x_shape, dims: (scatter_places(dy, indices, tuple(x_shape), dims), None))
+gather_places.samples(lambda rand: [(rand(3, 4, 3), torch.randint(0, 12, (3, 2, 2)), 2)])
 
 
 # ---- average pooling ----------------------------------------------------------------------------------------
@@ -262,9 +244,7 @@ def _(ddx, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_o
     return AVG[len(kernel_size) - 1](ddx, kernel_size, stride, padding, *attributes)
 
 
-@avg_pool_grad.samples
-def _(rand):
-    yield rand(2, 3, 3, 3), (2, 3, 6, 7), (2, 2), (2, 2), (0, 0), False, True, None
+avg_pool_grad.samples(lambda rand: [(rand(2, 3, 3, 3), (2, 3, 6, 7), (2, 2), (2, 2), (0, 0), False, True, None)])
 
 
 # ---- adaptive pooling ---------------------------------------------------------------------------------
@@ -302,14 +282,8 @@ def _adaptive_avg(dims: int) -> Op:
         fits = len(x.shape) >= dims and alike(x) and 0 not in x.shape
         return Form((*x.shape[: len(x.shape) - dims], *_target(x, output_size, dims)), x.dtype) if fits else None
 
-    @declared.grad
-    def _(dy, x_shape):
-        return adaptive_avg_pool_grad(dy, tuple(x_shape), dims)
-
-    @declared.samples
-    def _(rand):
-        yield rand(2, 3, *(6, 7, 5)[:dims]), 2
-        yield rand(3, *(6, 7, 5)[:dims]), (3, 2, 1)[:dims]
+    declared.grad(lambda dy, x_shape: adaptive_avg_pool_grad(dy, tuple(x_shape), dims))
+    declared.samples(lambda rand: [(rand(2, 3, *(6, 7, 5)[:dims]), 2), (rand(3, *(6, 7, 5)[:dims]), (3, 2, 1)[:dims])])
 
     return declared
 
@@ -340,9 +314,7 @@ def _(ddx, dy_shape, dims):
     return ADAPTIVE_AVG[dims - 1](ddx, tuple(dy_shape)[len(dy_shape) - dims :])
 
 
-@adaptive_avg_pool_grad.samples
-def _(rand):
-    yield rand(2, 3, 2, 2), (2, 3, 5, 4), 2
+adaptive_avg_pool_grad.samples(lambda rand: [(rand(2, 3, 2, 2), (2, 3, 5, 4), 2)])
 
 
 def _adaptive_max(dims: int) -> Op:
@@ -369,10 +341,7 @@ def _adaptive_max(dims: int) -> Op:
         return (Form(shape, x.dtype), Form(shape, int64)) if min(shape) > 0 else None
 
     declared.grad(_to_places(dims))
-
-    @declared.samples
-    def _(rand):
-        yield rand(2, 3, *(6, 7, 5)[:dims]), 2
+    declared.samples(lambda rand: [(rand(2, 3, *(6, 7, 5)[:dims]), 2)])
 
     return declared
 

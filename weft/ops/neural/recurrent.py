@@ -284,9 +284,7 @@ def _(rand):
     yield rand(2, 3, 3), rand(3, 1), rand(3, 1), None, True
 
 
-@gru_scan_grad.samples
-def _(rand):
-    yield rand(3, 2, 2), rand(3, 2, 8), rand(3, 2, 2), rand(6, 2)
+gru_scan_grad.samples(lambda rand: [(rand(3, 2, 2), rand(3, 2, 8), rand(3, 2, 2), rand(6, 2))])
 
 
 # ---- RNN ---------------------------------------------------------------------------------------------
@@ -353,6 +351,4 @@ def _(rand):
     yield rand(2, 3, 1), rand(3, 1), rand(1, 1), None, True, True
 
 
-@rnn_scan_grad.samples
-def _(rand):
-    yield rand(3, 2, 2), rand(3, 2, 2), rand(2, 2)
+rnn_scan_grad.samples(lambda rand: [(rand(3, 2, 2), rand(3, 2, 2), rand(2, 2))])

@@ -103,6 +103,4 @@ def _(ddx, dy_shape, mode, align_corners, scales):
     return resize(ddx, tuple(dy_shape)[2:], mode, align_corners, scales)
 
 
-@resize_grad.samples
-def _(rand):
-    yield rand(2, 3, 6, 8), (2, 3, 4, 5), "bilinear", True
+resize_grad.samples(lambda rand: [(rand(2, 3, 6, 8), (2, 3, 4, 5), "bilinear", True)])

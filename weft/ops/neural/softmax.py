@@ -34,17 +34,8 @@ def softmax(x: Tensor, dim: int) -> Tensor:
 
 softmax.layout(lambda x, dim: along(x, dim))
 softmax.out(lambda y, x, dim: aten._softmax(x, dim, False, out=y))
-
-
-@softmax.grad
-def _(dy, y, dim):
-    return softmax_grad(dy, y, dim)
-
-
-@softmax.samples
-def _(rand):
-    yield rand(4, 6), -1
-    yield rand(2, 5, 6), 1
+softmax.grad(lambda dy, y, dim: softmax_grad(dy, y, dim))
+softmax.samples(lambda rand: [(rand(4, 6), -1), (rand(2, 5, 6), 1)])
 
 
 @op(linear="dy", returns="dx", uniform=True)
@@ -69,9 +60,7 @@ def _total(x: Any, dim: int) -> Any:
     return sum(x, dim, True)
 
 
-@softmax_grad.samples
-def _(rand):
-    yield rand(4, 6), rand(4, 6), -1
+softmax_grad.samples(lambda rand: [(rand(4, 6), rand(4, 6), -1)])
 
 
 @op(uniform=True)
@@ -86,17 +75,8 @@ def log_softmax(x: Tensor, dim: int) -> Tensor:
 
 log_softmax.layout(lambda x, dim: along(x, dim))
 log_softmax.out(lambda y, x, dim: aten._log_softmax(x, dim, False, out=y))
-
-
-@log_softmax.grad
-def _(dy, y, dim):
-    return log_softmax_grad(dy, y, dim)
-
-
-@log_softmax.samples
-def _(rand):
-    yield rand(4, 6), -1
-    yield rand(2, 5, 6), 1
+log_softmax.grad(lambda dy, y, dim: log_softmax_grad(dy, y, dim))
+log_softmax.samples(lambda rand: [(rand(4, 6), -1), (rand(2, 5, 6), 1)])
 
 
 @op(linear="dy", returns="dx", uniform=True)
@@ -120,6 +100,4 @@ def _(ddx, dy, y, dim, needs):
     )
 
 
-@log_softmax_grad.samples
-def _(rand):
-    yield rand(4, 6), rand(4, 6), -1
+log_softmax_grad.samples(lambda rand: [(rand(4, 6), rand(4, 6), -1)])

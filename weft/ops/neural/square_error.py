@@ -43,10 +43,7 @@ def _(dy, x, target, x_shape, mean, needs):
     return dx if needs[0] else None, neg(dx) if needs[1] else None
 
 
-@square_error.samples
-def _(rand):
-    yield rand(4, 6), rand(4, 6)
-    yield rand(5, 3), rand(5, 3), False
+square_error.samples(lambda rand: [(rand(4, 6), rand(4, 6)), (rand(5, 3), rand(5, 3), False)])
 
 
 @op(linear="dy", returns="dx", uniform=True, promotes=True)
@@ -77,6 +74,4 @@ def _(ddx, dy, x, target, factor, needs):
     return by_dy, by_x if needs[1] else None, neg(by_x) if needs[2] else None
 
 
-@square_error_grad.samples
-def _(rand):
-    yield rand(), rand(4, 6), rand(4, 6), 0.5
+square_error_grad.samples(lambda rand: [(rand(), rand(4, 6), rand(4, 6), 0.5)])

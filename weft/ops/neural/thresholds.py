@@ -27,16 +27,8 @@ def threshold(x: Tensor, threshold: float, value: float) -> Tensor:
 
 threshold.out(lambda y, x, threshold, value: aten.threshold(x, threshold, value, out=y))
 threshold.inplace(lambda x, threshold, value: aten.threshold_(x, threshold, value))
-
-
-@threshold.grad
-def _(dy, x, threshold):
-    return where(gt(x, threshold), dy, 0.0)
-
-
-@threshold.samples
-def _(rand):
-    yield rand(4, 6), 0.1, 2.0
+threshold.grad(lambda dy, x, threshold: where(gt(x, threshold), dy, 0.0))
+threshold.samples(lambda rand: [(rand(4, 6), 0.1, 2.0)])
 
 
 @op("... -> ...", steady="x")
@@ -49,14 +41,8 @@ def hardshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
     return aten.hardshrink(x, lambd)
 
 
-@hardshrink.grad
-def _(dy, x, lambd):
-    return where(gt(abs(x), lambd), dy, 0.0)
-
-
-@hardshrink.samples
-def _(rand):
-    yield rand(4, 6)
+hardshrink.grad(lambda dy, x, lambd: where(gt(abs(x), lambd), dy, 0.0))
+hardshrink.samples(lambda rand: [rand(4, 6)])
 
 
 @op("... -> ...", steady="x")
@@ -69,14 +55,8 @@ def softshrink(x: Tensor, alpha: float = 0.5) -> Tensor:
     return aten.softshrink(x, alpha)
 
 
-@softshrink.grad
-def _(dy, x, alpha):
-    return where(gt(abs(x), alpha), dy, 0.0)
-
-
-@softshrink.samples
-def _(rand):
-    yield rand(4, 6)
+softshrink.grad(lambda dy, x, alpha: where(gt(abs(x), alpha), dy, 0.0))
+softshrink.samples(lambda rand: [rand(4, 6)])
 
 
 @op("... -> ...", steady="x")
@@ -91,16 +71,8 @@ def hardtanh(x: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
 
 hardtanh.out(lambda y, x, min_val, max_val: aten.hardtanh(x, min_val, max_val, out=y))
 hardtanh.inplace(lambda x, min_val, max_val: aten.hardtanh_(x, min_val, max_val))
-
-
-@hardtanh.grad
-def _(dy, x, min_val, max_val):
-    return where(gt(x, min_val), where(lt(x, max_val), dy, 0.0), 0.0)
-
-
-@hardtanh.samples
-def _(rand):
-    yield rand(4, 6), -0.5, 0.5
+hardtanh.grad(lambda dy, x, min_val, max_val: where(gt(x, min_val), where(lt(x, max_val), dy, 0.0), 0.0))
+hardtanh.samples(lambda rand: [(rand(4, 6), -0.5, 0.5)])
 
 
 @op("... -> ...")
@@ -114,16 +86,8 @@ def selu(x: Tensor) -> Tensor:
 
 
 selu.inplace(lambda x: aten.selu_(x))
-
-
-@selu.grad
-def _(dy, x, y):
-    return mul(dy, where(gt(x, 0.0), SCALE, add(y, ALPHA * SCALE)))
-
-
-@selu.samples
-def _(rand):
-    yield rand(4, 6)
+selu.grad(lambda dy, x, y: mul(dy, where(gt(x, 0.0), SCALE, add(y, ALPHA * SCALE))))
+selu.samples(lambda rand: [rand(4, 6)])
 
 
 @op("... -> ...")
@@ -137,16 +101,8 @@ def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
 
 
 celu.inplace(lambda x, alpha: aten.celu_(x, alpha))
-
-
-@celu.grad
-def _(dy, x, y, alpha):
-    return mul(dy, where(gt(x, 0.0), 1.0, add(mul(y, 1.0 / alpha), 1.0)))
-
-
-@celu.samples
-def _(rand):
-    yield rand(4, 6), 1.5
+celu.grad(lambda dy, x, y, alpha: mul(dy, where(gt(x, 0.0), 1.0, add(mul(y, 1.0 / alpha), 1.0))))
+celu.samples(lambda rand: [(rand(4, 6), 1.5)])
 
 
 @op("... -> ...")
@@ -167,9 +123,7 @@ def _(dy, x):
     return sub(div(dy, wide), mul(sgn(x), div(real(mul(conj(dy), x)), square(wide))))
 
 
-@softsign.samples
-def _(rand):
-    yield rand(4, 6)
+softsign.samples(lambda rand: [rand(4, 6)])
 
 
 @op("... -> ...")
@@ -188,9 +142,7 @@ def _(dy, x):
     return mul(dy, add(s, mul(mul(mul(x, 1.702), s), sub(1.0, s))))
 
 
-@quick_gelu.samples
-def _(rand):
-    yield rand(4, 6)
+quick_gelu.samples(lambda rand: [rand(4, 6)])
 
 
 @op("..., ... -> ...", steady="x", promotes=True)
@@ -212,7 +164,4 @@ def _(dy, x, slope, slope_shape, needs):
     )
 
 
-@bent.samples
-def _(rand):
-    yield rand(4, 6), rand(6)
-    yield rand(2, 4, 3), rand(4, 1)
+bent.samples(lambda rand: [(rand(4, 6), rand(6)), (rand(2, 4, 3), rand(4, 1))])

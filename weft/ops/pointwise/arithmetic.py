@@ -109,9 +109,7 @@ add = binary(
 )  # fmt: skip
 
 
-@add.grad
-def _(dy, input_shape, other_shape):
-    return fit(dy, input_shape), fit(dy, other_shape)
+add.grad(lambda dy, input_shape, other_shape: (fit(dy, input_shape), fit(dy, other_shape)))
 
 
 sub = binary(
@@ -218,14 +216,10 @@ minimum = binary(
 )
 
 
-@maximum.grad
-def _(dy, input, other, input_shape, other_shape):
-    return _share(dy, input, other, input_shape, other_shape)
+maximum.grad(lambda dy, input, other, input_shape, other_shape: _share(dy, input, other, input_shape, other_shape))
 
 
-@minimum.grad
-def _(dy, input, other, input_shape, other_shape):
-    return _share(dy, other, input, input_shape, other_shape)
+minimum.grad(lambda dy, input, other, input_shape, other_shape: _share(dy, other, input, input_shape, other_shape))
 
 
 def _share(dy: Any, larger: Any, smaller: Any, a_shape: Any, b_shape: Any) -> Any:
@@ -254,9 +248,7 @@ ge = _comparison("ge", torch.ge, torch.le, "Whether a is at least b, element by 
 neg = unary("neg", torch.neg, "-x.", "3.0 -> -3.0", linear=True, inplace=torch.neg_)
 
 
-@neg.grad
-def _(dy):
-    return neg(dy)
+neg.grad(lambda dy: neg(dy))
 
 
 relu = unary(
@@ -266,11 +258,7 @@ relu = unary(
 )  # fmt: skip
 relu.out(lambda y, x: torch.clamp_min(x, 0, out=y))
 relu.prepared(lambda y, x: (torch.clamp_min, (x, 0), {"out": y}))
-
-
-@relu.grad
-def _(dy, y):
-    return relu_grad(dy, y)
+relu.grad(lambda dy, y: relu_grad(dy, y))
 
 
 @op("..., ... -> ...", linear="dy", returns="dx", promotes=True)
@@ -293,33 +281,25 @@ def _(ddx, y, needs):
     return relu_grad(ddx, y) if needs[0] else None, zeros_like(y) if needs[1] else None
 
 
-@relu_grad.samples
-def _(rand):
-    yield rand(4, 6), rand(4, 6)
+relu_grad.samples(lambda rand: [(rand(4, 6), rand(4, 6))])
 
 
 exp = unary("exp", torch.exp, "e to the power x.", "0.0 -> 1.0", inplace=torch.exp_)
 
 
-@exp.grad
-def _(dy, y):
-    return mul(dy, conjugated(y))
+exp.grad(lambda dy, y: mul(dy, conjugated(y)))
 
 
 log = unary("log", torch.log, "The natural logarithm.", "1.0 -> 0.0", positive=True, inplace=torch.log_)
 
 
-@log.grad
-def _(dy, x):
-    return div(dy, conjugated(x))
+log.grad(lambda dy, x: div(dy, conjugated(x)))
 
 
 sqrt = unary("sqrt", torch.sqrt, "The square root.", "4.0 -> 2.0", positive=True, inplace=torch.sqrt_)
 
 
-@sqrt.grad
-def _(dy, y):
-    return div(mul(dy, 0.5), conjugated(y))
+sqrt.grad(lambda dy, y: div(mul(dy, 0.5), conjugated(y)))
 
 
 rsqrt = unary("rsqrt", torch.rsqrt, "One over the square root.", "4.0 -> 0.5", positive=True, inplace=torch.rsqrt_)
@@ -334,9 +314,7 @@ def _(dy, y):
 square = unary("square", torch.square, "x * x.", "3.0 -> 9.0", inplace=torch.square_)
 
 
-@square.grad
-def _(dy, x):
-    return mul(mul(dy, 2.0), conjugated(x))
+square.grad(lambda dy, x: mul(mul(dy, 2.0), conjugated(x)))
 
 
 tanh = unary("tanh", torch.tanh, "The hyperbolic tangent.", "0.0 -> 0.0", inplace=torch.tanh_)
@@ -361,14 +339,10 @@ sin = unary("sin", torch.sin, "The sine.", "0.0 -> 0.0", inplace=torch.sin_)
 cos = unary("cos", torch.cos, "The cosine.", "0.0 -> 1.0", inplace=torch.cos_)
 
 
-@sin.grad
-def _(dy, x):
-    return mul(dy, cos(conjugated(x)))
+sin.grad(lambda dy, x: mul(dy, cos(conjugated(x))))
 
 
-@cos.grad
-def _(dy, x):
-    return neg(mul(dy, sin(conjugated(x))))
+cos.grad(lambda dy, x: neg(mul(dy, sin(conjugated(x)))))
 
 
 abs = unary("abs", torch.abs, "The absolute value.", "-3.0 -> 3.0", inplace=torch.abs_)
@@ -380,9 +354,7 @@ sign = unary("sign", torch.sign, "-1, 0 or 1, by the sign of x.", "-3.0 -> -1.0"
 reciprocal = unary("reciprocal", torch.reciprocal, "1 / x.", "4.0 -> 0.25", positive=True, inplace=torch.reciprocal_)
 
 
-@abs.grad
-def _(dy, x):
-    return mul(dy, sgn(x) if x.dtype.is_complex else sign(x))
+abs.grad(lambda dy, x: mul(dy, sgn(x) if x.dtype.is_complex else sign(x)))
 
 
 @reciprocal.grad
@@ -391,9 +363,7 @@ def _(dy, y):
     return neg(mul(dy, mul(y, y)))
 
 
-@sign.grad
-def _(dy):
-    return mul(dy, 0.0)
+sign.grad(lambda dy: mul(dy, 0.0))
 
 
 logical_not = unary("logical_not", torch.logical_not, "True where x is zero or False.", "0.0 -> True", out=False)

@@ -26,14 +26,8 @@ def complex__(real: Tensor, imag: Tensor) -> Tensor:
     return torch.complex(real, imag)
 
 
-@complex__.grad
-def _(dy, real_shape, imag_shape):
-    return fit(real(dy), real_shape), fit(imag(dy), imag_shape)
-
-
-@complex__.samples
-def _(rand):
-    yield rand(4, 6), rand(4, 6)
+complex__.grad(lambda dy, real_shape, imag_shape: (fit(real(dy), real_shape), fit(imag(dy), imag_shape)))
+complex__.samples(lambda rand: [(rand(4, 6), rand(4, 6))])
 
 
 @op("... -> ... k!", view=True)
@@ -51,14 +45,8 @@ def _(dy):
     return complex__(select(dy, -1, 0), select(dy, -1, 1))  # a gradient may have any strides
 
 
-@view_as_real.scattered
-def _(base, part):
-    return view_as_complex(part)
-
-
-@view_as_real.samples
-def _(rand):
-    yield (torch.complex(rand(4, 6), rand(4, 6)),)
+view_as_real.scattered(lambda base, part: view_as_complex(part))
+view_as_real.samples(lambda rand: [(torch.complex(rand(4, 6), rand(4, 6)),)])
 
 
 @op("... k! -> ...", view=True)
@@ -71,19 +59,9 @@ def view_as_complex(x: Tensor) -> Tensor:
     return torch.view_as_complex(x)
 
 
-@view_as_complex.grad
-def _(dy):
-    return view_as_real(dy)
-
-
-@view_as_complex.scattered
-def _(base, part):
-    return view_as_real(part)
-
-
-@view_as_complex.samples
-def _(rand):
-    yield (rand(4, 6, 2),)
+view_as_complex.grad(lambda dy: view_as_real(dy))
+view_as_complex.scattered(lambda base, part: view_as_real(part))
+view_as_complex.samples(lambda rand: [(rand(4, 6, 2),)])
 
 
 def real(x: Any) -> Any:
@@ -116,10 +94,7 @@ def _(dy, x):
     return view_as_complex(cat([unsqueeze(neg(mul(scaled, b)), -1), unsqueeze(mul(scaled, a), -1)], -1))
 
 
-@angle.samples
-def _(rand):
-    yield (rand(4, 6),)
-    yield (torch.complex(rand(4, 6), rand(4, 6)),)
+angle.samples(lambda rand: [(rand(4, 6),), (torch.complex(rand(4, 6), rand(4, 6)),)])
 
 
 @sgn.grad

@@ -29,14 +29,8 @@ def _(slope, x):
     return f"{names}, {names} -> {names}"
 
 
-@steady.grad
-def _(dy, needs):
-    return dy if needs[0] else None, zeros_like(dy) if needs[1] else None
-
-
-@steady.samples
-def _(rand):
-    yield rand(4, 6), rand(4, 6)
+steady.grad(lambda dy, needs: (dy if needs[0] else None, zeros_like(dy) if needs[1] else None))
+steady.samples(lambda rand: [(rand(4, 6), rand(4, 6))])
 
 
 @op("... -> ...")
@@ -63,10 +57,7 @@ def _(dy, x_dtype):
     return cast(dy, x_dtype)
 
 
-@cast.samples
-def _(rand):
-    yield rand(4, 6), dtypes.float64
-    yield torch.arange(6).view(2, 3), dtypes.float64
+cast.samples(lambda rand: [(rand(4, 6), dtypes.float64), (torch.arange(6).view(2, 3), dtypes.float64)])
 
 
 @op("... -> ...", linear="x")
@@ -80,16 +71,8 @@ def clone(x: Tensor) -> Tensor:
 
 
 clone.out(lambda y, x: y.copy_(x))
-
-
-@clone.grad
-def _(dy):
-    return dy
-
-
-@clone.samples
-def _(rand):
-    yield (rand(4, 6),)
+clone.grad(lambda dy: dy)
+clone.samples(lambda rand: [(rand(4, 6),)])
 
 
 @op("..., ... -> ...", linear="x+value")
@@ -112,9 +95,7 @@ def _(dy, value_shape, value_dtype, needs):
     return zeros_like(dy) if needs[0] else None, fit(cast(dy, value_dtype), value_shape)
 
 
-@copy.samples
-def _(rand):
-    yield rand(4, 6), rand(4, 6)
+copy.samples(lambda rand: [(rand(4, 6), rand(4, 6))])
 
 
 @op("..., ..., ... -> ...", linear="a+b")
@@ -136,10 +117,7 @@ def _(dy, condition, a_shape, b_shape, needs):
     )
 
 
-@where.samples
-def _(rand):
-    yield rand(4, 6) > 0, rand(4, 6), rand(4, 6)
-    yield rand(4, 1) > 0, rand(4, 6), 0.5
+where.samples(lambda rand: [(rand(4, 6) > 0, rand(4, 6), rand(4, 6)), (rand(4, 1) > 0, rand(4, 6), 0.5)])
 
 
 @op("..., ... -> ...")
@@ -153,17 +131,8 @@ def masked_fill(x: Tensor, mask: Tensor, value: Scalar) -> Tensor:
 
 
 masked_fill.inplace(lambda x, mask, value: x.masked_fill_(mask, value))
-
-
-@masked_fill.grad
-def _(dy, mask, x_shape):
-    return fit(masked_fill(dy, mask, 0.0), x_shape), None
-
-
-@masked_fill.samples
-def _(rand):
-    yield rand(4, 6), rand(4, 6) > 0, 0.5
-    yield rand(4, 6), rand(6) > 0, -1.0
+masked_fill.grad(lambda dy, mask, x_shape: (fit(masked_fill(dy, mask, 0.0), x_shape), None))
+masked_fill.samples(lambda rand: [(rand(4, 6), rand(4, 6) > 0, 0.5), (rand(4, 6), rand(6) > 0, -1.0)])
 
 
 @op(view=True, returns="y*")
@@ -182,7 +151,4 @@ def _(x, dtype):
     return f"{' '.join([*names[:-1], 'k!'])} -> {' '.join([*names[:-1], 'j!'])}" if x else None
 
 
-@reinterpret.samples
-def _(rand):
-    yield rand(4, 6), dtypes.int64
-    yield rand(4, 6), dtypes.int32
+reinterpret.samples(lambda rand: [(rand(4, 6), dtypes.int64), (rand(4, 6), dtypes.int32)])

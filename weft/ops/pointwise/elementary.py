@@ -39,15 +39,9 @@ def _function(
     declared = unary(name, getattr(torch, name), says, shows, inplace=getattr(torch, f"{name}_"))
 
     if "y" in inspect.signature(derivative).parameters:
-
-        @declared.grad
-        def _(dy, y):
-            return mul(dy, derivative(conjugated(y)))
+        declared.grad(lambda dy, y: mul(dy, derivative(conjugated(y))))
     else:
-
-        @declared.grad
-        def _(dy, x):
-            return mul(dy, derivative(conjugated(x)))
+        declared.grad(lambda dy, x: mul(dy, derivative(conjugated(x))))
 
     if sample is not None:
         declared.samples(lambda rand: [(sample(rand(4, 6)),)])
@@ -140,9 +134,4 @@ def _(dy, a, b, weight, a_shape, b_shape, weight_shape, needs):
 
 
 lerp.reads(lambda node: node.edges[2] is not None or not isinstance(node.saved[2], (int, float)))
-
-
-@lerp.samples
-def _(rand):
-    yield rand(4, 6), rand(4, 6), 0.3
-    yield rand(4, 6), rand(6), rand(4, 1)
+lerp.samples(lambda rand: [(rand(4, 6), rand(4, 6), 0.3), (rand(4, 6), rand(6), rand(4, 1))])

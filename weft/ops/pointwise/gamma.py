@@ -18,9 +18,7 @@ lgamma = unary(
 )  # fmt: skip
 
 
-@lgamma.grad
-def _(dy, x):
-    return mul(dy, polygamma(x, 0))
+lgamma.grad(lambda dy, x: mul(dy, polygamma(x, 0)))
 
 
 @op("... -> ...")
@@ -33,15 +31,8 @@ def polygamma(x: Tensor, n: int) -> Tensor:
     return torch.polygamma(n, x)
 
 
-@polygamma.grad
-def _(dy, x, n):
-    return mul(dy, polygamma(x, n + 1))
-
-
-@polygamma.samples
-def _(rand):
-    yield _above_zero(rand(4, 6)), 0
-    yield _above_zero(rand(4, 6)), 1
+polygamma.grad(lambda dy, x, n: mul(dy, polygamma(x, n + 1)))
+polygamma.samples(lambda rand: [(_above_zero(rand(4, 6)), 0), (_above_zero(rand(4, 6)), 1)])
 
 
 digamma = unary(
@@ -49,18 +40,12 @@ digamma = unary(
 )  # fmt: skip
 
 
-@digamma.grad
-def _(dy, x):
-    return mul(dy, polygamma(x, 1))
+digamma.grad(lambda dy, x: mul(dy, polygamma(x, 1)))
 
 
 erfinv = unary("erfinv", torch.erfinv, "The inverse of erf.", "0.0 -> 0.0", inplace=Tensor.erfinv_)
 erfinv.samples(lambda rand: [(_inside_one(rand(4, 6)),)])
-
-
-@erfinv.grad
-def _(dy, y):
-    return mul(dy, mul(exp(square(y)), math.sqrt(math.pi) / 2))
+erfinv.grad(lambda dy, y: mul(dy, mul(exp(square(y)), math.sqrt(math.pi) / 2)))
 
 
 logaddexp = binary(

@@ -72,10 +72,7 @@ def bitwise_not(x: Tensor) -> Tensor:
     return torch.bitwise_not(x)
 
 
-@bitwise_not.samples
-def _(rand):
-    yield (rand(4, 6) > 0,)
-    yield (torch.arange(6).view(2, 3),)
+bitwise_not.samples(lambda rand: [(rand(4, 6) > 0,), (torch.arange(6).view(2, 3),)])
 
 
 isinf = unary("isinf", torch.isinf, "Whether x is infinite.", out=False)
@@ -152,12 +149,7 @@ def _of_all(name: str, kernel: Callable[..., Any], doc: str) -> Op:
     body.__name__, body.__doc__ = name, doc
     declared = op(returns="y*")(body)
     declared.layout(lambda x, dim, keepdim: reduced(len(x), dim, keepdim, "!"))
-
-    @declared.samples
-    def _(rand):
-        yield (rand(4, 6) > 0,)
-        yield rand(4, 6) > -1, 1
-        yield rand(2, 4, 6) > 1, (0, 2), True
+    declared.samples(lambda rand: [(rand(4, 6) > 0,), (rand(4, 6) > -1, 1), (rand(2, 4, 6) > 1, (0, 2), True)])
 
     return declared
 

@@ -50,11 +50,7 @@ def frexp(x: Tensor) -> Any:
     return tuple(torch.frexp(x))
 
 
-@frexp.grad
-def _(dmantissa, x, exponent):
-    return mul(dmantissa, exp(mul(cast(exponent, x.dtype), -math.log(2))))
-
-
+frexp.grad(lambda dmantissa, x, exponent: mul(dmantissa, exp(mul(cast(exponent, x.dtype), -math.log(2)))))
 frexp.samples(lambda rand: [(rand(4, 6),)])
 
 signbit = unary("signbit", torch.signbit, "Whether x has a minus sign.", "-3.0 -> True", out=False)
@@ -66,9 +62,7 @@ i0 = unary("i0", torch.i0, "The modified Bessel function of the first kind, of o
 i1 = unary("i1", torch.special.i1, "The modified Bessel function of the first kind, of order 1.", out=False)
 
 
-@i0.grad
-def _(dy, x):
-    return mul(dy, i1(x))
+i0.grad(lambda dy, x: mul(dy, i1(x)))
 
 
 @i1.grad
@@ -98,12 +92,7 @@ def _below(x: Any, limit: float) -> Any:
     return eq(sign(sub(x, limit)), -1.0)
 
 
-@logit.samples
-def _(rand):
-    yield (rand(4, 6).sigmoid(),)
-    yield rand(4, 6).sigmoid(), 0.3
-
-
+logit.samples(lambda rand: [(rand(4, 6).sigmoid(),), (rand(4, 6).sigmoid(), 0.3)])
 logit.inplace(lambda x, eps: torch.logit_(x, eps))
 
 
@@ -154,9 +143,7 @@ def _(dy, x, p):
     return mul(dy, derivative)
 
 
-@mvlgamma.samples
-def _(rand):
-    yield rand(4, 6).abs() + 2, 3
+mvlgamma.samples(lambda rand: [(rand(4, 6).abs() + 2, 3)])
 
 
 # ---- two operands ------------------------------------------------------------------------------------

@@ -86,19 +86,13 @@ def _(dy, x, y):
     return mul(dy, where(at_zero, 0.5, sub(modified_bessel_i0(x), div(y, where(at_zero, 1.0, x)))))
 
 
-@modified_bessel_k1.grad
-def _(dy, x, y):
-    return neg(mul(dy, add(modified_bessel_k0(x), div(y, x))))
+modified_bessel_k1.grad(lambda dy, x, y: neg(mul(dy, add(modified_bessel_k0(x), div(y, x)))))
 
 
-@scaled_modified_bessel_k0.grad
-def _(dy, x, y):
-    return mul(dy, sub(y, scaled_modified_bessel_k1(x)))
+scaled_modified_bessel_k0.grad(lambda dy, x, y: mul(dy, sub(y, scaled_modified_bessel_k1(x))))
 
 
-@scaled_modified_bessel_k1.grad
-def _(dy, x, y):
-    return mul(dy, sub(sub(y, scaled_modified_bessel_k0(x)), div(y, x)))
+scaled_modified_bessel_k1.grad(lambda dy, x, y: mul(dy, sub(sub(y, scaled_modified_bessel_k0(x)), div(y, x))))
 
 
 @spherical_bessel_j0.grad

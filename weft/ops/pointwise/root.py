@@ -27,7 +27,4 @@ def _(dy, x, y, degree):
     return mul(dy, masked_fill(derivative, none, 0.0))
 
 
-@root.samples
-def _(rand):
-    yield rand(4, 6).abs() + 0.1
-    yield rand(4, 6).abs() + 0.1, 3.0
+root.samples(lambda rand: [rand(4, 6).abs() + 0.1, (rand(4, 6).abs() + 0.1, 3.0)])

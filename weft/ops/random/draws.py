@@ -49,8 +49,6 @@ def draw(
 
 
 draw.layout(lambda size, *args: f" -> {' '.join(axes(len(size)))}")
-
-
 draw.form(functools.partial(sized, 0, 3))
 
 
@@ -73,11 +71,7 @@ def rrelu_slope(x: Tensor, lower: float, upper: float) -> Tensor:
 
 
 rrelu_slope.form(of_floats)
-
-
-@rrelu_slope.samples
-def _(rand):
-    yield rand(4, 6), 0.1, 0.3
+rrelu_slope.samples(lambda rand: [(rand(4, 6), 0.1, 0.3)])
 
 
 @op(random=True, rejection=True, returns="y*")
@@ -91,11 +85,7 @@ def poisson(rate: Tensor) -> Tensor:
 
 
 poisson.form(of_floats)
-
-
-@poisson.samples
-def _(rand):
-    yield (rand(4, 6).abs(),)
+poisson.samples(lambda rand: [(rand(4, 6).abs(),)])
 
 
 @op(random=True, rejection=True, returns="y*")
@@ -111,11 +101,7 @@ def binomial(count: Tensor, prob: Tensor) -> Tensor:
 
 
 binomial.form(lambda count, prob: count if alike(count, prob) and count.shape == prob.shape else None)
-
-
-@binomial.samples
-def _(rand):
-    yield torch.full((4, 6), 5.0, dtype=torch.float64), torch.rand(4, 6, dtype=torch.float64)
+binomial.samples(lambda rand: [(torch.full((4, 6), 5.0, dtype=torch.float64), torch.rand(4, 6, dtype=torch.float64))])
 
 
 @op(random=True, rejection=True)
@@ -131,11 +117,7 @@ def _(dy, concentration, y):
 
 
 standard_gamma.form(lambda concentration: concentration)
-
-
-@standard_gamma.samples
-def _(rand):
-    yield (rand(4, 6).abs() + 0.5,)
+standard_gamma.samples(lambda rand: [(rand(4, 6).abs() + 0.5,)])
 
 
 @op("..., ... -> ...", returns="slope*")
@@ -145,11 +127,7 @@ def standard_gamma_slope(concentration: Tensor, y: Tensor) -> Tensor:
 
 
 standard_gamma_slope.form(lambda x, y: y if alike(x, y) and x.shape == y.shape else None)
-
-
-@standard_gamma_slope.samples
-def _(rand):
-    yield rand(4, 6).abs() + 0.5, rand(4, 6).abs() + 0.1
+standard_gamma_slope.samples(lambda rand: [(rand(4, 6).abs() + 0.5, rand(4, 6).abs() + 0.1)])
 
 
 @op("..., ..., ... -> ...", returns="slope*")
@@ -178,11 +156,7 @@ def bernoulli(x: Tensor) -> Tensor:
 
 
 bernoulli.form(of_floats)
-
-
-@bernoulli.samples
-def _(rand):
-    yield rand(4, 6).sigmoid()
+bernoulli.samples(lambda rand: [rand(4, 6).sigmoid()])
 
 
 @op(random=True, returns="y*")
@@ -203,7 +177,4 @@ def _(x, num_samples, replacement):
     return Form((*x.shape[:-1], num_samples), int64) if alike(x) and enough and 0 not in x.shape else None
 
 
-@multinomial.samples
-def _(rand):
-    yield rand(4, 6).sigmoid(), 2
-    yield rand(6).sigmoid(), 20, True
+multinomial.samples(lambda rand: [(rand(4, 6).sigmoid(), 2), (rand(6).sigmoid(), 20, True)])

@@ -41,12 +41,7 @@ def scatter_back(dvalues: Any, indices: Any, x_shape: Any, dim: int, keepdim: bo
 
 median.layout(lambda x, dim, keepdim: without(x, dim, keepdim))
 median.grad(lambda dvalues, indices, x_shape, dim, keepdim: scatter_back(dvalues, indices, x_shape, dim, keepdim))
-
-
-@median.samples
-def _(rand):
-    yield rand(4, 6), 1
-    yield rand(4, 5), 0, True
+median.samples(lambda rand: [(rand(4, 6), 1), (rand(4, 5), 0, True)])
 
 
 @op("i!, ... -> ...", returns="y*")
@@ -67,10 +62,7 @@ def _(sorted_sequence, values, right):
     return f"{lead} i!, {lead} j -> {lead} j"
 
 
-@searchsorted.samples
-def _(rand):
-    yield rand(6).sort()[0], rand(4, 3)
-    yield rand(4, 6).sort()[0], rand(4, 3), True
+searchsorted.samples(lambda rand: [(rand(6).sort()[0], rand(4, 3)), (rand(4, 6).sort()[0], rand(4, 3), True)])
 
 
 @op(dynamic=True, returns="y*")
@@ -106,10 +98,7 @@ def unique_values(x: Tensor, dim: int | None = None) -> Any:
     return tuple(torch.unique(x, return_inverse=True, return_counts=True, dim=dim))
 
 
-@unique_values.samples
-def _(rand):
-    yield (torch.tensor([[3, 1], [3, 2]]),)
-    yield torch.tensor([[3, 1], [3, 1], [0, 0]]), 0
+unique_values.samples(lambda rand: [(torch.tensor([[3, 1], [3, 2]]),), (torch.tensor([[3, 1], [3, 1], [0, 0]]), 0)])
 
 
 @op(dynamic=True, returns="places*")
@@ -124,9 +113,7 @@ def repeat_places(repeats: Tensor) -> Tensor:
     return torch.repeat_interleave(repeats)
 
 
-@repeat_places.samples
-def _(rand):
-    yield (torch.tensor([2, 0, 1]),)
+repeat_places.samples(lambda rand: [(torch.tensor([2, 0, 1]),)])
 
 
 @op("_, _ -> 1", returns="area*")
@@ -147,6 +134,4 @@ def roc_auc(label: Tensor, pred: Tensor) -> Tensor:
     return ((rank[yes].sum() - ones * (ones + 1) / 2) / pairs).to(torch.float32).reshape(1)
 
 
-@roc_auc.samples
-def _(rand):
-    yield torch.tensor([0, 1, 1, 0, 1]), torch.tensor([0.2, 0.3, 0.9, 0.3, 0.1])
+roc_auc.samples(lambda rand: [(torch.tensor([0, 1, 1, 0, 1]), torch.tensor([0.2, 0.3, 0.9, 0.3, 0.1]))])

@@ -32,10 +32,7 @@ def _along(name: str, kernel: Callable[..., Any], which: str) -> Op:
             dvalues, indices = unsqueeze(dvalues, dim), unsqueeze(indices, dim)
         return scatter_add_zeros(dvalues, dim_of(dim, len(shape)), indices, shape)
 
-    @declared.samples
-    def _(rand):
-        yield rand(4, 6), 1
-        yield rand(4, 6), 0, True
+    declared.samples(lambda rand: [(rand(4, 6), 1), (rand(4, 6), 0, True)])
 
     return declared
 

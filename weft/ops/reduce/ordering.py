@@ -32,10 +32,7 @@ def _(dvalues, indices, x_shape, dim):
     return scatter_add_zeros(dvalues, dim_of(dim, len(x_shape)), indices, tuple(x_shape))
 
 
-@sort.samples
-def _(rand):
-    yield rand(4, 6)
-    yield rand(4, 6), 0, True
+sort.samples(lambda rand: [rand(4, 6), (rand(4, 6), 0, True)])
 
 
 @op(returns="indices*")
@@ -49,12 +46,7 @@ def argsort(x: Tensor, dim: int = -1, descending: bool = False, stable: bool = F
 
 
 argsort.layout(lambda x, dim, descending, stable: along(x, dim))
-
-
-@argsort.samples
-def _(rand):
-    yield rand(4, 6)
-    yield rand(4, 6), 0, True
+argsort.samples(lambda rand: [rand(4, 6), (rand(4, 6), 0, True)])
 
 
 @op(returns="values indices*")
@@ -75,7 +67,4 @@ def _(dvalues, indices, x_shape, dim):
     return scatter_add_zeros(dvalues, dim_of(dim, len(x_shape)), indices, tuple(x_shape))
 
 
-@topk.samples
-def _(rand):
-    yield rand(4, 6), 2
-    yield rand(4, 6), 3, 0, False
+topk.samples(lambda rand: [(rand(4, 6), 2), (rand(4, 6), 3, 0, False)])

@@ -41,11 +41,7 @@ def _(dy, x, dim, keepdim):
     return mul(reshape(dy, form), reshape(others, tuple(x.shape)))
 
 
-@prod.samples
-def _(rand):
-    yield (rand(4, 6),)
-    yield rand(4, 6), 1
-    yield rand(2, 4, 6), 0, True
+prod.samples(lambda rand: [(rand(4, 6),), (rand(4, 6), 1), (rand(2, 4, 6), 0, True)])
 
 
 @op(linear="dy", returns="dx")
@@ -69,9 +65,7 @@ def _(dy, x, dim):
     return f"{summed}, {' '.join(names)} -> {' '.join(names)}"
 
 
-@prod_grad.samples
-def _(rand):
-    yield rand(4, 1), rand(4, 6) * (rand(4, 6) > 0), 1
+prod_grad.samples(lambda rand: [(rand(4, 1), rand(4, 6) * (rand(4, 6) > 0), 1)])
 
 
 def _two(shape: tuple[int, ...], dim: int, renamed: bool = False) -> str:

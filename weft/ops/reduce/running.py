@@ -33,21 +33,14 @@ def cumsum(x: Tensor, dim: int) -> Tensor:
 
 cumsum.layout(lambda x, dim: along(x, dim))
 cumsum.out(lambda y, x, dim: torch.cumsum(x, dim, out=y))
-
-
-@cumsum.grad
-def _(dy, dim):
-    return _from_the_end(dy, dim)
+cumsum.grad(lambda dy, dim: _from_the_end(dy, dim))
 
 
 def _from_the_end(x: Any, dim: int) -> Any:
     return flip(cumsum(flip(x, (dim,)), dim), (dim,))
 
 
-@cumsum.samples
-def _(rand):
-    yield rand(4, 6), 1
-    yield rand(2, 4, 6), -2
+cumsum.samples(lambda rand: [(rand(4, 6), 1), (rand(2, 4, 6), -2)])
 
 
 @op()
@@ -91,9 +84,7 @@ def _before(x: Any, dim: int) -> Any:
     return cumprod(flip(_later(flip(x, (dim,)), dim, 1, 1.0), (dim,)), dim)
 
 
-@cumprod.samples
-def _(rand):
-    yield rand(4, 6), 1
+cumprod.samples(lambda rand: [(rand(4, 6), 1)])
 
 
 @op(linear="dy", returns="dx")

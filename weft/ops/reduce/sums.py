@@ -47,9 +47,7 @@ def sum(x: Tensor, dim: int | Size | None = None, keepdim: bool = False) -> Tens
     return torch.sum(x) if dim is None and not keepdim else torch.sum(x, dim, keepdim)
 
 
-@sum.layout
-def _(x, dim, keepdim):
-    return reduced(len(x), dim, keepdim)
+sum.layout(lambda x, dim, keepdim: reduced(len(x), dim, keepdim))
 
 
 @sum.out
@@ -62,9 +60,7 @@ def _(y, x, dim, keepdim):
     return torch.sum, (x, tuple(range(x.dim())) if dim is None else dim, keepdim), {"out": y}
 
 
-@sum.grad
-def _(dy, x_shape, dim, keepdim):
-    return _spread_over(dy, tuple(x_shape), dim, keepdim)
+sum.grad(lambda dy, x_shape, dim, keepdim: _spread_over(dy, tuple(x_shape), dim, keepdim))
 
 
 def _spread_over(dy: Any, shape: tuple[int, ...], dim: Dims, keepdim: bool) -> Any:
@@ -72,11 +68,7 @@ def _spread_over(dy: Any, shape: tuple[int, ...], dim: Dims, keepdim: bool) -> A
     return expand(dy if keepdim or dim is None or not shape else reshape(dy, kept(shape, dim)), shape)
 
 
-@sum.samples
-def _(rand):
-    yield (rand(4, 6),)
-    yield rand(4, 6), 1
-    yield rand(2, 4, 6), (0, 2), True
+sum.samples(lambda rand: [(rand(4, 6),), (rand(4, 6), 1), (rand(2, 4, 6), (0, 2), True)])
 
 
 @op(linear="x", uniform=True)
@@ -89,9 +81,7 @@ def mean(x: Tensor, dim: int | Size | None = None, keepdim: bool = False) -> Ten
     return torch.mean(x) if dim is None and not keepdim else torch.mean(x, dim, keepdim)
 
 
-@mean.layout
-def _(x, dim, keepdim):
-    return reduced(len(x), dim, keepdim, "@")
+mean.layout(lambda x, dim, keepdim: reduced(len(x), dim, keepdim, "@"))
 
 
 @mean.ranked
@@ -121,11 +111,7 @@ def _(dy, x_shape, dim, keepdim):
     return _spread_over(dy, shape, dim, keepdim)
 
 
-@mean.samples
-def _(rand):
-    yield (rand(4, 6),)
-    yield rand(4, 6), 1
-    yield rand(5, 6), 0, True
+mean.samples(lambda rand: [(rand(4, 6),), (rand(4, 6), 1), (rand(5, 6), 0, True)])
 
 
 @op(uniform=True)
@@ -139,14 +125,8 @@ def variance(x: Tensor, dim: Size, less: float, keepdim: bool = False) -> Tensor
     return torch.var(x, tuple(dim), correction=less, keepdim=keepdim)
 
 
-@variance.layout
-def _(x, dim, less, keepdim):
-    return reduced(len(x), dim, keepdim, "!")
-
-
-@variance.instead
-def _(x, dim, less, keepdim):
-    return spread(x, dim, less, keepdim)
+variance.layout(lambda x, dim, less, keepdim: reduced(len(x), dim, keepdim, "!"))
+variance.instead(lambda x, dim, less, keepdim: spread(x, dim, less, keepdim))
 
 
 def spread(x: Any, dim: Dims, less: float, keepdim: bool) -> Any:
@@ -167,10 +147,7 @@ def _(dy, x, dim, less, keepdim):
     return mul(sub(x, mean(x, dim, True)), factor)
 
 
-@variance.samples
-def _(rand):
-    yield rand(4, 6), (1,), 1
-    yield rand(2, 4, 6), (0, 2), 0, True
+variance.samples(lambda rand: [(rand(4, 6), (1,), 1), (rand(2, 4, 6), (0, 2), 0, True)])
 
 
 def _least(dtype: torch.dtype) -> float | int | bool:
@@ -214,11 +191,7 @@ def _extreme(name: str, kernel, which: str):
         share = div(hit, sum(hit, dims_of(dim, len(shape)), True))
         return mul(share, reshape(dy, form))
 
-    @declared.samples
-    def _(rand):
-        yield (rand(4, 6),)
-        yield rand(4, 6), 1
-        yield rand(2, 4, 6), (0, 2), True
+    declared.samples(lambda rand: [(rand(4, 6),), (rand(4, 6), 1), (rand(2, 4, 6), (0, 2), True)])
 
     return declared
 

@@ -25,9 +25,7 @@ def sum_to(x: Tensor, shape: Size) -> Tensor:
     return x.sum_to_size(tuple(shape))
 
 
-@sum_to.layout
-def _(x, shape):
-    return _undo(x, shape)
+sum_to.layout(lambda x, shape: _undo(x, shape))
 
 
 def _undo(x: tuple[int, ...], shape: Size) -> str:
@@ -76,16 +74,8 @@ def _lost(x: Tensor, shape: Size) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(i for i, n in enumerate(kept) if i < lead or (n == 1 and x.shape[i] != 1)), kept
 
 
-@sum_to.grad
-def _(dy, x_shape):
-    return expand(dy, x_shape)
-
-
-@sum_to.samples
-def _(rand):
-    yield rand(4, 6), (6,)
-    yield rand(4, 6), (4, 1)
-    yield rand(3, 4, 6), (4, 1)
+sum_to.grad(lambda dy, x_shape: expand(dy, x_shape))
+sum_to.samples(lambda rand: [(rand(4, 6), (6,)), (rand(4, 6), (4, 1)), (rand(3, 4, 6), (4, 1))])
 
 
 @op(linear="x", shape_of="shape", view=True)
@@ -136,15 +126,8 @@ def _full(x: tuple[int, ...], shape: Size) -> tuple[int, ...]:
     return tuple(x[i - lead] if n == -1 else n for i, n in enumerate(shape))
 
 
-@expand.grad
-def _(dy, x_shape):
-    return sum_to(dy, tuple(x_shape))
-
-
-@expand.samples
-def _(rand):
-    yield rand(4, 1), (4, 6)
-    yield rand(6), (4, 6)
+expand.grad(lambda dy, x_shape: sum_to(dy, tuple(x_shape)))
+expand.samples(lambda rand: [(rand(4, 1), (4, 6)), (rand(6), (4, 6))])
 
 
 def fit(g: Any, shape: Any) -> Any:

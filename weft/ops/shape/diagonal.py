@@ -32,20 +32,9 @@ def _(x, offset, dim1, dim2):
     return f"{whole} -> {part}"
 
 
-@diagonal.grad
-def _(dy, x_shape, offset, dim1, dim2):
-    return diagonal_zeros(dy, tuple(x_shape), offset, dim1, dim2)
-
-
-@diagonal.scattered
-def _(base, part, offset, dim1, dim2):
-    return diagonal_put(base, part, offset, dim1, dim2)
-
-
-@diagonal.samples
-def _(rand):
-    yield rand(4, 6)
-    yield rand(4, 3, 6), 1, -1, 0
+diagonal.grad(lambda dy, x_shape, offset, dim1, dim2: diagonal_zeros(dy, tuple(x_shape), offset, dim1, dim2))
+diagonal.scattered(lambda base, part, offset, dim1, dim2: diagonal_put(base, part, offset, dim1, dim2))
+diagonal.samples(lambda rand: [rand(4, 6), (rand(4, 3, 6), 1, -1, 0)])
 
 
 @op(linear="x", shape_of="shape")
@@ -62,14 +51,8 @@ def _(x, shape, offset, dim1, dim2):
     return f"{part} -> {whole}"
 
 
-@diagonal_zeros.grad
-def _(dy, offset, dim1, dim2):
-    return diagonal(dy, offset, dim1, dim2)
-
-
-@diagonal_zeros.samples
-def _(rand):
-    yield rand(3, 4), (4, 3, 6), 1, 0, 2
+diagonal_zeros.grad(lambda dy, offset, dim1, dim2: diagonal(dy, offset, dim1, dim2))
+diagonal_zeros.samples(lambda rand: [(rand(3, 4), (4, 3, 6), 1, 0, 2)])
 
 
 @op(linear="base+part", promotes=True)
@@ -92,6 +75,4 @@ def _(dy, offset, dim1, dim2, needs):
     return diagonal_put(dy, zeros_like(line), offset, dim1, dim2) if needs[0] else None, line
 
 
-@diagonal_put.samples
-def _(rand):
-    yield rand(4, 6), rand(4), 0, 0, 1
+diagonal_put.samples(lambda rand: [(rand(4, 6), rand(4), 0, 0, 1)])

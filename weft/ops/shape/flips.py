@@ -28,17 +28,8 @@ def flip(x: Tensor, dims: Size) -> Tensor:
 
 
 flip.layout(lambda x, dims: _in_order(x, dims))
-
-
-@flip.grad
-def _(dy, dims):
-    return flip(dy, dims)
-
-
-@flip.samples
-def _(rand):
-    yield rand(4, 6), (1,)
-    yield rand(2, 4, 6), (0, -1)
+flip.grad(lambda dy, dims: flip(dy, dims))
+flip.samples(lambda rand: [(rand(4, 6), (1,)), (rand(2, 4, 6), (0, -1))])
 
 
 @op(linear="x")
@@ -52,15 +43,5 @@ def roll(x: Tensor, shifts: int | Size, dims: int | Size = ()) -> Tensor:
 
 
 roll.layout(lambda x, shifts, dims: _in_order(x, (dims,) if isinstance(dims, int) else dims))
-
-
-@roll.grad
-def _(dy, shifts, dims):
-    return roll(dy, -shifts if isinstance(shifts, int) else tuple(-s for s in shifts), dims)
-
-
-@roll.samples
-def _(rand):
-    yield rand(4, 6), 2, 1
-    yield rand(4, 6), (1, -2), (0, 1)
-    yield rand(4, 6), 3
+roll.grad(lambda dy, shifts, dims: roll(dy, -shifts if isinstance(shifts, int) else tuple(-s for s in shifts), dims))
+roll.samples(lambda rand: [(rand(4, 6), 2, 1), (rand(4, 6), (1, -2), (0, 1)), (rand(4, 6), 3)])

@@ -49,9 +49,7 @@ def _(y, tensors, dim):
     torch.cat(tensors, dim, out=y)
 
 
-@cat.prepared
-def _(y, tensors, dim):
-    return torch.cat, (tensors, dim), {"out": y}
+cat.prepared(lambda y, tensors, dim: (torch.cat, (tensors, dim), {"out": y}))
 
 
 @cat.grad
@@ -87,10 +85,7 @@ def _(dy, tensors_shapes):
     return ([reshape(p, tuple(s)) for p, s in zip(parts, tensors_shapes, strict=True)],)
 
 
-@in_a_row.samples
-def _(rand):
-    yield ([rand(4, 6), rand(3)],)
-    yield ([rand(2, 1, 2)],)
+in_a_row.samples(lambda rand: [([rand(4, 6), rand(3)],), ([rand(2, 1, 2)],)])
 
 
 @op(linear="tensors")
@@ -123,18 +118,8 @@ def _(y, tensors, dim):
     torch.stack(tensors, dim, out=y)
 
 
-@stack.grad
-def _(dy, tensors_shapes, dim):
-    return ([select(dy, dim, i) for i in range(len(tensors_shapes))],)
+stack.grad(lambda dy, tensors_shapes, dim: ([select(dy, dim, i) for i in range(len(tensors_shapes))],))
+stack.samples(lambda rand: [([rand(4, 6), rand(4, 6)], 1), ([rand(4), rand(4), rand(4)], -1)])
 
 
-@stack.samples
-def _(rand):
-    yield [rand(4, 6), rand(4, 6)], 1
-    yield [rand(4), rand(4), rand(4)], -1
-
-
-@cat.samples
-def _(rand):
-    yield [rand(4, 6), rand(4, 2)], 1
-    yield [rand(2, 6), rand(3, 6), rand(1, 6)], 0
+cat.samples(lambda rand: [([rand(4, 6), rand(4, 2)], 1), ([rand(2, 6), rand(3, 6), rand(1, 6)], 0)])

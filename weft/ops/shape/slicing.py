@@ -50,16 +50,8 @@ def _(dy, x_shape, dim, start, length, step):
     return narrow_scatter_zeros(dy, tuple(x_shape), dim, start, length, step)
 
 
-@narrow.scattered
-def _(base, part, dim, start, length, step):
-    return narrow_scatter(base, part, dim, start, length, step)
-
-
-@narrow.samples
-def _(rand):
-    yield rand(4, 6), 1, 1, 3
-    yield rand(5, 6), 0, 0, 3, 2
-    yield rand(4, 6), 0, 0, 4
+narrow.scattered(lambda base, part, dim, start, length, step: narrow_scatter(base, part, dim, start, length, step))
+narrow.samples(lambda rand: [(rand(4, 6), 1, 1, 3), (rand(5, 6), 0, 0, 3, 2), (rand(4, 6), 0, 0, 4)])
 
 
 @op(linear="x", returns="dx", shape_of="shape")
@@ -79,14 +71,8 @@ def _(x, shape, dim, start, length, step):
     )
 
 
-@narrow_scatter_zeros.grad
-def _(ddx, dim, start, length, step):
-    return narrow(ddx, dim, start, length, step)
-
-
-@narrow_scatter_zeros.samples
-def _(rand):
-    yield rand(4, 3), (4, 6), 1, 1, 3
+narrow_scatter_zeros.grad(lambda ddx, dim, start, length, step: narrow(ddx, dim, start, length, step))
+narrow_scatter_zeros.samples(lambda rand: [(rand(4, 3), (4, 6), 1, 1, 3)])
 
 
 @op(linear="base+part", promotes=True)
@@ -115,9 +101,7 @@ def _(dy, base_shape, dim, start, length, step, needs):
     return sub(dy, zero) if needs[0] else None, narrow(dy, dim, start, length, step)
 
 
-@narrow_scatter.samples
-def _(rand):
-    yield rand(4, 6), rand(4, 2), 1, 3, 2
+narrow_scatter.samples(lambda rand: [(rand(4, 6), rand(4, 2), 1, 3, 2)])
 
 
 @op(linear="x", view=True)
@@ -149,10 +133,7 @@ def _(base, part, dim, index):
     return narrow_scatter(base, unsqueeze(part, dim), dim, index % base.shape[dim], 1)
 
 
-@select.samples
-def _(rand):
-    yield rand(4, 6), 0, 2
-    yield rand(4, 6), 1, -1
+select.samples(lambda rand: [(rand(4, 6), 0, 2), (rand(4, 6), 1, -1)])
 
 
 # ---- basic indexing ----------------------------------------------------------------------------------
@@ -169,19 +150,9 @@ def basic_index(x: Tensor, key: Any) -> Tensor:
     return x[key]
 
 
-@basic_index.instead
-def _(x, key):
-    return x[key]
-
-
-@basic_index.grad
-def _(dy, x_shape, key):
-    return basic_index_zeros(dy, tuple(x_shape), key)
-
-
-@basic_index.scattered
-def _(base, part, key):
-    return basic_index_scatter(base, part, key)
+basic_index.instead(lambda x, key: x[key])
+basic_index.grad(lambda dy, x_shape, key: basic_index_zeros(dy, tuple(x_shape), key))
+basic_index.scattered(lambda base, part, key: basic_index_scatter(base, part, key))
 
 
 @op(linear="x", returns="dx", shape_of="shape")
@@ -192,9 +163,7 @@ def basic_index_zeros(x: Tensor, shape: Size, key: Any) -> Tensor:
     return y
 
 
-@basic_index_zeros.grad
-def _(ddx, key):
-    return basic_index(ddx, key)
+basic_index_zeros.grad(lambda ddx, key: basic_index(ddx, key))
 
 
 @op(linear="base+part", promotes=True)
@@ -222,11 +191,7 @@ def _(rand):
     yield rand(4, 6), -1
 
 
-@basic_index_zeros.samples
-def _(rand):
-    yield rand(4, 2), (4, 6), (slice(None), slice(1, 5, 2))
+basic_index_zeros.samples(lambda rand: [(rand(4, 2), (4, 6), (slice(None), slice(1, 5, 2)))])
 
 
-@basic_index_scatter.samples
-def _(rand):
-    yield rand(4, 6), rand(4, 2), (slice(None), slice(1, 5, 2))
+basic_index_scatter.samples(lambda rand: [(rand(4, 6), rand(4, 2), (slice(None), slice(1, 5, 2)))])

@@ -27,17 +27,8 @@ def _terms(ndim: int, dimension: int) -> tuple[str, str]:
 
 
 unfold_tensor.layout(lambda x, dimension, size, step: " -> ".join(_terms(len(x), dimension)))
-
-
-@unfold_tensor.grad
-def _(dy, x_shape, dimension, size, step):
-    return fold_tensor(dy, tuple(x_shape), dimension, size, step)
-
-
-@unfold_tensor.samples
-def _(rand):
-    yield rand(4, 7), 1, 3, 2
-    yield rand(6, 2), 0, 2, 1
+unfold_tensor.grad(lambda dy, x_shape, dimension, size, step: fold_tensor(dy, tuple(x_shape), dimension, size, step))
+unfold_tensor.samples(lambda rand: [(rand(4, 7), 1, 3, 2), (rand(6, 2), 0, 2, 1)])
 
 
 @op(linear="y", returns="x", shape_of="shape")
@@ -52,14 +43,8 @@ def _(y, shape, dimension, size, step):
     return f"{windows} -> {whole}"
 
 
-@fold_tensor.grad
-def _(dx, dimension, size, step):
-    return unfold_tensor(dx, dimension, size, step)
-
-
-@fold_tensor.samples
-def _(rand):
-    yield rand(4, 3, 3), (4, 7), 1, 3, 2
+fold_tensor.grad(lambda dx, dimension, size, step: unfold_tensor(dx, dimension, size, step))
+fold_tensor.samples(lambda rand: [(rand(4, 3, 3), (4, 7), 1, 3, 2)])
 
 
 @op(view=True)
@@ -79,10 +64,7 @@ def _(dy, x_shape, size, stride, storage_offset):
     return as_strided_zeros(dy, tuple(x_shape), size, stride, storage_offset)
 
 
-@as_strided.samples
-def _(rand):
-    yield rand(4, 6), (2, 3), (6, 2), 1
-    yield rand(6), (3, 3), (1, 1)
+as_strided.samples(lambda rand: [(rand(4, 6), (2, 3), (6, 2), 1), (rand(6), (3, 3), (1, 1))])
 
 
 @op(shape_of="shape")
@@ -99,6 +81,4 @@ def _(dy, size, stride, storage_offset):
     return as_strided(dy.contiguous(), size, stride, storage_offset)
 
 
-@as_strided_zeros.samples
-def _(rand):
-    yield rand(3, 3), (6,), (3, 3), (1, 1), 0
+as_strided_zeros.samples(lambda rand: [(rand(3, 3), (6,), (3, 3), (1, 1), 0)])

@@ -35,10 +35,7 @@ def _triangle(name: str, kernel: Callable[..., Any], into: Callable[..., Any], w
     declared.out(lambda y, x, diagonal: kernel(x, diagonal, out=y))
     declared.inplace(lambda x, diagonal: into(x, diagonal))
     declared.samples(lambda rand: [(rand(4, 6),), (rand(3, 4, 4), 1), (rand(4, 6), -1)])
-
-    @declared.grad
-    def _(dy, diagonal):
-        return declared(dy, diagonal)
+    declared.grad(lambda dy, diagonal: declared(dy, diagonal))
 
     return declared
 
@@ -60,13 +57,5 @@ def hide_future(scores: Tensor) -> Tensor:
 
 hide_future.layout(_matrices)
 hide_future.form(lambda scores: scores if len(scores.shape) > 1 and alike(scores) else None)
-
-
-@hide_future.grad
-def _(dy):
-    return tril(dy)
-
-
-@hide_future.samples
-def _(rand):
-    yield rand(3, 4, 6)
+hide_future.grad(lambda dy: tril(dy))
+hide_future.samples(lambda rand: [rand(3, 4, 6)])

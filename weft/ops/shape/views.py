@@ -109,40 +109,25 @@ def _reshape_rules(x: tuple[int, ...], shape: Size) -> list[Rule]:
     return found
 
 
-@view.layout
-def _(x, shape):
-    return _reshape_rules(x, shape)
+view.layout(lambda x, shape: _reshape_rules(x, shape))
 
 
-@reshape.layout
-def _(x, shape):
-    return _reshape_rules(x, shape)
+reshape.layout(lambda x, shape: _reshape_rules(x, shape))
 
 
-@view.grad
-def _(dy, x_shape):
-    return reshape(dy, tuple(x_shape))
+view.grad(lambda dy, x_shape: reshape(dy, tuple(x_shape)))
 
 
-@reshape.grad
-def _(dy, x_shape):
-    return reshape(dy, tuple(x_shape))
+reshape.grad(lambda dy, x_shape: reshape(dy, tuple(x_shape)))
 
 
-@view.scattered
-def _(base, part, shape):
-    return reshape(part, tuple(base.shape))
+view.scattered(lambda base, part, shape: reshape(part, tuple(base.shape)))
 
 
-@reshape.scattered
-def _(base, part, shape):
-    return reshape(part, tuple(base.shape))
+reshape.scattered(lambda base, part, shape: reshape(part, tuple(base.shape)))
 
 
-@view.samples
-def _(rand):
-    yield rand(4, 6), (24,)
-    yield rand(4, 6), (2, 2, 6)
+view.samples(lambda rand: [(rand(4, 6), (24,)), (rand(4, 6), (2, 2, 6))])
 
 
 @reshape.samples
@@ -177,20 +162,9 @@ def _(x, dim0, dim1):
     return f"{' '.join(names)} -> {' '.join(out)}"
 
 
-@transpose.grad
-def _(dy, dim0, dim1):
-    return transpose(dy, dim0, dim1)
-
-
-@transpose.scattered
-def _(base, part, dim0, dim1):
-    return transpose(part, dim0, dim1)
-
-
-@transpose.samples
-def _(rand):
-    yield rand(4, 6), 0, 1
-    yield rand(2, 4, 6), -1, 0
+transpose.grad(lambda dy, dim0, dim1: transpose(dy, dim0, dim1))
+transpose.scattered(lambda base, part, dim0, dim1: transpose(part, dim0, dim1))
+transpose.samples(lambda rand: [(rand(4, 6), 0, 1), (rand(2, 4, 6), -1, 0)])
 
 
 @op(linear="x", view=True)
@@ -209,14 +183,8 @@ def _(x, dims):
     return f"{' '.join(names)} -> {' '.join(names[d] for d in dims)}"
 
 
-@permute.grad
-def _(dy, dims):
-    return permute(dy, _inverse(dims))
-
-
-@permute.scattered
-def _(base, part, dims):
-    return permute(part, _inverse(dims))
+permute.grad(lambda dy, dims: permute(dy, _inverse(dims)))
+permute.scattered(lambda base, part, dims: permute(part, _inverse(dims)))
 
 
 def _inverse(dims: Size) -> tuple[int, ...]:
@@ -225,9 +193,7 @@ def _inverse(dims: Size) -> tuple[int, ...]:
     return tuple(places.index(i) for i in range(n))
 
 
-@permute.samples
-def _(rand):
-    yield rand(2, 4, 6), (2, 0, 1)
+permute.samples(lambda rand: [(rand(2, 4, 6), (2, 0, 1))])
 
 
 @op(linear="x", view=True)
@@ -248,20 +214,9 @@ def _(x, dim):
     return f"{' '.join(names)} -> {' '.join(out)}"
 
 
-@unsqueeze.grad
-def _(dy, x_shape):
-    return reshape(dy, tuple(x_shape))
-
-
-@unsqueeze.scattered
-def _(base, part, dim):
-    return reshape(part, tuple(base.shape))
-
-
-@unsqueeze.samples
-def _(rand):
-    yield rand(4, 6), 0
-    yield rand(4, 6), -1
+unsqueeze.grad(lambda dy, x_shape: reshape(dy, tuple(x_shape)))
+unsqueeze.scattered(lambda base, part, dim: reshape(part, tuple(base.shape)))
+unsqueeze.samples(lambda rand: [(rand(4, 6), 0), (rand(4, 6), -1)])
 
 
 @op(linear="x", view=True)
@@ -291,18 +246,6 @@ def _squeezed(x: tuple[int, ...], dim: int | Size | None) -> tuple[int, ...]:
     return tuple(d for d in chosen if x and x[d] == 1)  # a number may name a dimension that it lacks
 
 
-@squeeze.grad
-def _(dy, x_shape):
-    return reshape(dy, tuple(x_shape))
-
-
-@squeeze.scattered
-def _(base, part, dim):
-    return reshape(part, tuple(base.shape))
-
-
-@squeeze.samples
-def _(rand):
-    yield (rand(4, 1, 6),)
-    yield rand(4, 1, 2), 1
-    yield rand(4, 1, 3), (1, 2)
+squeeze.grad(lambda dy, x_shape: reshape(dy, tuple(x_shape)))
+squeeze.scattered(lambda base, part, dim: reshape(part, tuple(base.shape)))
+squeeze.samples(lambda rand: [(rand(4, 1, 6),), (rand(4, 1, 2), 1), (rand(4, 1, 3), (1, 2))])

@@ -32,9 +32,7 @@ def _(x, dims, scale, forward):
     return f"{term} -> {term}"
 
 
-@fourier.grad
-def _(dy, dims, scale, forward):
-    return fourier(dy, dims, scale, not forward)
+fourier.grad(lambda dy, dims, scale, forward: fourier(dy, dims, scale, not forward))
 
 
 @fourier.samples

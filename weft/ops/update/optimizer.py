@@ -281,19 +281,13 @@ for _op in (adam_update, adamw_update):
         yield (*_several(rand, 5), rand() ** 2 + 1, 0.1, 0.9, 0.99, 1e-8, 0.1)
 
 
-@adagrad_update.samples
-def _(rand):
-    yield (*_several(rand, 3), rand() ** 2, 0.1, 0.01)
+adagrad_update.samples(lambda rand: [(*_several(rand, 3), rand() ** 2, 0.1, 0.01)])
 
 
-@rmsprop_update.samples
-def _(rand):
-    yield (*_several(rand, 3), [], [], 0.1)
+rmsprop_update.samples(lambda rand: [(*_several(rand, 3), [], [], 0.1)])
 
 
-@adadelta_update.samples
-def _(rand):
-    yield (*_several(rand, 4), 0.1)
+adadelta_update.samples(lambda rand: [(*_several(rand, 4), 0.1)])
 
 
 for _op in (sgd_update, adagrad_update, rmsprop_update, adadelta_update):
@@ -321,10 +315,7 @@ def _(tensors, exponent):
         yield Rule((split(dim),) * len(tensors), (partial_sum,))
 
 
-@power_sum.samples
-def _(rand):
-    yield [rand(4, 6), rand(6)], 2.0
-    yield [rand(4, 6)], 3.0
+power_sum.samples(lambda rand: [([rand(4, 6), rand(6)], 2.0), ([rand(4, 6)], 3.0)])
 
 
 @op()
@@ -343,9 +334,7 @@ def _(tensors):
         yield Rule((split(dim),) * len(tensors), (partial_max,))
 
 
-@greatest.samples
-def _(rand):
-    yield ([rand(4, 6), rand(6)],)
+greatest.samples(lambda rand: [([rand(4, 6), rand(6)],)])
 
 
 @op(returns="", writes="tensors")
@@ -356,10 +345,7 @@ def scale_all(tensors: Sequence[Tensor], factor: Tensor | Scalar) -> tuple[()]:
     return ()
 
 
-@scale_all.samples
-def _(rand):
-    yield [rand(4, 6), rand(6)], 0.5
-    yield [rand(4, 6)], rand()
+scale_all.samples(lambda rand: [([rand(4, 6), rand(6)], 0.5), ([rand(4, 6)], rand())])
 
 
 _alike(scale_all)
@@ -381,6 +367,4 @@ def _(tensors, row):
     return f"{', '.join([*each, 'row!'])} -> "
 
 
-@take_from_row.samples
-def _(rand):
-    yield [rand(4, 6), rand(3)], rand(27)
+take_from_row.samples(lambda rand: [([rand(4, 6), rand(3)], rand(27))])
