@@ -161,6 +161,8 @@ class Text:
         if t is Tensor or (t is torch.Tensor and kernel):
             return self.imported(Tensor.__module__, "Tensor")
         origin, inside = typing.get_origin(t), typing.get_args(t)
+        if origin is typing.Literal:
+            return f"{self.class_of(origin)}[{', '.join(map(repr, inside))}]"
         if origin in (types.UnionType, typing.Union):
             return " | ".join(dict.fromkeys(self._type(a, kernel, types_of) for a in inside))
         if isinstance(t, list):  # the parameters of a Callable

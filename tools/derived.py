@@ -27,7 +27,7 @@ def page(module: types.ModuleType, homes: Iterable[str], text: Text) -> str:
         value = getattr(module, name)
         if inspect.ismodule(value):
             lines.append(f"from {module.__name__} import {name} as {name}\n")
-        elif isinstance(value, (type, types.FunctionType)) and value.__module__ in homes:
+        elif isinstance(value, (type, types.FunctionType)) and (value.__module__ in homes or _ours(value)):
             lines.append(f"from {value.__module__} import {value.__name__} as {name}\n")
         elif isinstance(value, type):
             _collect(value, homes, kinds)
@@ -44,6 +44,17 @@ def page(module: types.ModuleType, homes: Iterable[str], text: Text) -> str:
         if names:
             text.imports.setdefault(root.ours, set()).update(names)
     return body
+
+
+def theirs(module: types.ModuleType) -> str:
+    """The name of torch's module."""
+    assert module.__spec__ is not None
+    return module.__spec__.loader_state.name
+
+
+def _ours(value: Any) -> bool:
+    """Whether Weft's own class stands there in the place of torch's."""
+    return value.__module__.startswith("weft.") and not is_derived(value.__module__)
 
 
 def _own(module: types.ModuleType) -> list[str]:

@@ -75,7 +75,7 @@ def _page(module: types.ModuleType, text: Text, body: str, head: str = "") -> st
     shared = getattr(module, "__all__", None)
     names = textwrap.fill(", ".join(f'"{n}"' for n in sorted(shared or ())), WIDE - 4)
     every = f"__all__ = [\n{textwrap.indent(names, '    ')}\n]\n\n" if shared else ""
-    doc = f"Torch's own code, on Weft's tensors: see torch{module.__name__[4:]}." if head else module.__doc__
+    doc = f"Torch's own code, on Weft's tensors: see {derived.theirs(module)}." if head else module.__doc__
     return f"{NOTE}{head}{as_doc(doc or '', '')}\n{text.head(body)}\n{every}{body}"
 
 

@@ -105,7 +105,6 @@ from weft.interpreter.explain_movements import explain
 from weft.nn import averaging, layers
 from weft.nn import underscored as _inner
 from weft.nn.utils import stateless
-from weft.optim.lr_scheduler.averaged import SWALR
 from weft.system import accelerator, asyncs, comm, cuda, devices, env, jit
 from weft.tensor import parameter as _parameter
 from weft.tensor.parameter import Parameter
@@ -133,7 +132,8 @@ multiprocessing = _torch.multiprocessing  # torch's, too; what it starts joins b
 
 def _module(path: str, **members: Any) -> ModuleType:
     """A module whose public path isn't a folder's."""
-    made = ModuleType(f"{__name__}.{path}", f"flow.{path}: {', '.join(members)}")
+    shown = ", ".join(n for n in members if not n.startswith("__"))
+    made = ModuleType(f"{__name__}.{path}", f"flow.{path}: {shown}")
     vars(made).update(members, __path__=[])  # it has files: interop.files finds them
     return made
 
@@ -151,7 +151,10 @@ linalg = _module(
 )
 linalg.LinAlgError = errors.OpError  # type: ignore[attr-defined]  # what is raised where a kernel finds no solution
 func = _module("func", vmap=vmap, **{n: getattr(m, n) for m in (transforms, stateless) for n in m.__all__})
-optim.swa_utils = _module("optim.swa_utils", SWALR=SWALR, **{n: getattr(averaging, n) for n in averaging.__all__})  # type: ignore[attr-defined]
+optim.swa_utils = _module(  # type: ignore[attr-defined]
+    "optim.swa_utils", __getattr__=optim.lr_scheduler.__getattr__, __all__=[*averaging.__all__, "SWALR"],
+    **{n: getattr(averaging, n) for n in averaging.__all__},
+)  # fmt: skip
 signal = _module("signal", windows=windows)
 dlpack = _module("utils.dlpack", **{n: globals()[n] for n in ("from_dlpack", "to_dlpack")})
 cpu, xpu, mps = _module("cpu", **devices.CPU), _module("xpu", **devices.XPU), _module("mps", **devices.MPS)

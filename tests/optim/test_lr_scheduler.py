@@ -75,6 +75,32 @@ def test_a_schedule_goes_on_where_it_was_saved(row: tuple[str, dict[str, Any]]) 
     assert rates(b, again, 6) == rates(a, whole, 6)
 
 
+@pytest.mark.filterwarnings("ignore:The epoch parameter")
+@pytest.mark.parametrize("row", ROWS, ids=lambda r: r[0])
+def test_a_schedule_is_torchs_where_it_begins_later_or_is_told_the_step(row: tuple[str, dict[str, Any]]) -> None:
+    name, options = row
+    found: list[list[list[float]]] = []
+    for optimizer, module in zip(optimizers(), (theirs, ours), strict=True):
+        first = getattr(module, name)(optimizer, **options)
+        rates(optimizer, first, 4)
+        seen = rates(optimizer, getattr(module, name)(optimizer, **options, last_epoch=first.last_epoch), 3)
+        optimizer.step()
+        first.step(5)
+        found.append([*seen, first.get_last_lr()])
+    assert found[1] == [pytest.approx(e, rel=1e-12) for e in found[0]]
+
+
+def test_a_state_of_torchs_is_taken() -> None:
+    a, b = optimizers()
+    for name, options in ROWS:
+        if name in ("CosineAnnealingWarmRestarts", "LambdaLR", "MultiplicativeLR"):  # the first has more state here
+            continue
+        kept, taken = getattr(theirs, name)(a, **options), getattr(ours, name)(b, **options)
+        kept.last_epoch = 5
+        taken.load_state_dict({k: v for k, v in kept.state_dict().items() if not callable(v)})
+        assert taken.last_epoch == 5
+
+
 def test_one_after_another() -> None:
     def make(module: Any, optimizer: Any) -> Any:
         parts = [

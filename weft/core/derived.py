@@ -107,14 +107,20 @@ class Derived(MetaPathFinder, Loader):
                 substitute
     attributes  attributes that derived code reads under another name
     errors      Weft's classes for the errors that derived code raises
+    classes     Weft's classes for those that the code defines; what inherits from them inherits from Weft's
     """
 
     def __init__(
         self, ours: str, theirs: str, changes: Mapping[str, Mapping[str, Change]] = {},
         attributes: Mapping[str, str] = {}, errors: Mapping[str, type[Exception]] = {},
+        classes: Mapping[str, type] = {},
     ) -> None:  # fmt: skip
+        def build(body: Any, name: str, *bases: Any, **options: Any) -> Any:
+            return classes.get(name) or builtins.__build_class__(body, name, *bases, **options)
+
         self.ours, self.theirs, self.changes, self.attributes = ours, theirs, changes, attributes
-        self.builtins = {**vars(builtins), "__import__": _import, "ValueError": OptionError, **errors}
+        own = {"__import__": _import, "__build_class__": build, "ValueError": OptionError}
+        self.builtins = {**vars(builtins), **own, **errors}
         ROOTS[theirs] = self
         sys.meta_path.insert(0, self)
 

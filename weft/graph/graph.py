@@ -31,8 +31,7 @@ from weft.job.job import Job
 from weft.job.movements import movements
 from weft.job.text import show_node
 from weft.nn.module.module import Module
-from weft.optim import Optimizer
-from weft.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
+from weft.optim import Optimizer, lr_scheduler
 from weft.optim.lr_scheduler.scheduler import Counted
 from weft.plan.usage import usage
 from weft.simulator.schedule import Schedule
@@ -118,7 +117,8 @@ class Graph:
             raise GraphError("the graph is compiled already; add the optimizer in __init__")
         if isinstance(optim, optimizers.LBFGS):
             raise GraphError("add_optimizer(LBFGS): it computes the loss several times a step; call its step() eagerly")
-        if lr_sch is not None and (isinstance(lr_sch, ReduceLROnPlateau) or not isinstance(lr_sch, LRScheduler)):
+        measured = lr_scheduler.ReduceLROnPlateau
+        if lr_sch is not None and (isinstance(lr_sch, measured) or not isinstance(lr_sch, lr_scheduler.LRScheduler)):
             raise GraphError(
                 f"add_optimizer(..., lr_sch={type(lr_sch).__name__}): a graph steps a schedule of "
                 "flow.optim.lr_scheduler after each launch, with nothing to measure. Call the step() of any other "

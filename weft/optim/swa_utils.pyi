@@ -1,7 +1,12 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""flow.optim.swa_utils: SWALR, AveragedModel, get_ema_avg_fn, get_ema_multi_avg_fn, get_swa_avg_fn, get_swa_multi_avg_fn, update_bn"""
+"""flow.optim.swa_utils: AveragedModel, get_ema_avg_fn, get_ema_multi_avg_fn, get_swa_avg_fn, get_swa_multi_avg_fn, update_bn"""
 
+
+__all__ = [
+    "AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn",
+    "update_bn"
+]
 
 from weft.nn.averaging import AveragedModel as AveragedModel
 from weft.nn.averaging import get_ema_avg_fn as get_ema_avg_fn

@@ -2,7 +2,7 @@
 
 # pyright: reportArgumentType=false, reportIncompatibleMethodOverride=false
 # pyright: reportIncompatibleVariableOverride=false
-"""Torch's own code, on Weft's tensors: see torch.nn.layers.container."""
+"""Torch's own code, on Weft's tensors: see torch.nn.modules.container."""
 
 from collections.abc import ItemsView, KeysView, ValuesView
 from typing import Any, Self

@@ -2,7 +2,7 @@
 
 # pyright: reportArgumentType=false, reportIncompatibleMethodOverride=false
 # pyright: reportIncompatibleVariableOverride=false
-"""Torch's own code, on Weft's tensors: see torch.nn.layers.pooling."""
+"""Torch's own code, on Weft's tensors: see torch.nn.modules.pooling."""
 
 from typing import Any
 from weft.nn.module.module import Module

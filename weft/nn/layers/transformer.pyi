@@ -2,7 +2,7 @@
 
 # pyright: reportArgumentType=false, reportIncompatibleMethodOverride=false
 # pyright: reportIncompatibleVariableOverride=false
-"""Torch's own code, on Weft's tensors: see torch.nn.layers.transformer."""
+"""Torch's own code, on Weft's tensors: see torch.nn.modules.transformer."""
 
 from collections.abc import Callable
 from typing import Any

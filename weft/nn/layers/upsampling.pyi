@@ -2,7 +2,7 @@
 
 # pyright: reportArgumentType=false, reportIncompatibleMethodOverride=false
 # pyright: reportIncompatibleVariableOverride=false
-"""Torch's own code, on Weft's tensors: see torch.nn.layers.upsampling."""
+"""Torch's own code, on Weft's tensors: see torch.nn.modules.upsampling."""
 
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor

@@ -1,24 +1,95 @@
 """Learning rate schedules: rates as functions of the step, set in the optimizer's groups.
 
-Formulas and recursions are torch's; `WarmUpLR`, `CosineDecayLR` and `PolynomialLR`'s long form are OneFlow's.
+`LRScheduler`, `WarmUpLR`, `CosineDecayLR` and what has forms of OneFlow's stand here; the others are torch's, derived.
 """
 
-from weft.optim.lr_scheduler.compose import ChainedScheduler, ReduceLROnPlateau, SequentialLR, WarmUpLR, WarmupLR
-from weft.optim.lr_scheduler.cycle import CosineAnnealingLR, CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
-from weft.optim.lr_scheduler.decay import (
-    ConstantLR,
-    CosineDecayLR,
-    ExponentialLR,
-    LambdaLR,
-    LinearLR,
-    MultiplicativeLR,
-    MultiStepLR,
-    PolynomialLR,
-    StepLR,
-)
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from weft.core.derived import Change, Derived, lazily
+from weft.core.errors import ArgumentError, OptionError
+from weft.optim.lr_scheduler.compose import ChainedScheduler, SequentialLR, WarmUpLR, WarmupLR
+from weft.optim.lr_scheduler.cycle import CosineAnnealingWarmRestarts
+from weft.optim.lr_scheduler.decay import CosineDecayLR, PolynomialLR
 from weft.optim.lr_scheduler.scheduler import LRScheduler
 
+if TYPE_CHECKING:
+    from weft.optim.lr_scheduler.schedules import (
+        ConstantLR,
+        CosineAnnealingLR,
+        CyclicLR,
+        ExponentialLR,
+        LambdaLR,
+        LinearLR,
+        MultiplicativeLR,
+        MultiStepLR,
+        OneCycleLR,
+        ReduceLROnPlateau,
+        StepLR,
+    )  # fmt: skip
+
 _LRScheduler = LRScheduler  # deprecated name, used by many programs
+
+
+def _at_least_one(theirs: Callable[..., None]) -> Callable[..., None]:
+    """Torch divides by it at the first step."""
+
+    def init(self: Any, optimizer: Any, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
+        if step_size < 1:
+            raise OptionError(f"step_size must be at least 1; got {step_size}")
+        theirs(self, optimizer, step_size, gamma, last_epoch)
+
+    return init
+
+
+def _telling(theirs: Callable[..., None]) -> Callable[..., None]:
+    """Lower the rates, and print them if `verbose`."""
+
+    def reduce(self: Any, epoch: Any) -> None:
+        theirs(self, epoch)
+        self._tell()
+
+    return reduce
+
+
+def _checking(theirs: Callable[..., None]) -> Callable[..., None]:
+    """Load a state if it is one of this class; torch's takes any, and takes items out of the dict."""
+
+    def load(self: Any, state_dict: Any) -> None:
+        self.check_state(state_dict)
+        theirs(self, dict(state_dict))
+
+    return load
+
+
+def _cyclic_state(self: Any) -> dict[str, Any]:
+    """The state with that of a custom function, if it is an object that has one."""
+    return {**LRScheduler.state_dict(self), "_scale_fn_custom": getattr(self._scale_fn_custom, "__dict__", None)}
+
+
+CHANGES: dict[str, Change] = {
+    "StepLR.__init__": _at_least_one,
+    "ReduceLROnPlateau._reduce_lr": _telling,
+    "CyclicLR.state_dict": lambda theirs: _cyclic_state,
+    **{f"{name}.load_state_dict": _checking
+       for name in ("LambdaLR", "MultiplicativeLR", "ReduceLROnPlateau", "CyclicLR")},
+}  # fmt: skip
+OWN = (LRScheduler, ChainedScheduler, CosineAnnealingWarmRestarts, PolynomialLR, SequentialLR)
+Derived(f"{__name__}.schedules", "torch.optim.lr_scheduler", {"": CHANGES}, errors={"TypeError": ArgumentError},
+        classes={kind.__name__: kind for kind in OWN})  # fmt: skip
+Derived(f"{__name__}.averaged", "torch.optim.swa_utils", {"": {"SWALR.load_state_dict": _checking}})
+__getattr__ = lazily(__name__, {
+    "averaged": ("SWALR",),
+    "schedules": (
+        "ConstantLR", "CosineAnnealingLR", "CyclicLR", "ExponentialLR", "LambdaLR", "LinearLR", "MultiStepLR",
+        "MultiplicativeLR", "OneCycleLR", "ReduceLROnPlateau", "StepLR",
+    ),
+})  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]
+
 
 __all__ = [
     "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CosineDecayLR", "CyclicLR",

@@ -1,9 +1,8 @@
-"""Combinations of schedules, and ReduceLROnPlateau."""
+"""Combinations of schedules."""
 
 from __future__ import annotations
 
 import bisect
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -40,8 +39,8 @@ class WarmUpLR(LRScheduler):
             return list(self.base_lrs)
         if step <= 0:
             self._set(self.base_lrs)
-            self.inner.last_epoch, self.inner._step_count = -1, 0
-            self.inner.step()
+            self.inner.last_epoch = -1
+            self.inner._initial_step()
         elif self.inner.last_epoch > step:
             self._inner_at(0)
         while self.inner.last_epoch < step:
@@ -119,8 +118,7 @@ class SequentialLR(_Several):
             group["lr"] = group["initial_lr"]
         for s in self.schedulers:  # each made a first step at construction
             s.last_epoch -= 1
-            s._step_count -= 1
-        self.schedulers[0].step()
+        self.schedulers[0]._initial_step()
         self._last_lr = self.schedulers[0].get_last_lr()
 
     def get_lr(self) -> list[float]:
@@ -134,7 +132,7 @@ class SequentialLR(_Several):
             for group in self.optimizer.param_groups:
                 group["lr"] = group["initial_lr"]
             current.last_epoch = -1
-            current.step()
+            current._initial_step()
         else:
             current.step()
         self._last_lr = current.get_last_lr()
@@ -159,56 +157,3 @@ class ChainedScheduler(_Several):
         for s in self.schedulers:
             s.step()
         self.last_epoch, self._last_lr = self.schedulers[0].last_epoch, self._now()
-
-
-class ReduceLROnPlateau(LRScheduler):
-    """Multiplies the rate by factor if a metric hasn't improved for `patience` steps: `step(loss)`."""
-
-    def __init__(
-        self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10,
-        threshold: float = 1e-4, threshold_mode: str = "rel", cooldown: int = 0,
-        min_lr: float | Sequence[float] = 0.0, eps: float = 1e-8,
-    ) -> None:  # fmt: skip
-        if factor >= 1.0:
-            raise OptionError(f"Factor should be < 1.0; got {factor}")
-        if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
-            raise OptionError(f"mode is min or max, threshold_mode rel or abs; got {mode!r} and {threshold_mode!r}")
-        self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
-        self.threshold, self.threshold_mode, self.cooldown, self.eps = threshold, threshold_mode, cooldown, eps
-        count = len(optimizer.param_groups)
-        self.min_lrs = list(min_lr) if isinstance(min_lr, Sequence) else [min_lr] * count
-        self.best = math.inf if mode == "min" else -math.inf
-        self.num_bad_epochs = self.cooldown_counter = self.last_epoch = 0
-        self._last_lr = self._now()
-
-    def get_lr(self) -> list[float]:
-        return self._now()
-
-    def is_better(self, a: float, best: float) -> bool:
-        down = self.mode == "min"
-        if self.threshold_mode == "rel":
-            return a < best * (1.0 - self.threshold) if down else a > best * (self.threshold + 1.0)
-        return a < best - self.threshold if down else a > best + self.threshold
-
-    @property
-    def in_cooldown(self) -> bool:
-        """Whether it waits after a reduction."""
-        return self.cooldown_counter > 0
-
-    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
-        value = float(metrics)
-        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        if self.is_better(value, self.best):
-            self.best, self.num_bad_epochs = value, 0
-        else:
-            self.num_bad_epochs += 1
-        if self.in_cooldown:
-            self.cooldown_counter, self.num_bad_epochs = self.cooldown_counter - 1, 0
-        if self.num_bad_epochs > self.patience:
-            for group, least in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
-                lower = max(group["lr"] * self.factor, least)
-                if group["lr"] - lower > self.eps:
-                    group["lr"] = lower
-            self._tell()
-            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
-        self._last_lr = self._now()

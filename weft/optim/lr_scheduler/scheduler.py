@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from abc import ABCMeta, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from weft.autograd.plain import is_others
+from weft.core.derived import is_derived
 from weft.core.errors import CheckpointError, GraphError, OptionError
 from weft.optim.optimizer import Optimizer
 
@@ -98,7 +100,7 @@ def _guarded(step: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-class _Made(ABCMeta):
+class _Made(type):
     """Arguments of every schedule: `verbose`, and OneFlow's name of the first step."""
 
     @property
@@ -116,6 +118,9 @@ class _Made(ABCMeta):
             made.verbose = True
         if "last_step" not in own and "last_step" in options:
             options["last_epoch"] = options.pop("last_step")
+        if is_derived(cls.__module__):  # torch's know lists and tuples alone
+            args = tuple(tuple(v) if is_others(v) else v for v in args)
+            options = {k: tuple(v) if is_others(v) else v for k, v in options.items()}
         made.__init__(*args, **options)
         return made
 
@@ -127,7 +132,8 @@ class LRScheduler(metaclass=_Made):
     """
 
     verbose: bool = False
-    _get_lr_called_within_step = True  # schedules written for PyTorch ask it in get_lr()
+    # schedules of PyTorch's ask these in get_lr(): whether the first step is being made, and whether a step asks
+    _is_initial, _get_lr_called_within_step = False, True
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -151,12 +157,16 @@ class LRScheduler(metaclass=_Made):
         self.base_lrs = [g["initial_lr"] for g in optimizer.param_groups]
         self.last_epoch = last_epoch
         self._last_lr: list[float] = []
-        self._step_count = 0
-        self.step()
+        self._initial_step()
 
-    @abstractmethod
+    def _initial_step(self) -> None:
+        self._step_count, self._is_initial = 0, True
+        self.step()
+        self._is_initial = False
+
     def get_lr(self) -> list[float]:
         """The rates of step `last_epoch`, one per group."""
+        raise TypeError(f"{type(self).__name__} has no get_lr(): a schedule returns from it the rates of a step")
 
     def get_last_lr(self) -> list[float]:
         """The rates that the last step set, one per group."""
@@ -166,7 +176,8 @@ class LRScheduler(metaclass=_Made):
     def step(self, epoch: int | None = None) -> None:
         self._step_count += 1
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        self._set(self.get_lr())
+        formula = self.get_lr if epoch is None else getattr(self, "_get_closed_form_lr", self.get_lr)
+        self._set(formula())
 
     def _set(self, rates: Sequence[float]) -> None:
         for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
@@ -188,10 +199,16 @@ class LRScheduler(metaclass=_Made):
 
     def state_dict(self) -> dict[str, Any]:
         """The state, without the optimizer and functions, which can't be saved."""
-        return {k: v for k, v in self.__dict__.items() if k != "optimizer" and not callable(v)}
+        kept = {k: v for k, v in self.__dict__.items() if k != "optimizer" and not callable(v)}
+        return {k: sorted(v.elements()) if isinstance(v, Counter) else v for k, v in kept.items()}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        unknown = [k for k in state_dict if k not in self.__dict__ and k != "verbose"]
+        self.check_state(state_dict)
+        now = vars(self)
+        now.update({k: Counter(v) if isinstance(now.get(k), Counter) else v for k, v in state_dict.items()})
+
+    def check_state(self, state_dict: Mapping[str, Any]) -> None:
+        """Raise for the state of another schedule."""
+        unknown = [k for k in state_dict if k not in vars(self) and not hasattr(LRScheduler, k)]
         if unknown:
             raise CheckpointError(f"{type(self).__name__} has no {unknown[0]!r}; is it the state of another schedule?")
-        vars(self).update(state_dict)
