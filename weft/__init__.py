@@ -102,7 +102,7 @@ from weft.interop import from_torch, mock_torch, to_torch
 from weft.interop import oneflow as _oneflow
 from weft.interop import other_libraries as _others
 from weft.interpreter.explain_movements import explain
-from weft.nn import averaging, layers
+from weft.nn import averaging
 from weft.nn import underscored as _inner
 from weft.nn.utils import stateless
 from weft.system import accelerator, asyncs, comm, cuda, devices, env, jit
@@ -167,9 +167,7 @@ autograd.profiler = profiler  # type: ignore[attr-defined]
 data.distributed = _distributed  # type: ignore[attr-defined]
 # layers that nn doesn't know of, under the names that people know them by
 nn.Graph, nn.graph, nn.parallel = graph.Graph, graph, parallel  # type: ignore[attr-defined]
-_layers = {n: v for n, v in vars(nn).items() if not isinstance(v, ModuleType) and not n.startswith("__")}
-_layers |= {"__doc__": nn.__doc__, "__all__": [n for n in nn.__all__ if n in {*_layers, *layers.LATER}]}
-nn.modules = _module("nn.modules", __getattr__=nn.__getattr__, **_layers, **_inner.NAMES)  # type: ignore[attr-defined]
+nn.modules = _module("nn.modules", **vars(nn)["OF_MODULES"], **_inner.NAMES)  # type: ignore[attr-defined]
 nn.parameter = _module("nn.parameter", **{n: getattr(_parameter, n) for n in _parameter.__all__})  # type: ignore[attr-defined]
 PATHS = {
     "accelerator": accelerator, "asyncs": asyncs, "comm": comm, "cuda": cuda, "cuda.amp": cuda.amp,  # type: ignore[attr-defined]

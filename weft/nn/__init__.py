@@ -1,212 +1,78 @@
 """Modules, parameters and layers, written with public functions alone."""
 
 import sys
-from typing import TYPE_CHECKING
+from typing import Final
 
 from weft.core.derived import GIVEN, lazily
-from weft.nn import functional, init, layers, utils
-from weft.nn.attention import MultiheadAttention
-from weft.nn.data_parallel import DataParallel
-from weft.nn.layers.activation import (
-    CELU,
-    ELU,
-    GELU,
-    GLU,
-    SELU,
-    Hardshrink,
-    Hardsigmoid,
-    Hardswish,
-    Hardtanh,
-    LeakyReLU,
-    LogSigmoid,
-    LogSoftmax,
-    Mish,
-    PReLU,
-    QuickGELU,
-    ReLU,
-    ReLU6,
-    RReLU,
-    Sigmoid,
-    SiLU,
-    Softmax,
-    Softmax2d,
-    Softmin,
-    Softplus,
-    Softshrink,
-    Softsign,
-    Tanh,
-    Tanhshrink,
-    Threshold,
-)
-from weft.nn.layers.batchnorm import (
-    AllReduce,
-    BatchNorm1d,
-    BatchNorm2d,
-    BatchNorm3d,
-    LazyBatchNorm1d,
-    LazyBatchNorm2d,
-    LazyBatchNorm3d,
-    SyncBatchNorm,
-)
-from weft.nn.layers.conv import (
-    Conv1d,
-    Conv2d,
-    Conv3d,
-    ConvTranspose1d,
-    ConvTranspose2d,
-    ConvTranspose3d,
-    LazyConv1d,
-    LazyConv2d,
-    LazyConv3d,
-    LazyConvTranspose1d,
-    LazyConvTranspose2d,
-    LazyConvTranspose3d,
-)
-from weft.nn.layers.distance import CosineSimilarity, PairwiseDistance
-from weft.nn.layers.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
-from weft.nn.layers.instancenorm import (
-    InstanceNorm1d,
-    InstanceNorm2d,
-    InstanceNorm3d,
-    LazyInstanceNorm1d,
-    LazyInstanceNorm2d,
-    LazyInstanceNorm3d,
-)
-from weft.nn.layers.linear import Bilinear, Identity, LazyLinear, Linear
-from weft.nn.layers.loss import (
-    BCELoss,
-    BCEWithLogitsLoss,
-    CombinedMarginLoss,
-    CosineEmbeddingLoss,
-    CrossEntropyLoss,
-    CTCLoss,
-    GaussianNLLLoss,
-    HingeEmbeddingLoss,
-    HuberLoss,
-    KLDivLoss,
-    L1Loss,
-    MarginRankingLoss,
-    MSELoss,
-    MultiLabelMarginLoss,
-    MultiLabelSoftMarginLoss,
-    MultiMarginLoss,
-    NLLLoss,
-    PoissonNLLLoss,
-    SmoothL1Loss,
-    SoftMarginLoss,
-    TripletMarginLoss,
-    TripletMarginWithDistanceLoss,
-)
-from weft.nn.layers.normalization import (
-    GroupNorm,
-    LayerNorm,
-    LocalResponseNorm,
-    RMSNorm,
-)
-from weft.nn.layers.pixelshuffle import ChannelShuffle, PixelShuffle, PixelUnshuffle
-from weft.nn.layers.rnn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
-from weft.nn.layers.sparse import Embedding, EmbeddingBag
+from weft.nn import attention, functional, init, layers, utils
 from weft.nn.module import upkeep
 from weft.nn.module.module import Module
-from weft.nn.oneflow import cells
-from weft.nn.oneflow.coin_flip import CoinFlip
-from weft.nn.oneflow.fused_layers import FusedBatchNorm1d, FusedBatchNorm2d, FusedBatchNorm3d, FusedMLP, RMSLayerNorm
-from weft.nn.oneflow.quantization import (
-    FakeQuantization,
-    MinMaxObserver,
-    MovingAverageMinMaxObserver,
-    QatConv1d,
-    QatConv2d,
-    QatConv3d,
-    Quantization,
-)
+from weft.nn.oneflow import cells, quantization
 from weft.tensor.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-if TYPE_CHECKING:
-    from weft.nn.layers.adaptive import AdaptiveLogSoftmaxWithLoss
-    from weft.nn.layers.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
-    from weft.nn.layers.flatten import (
-        Flatten,
-        Unflatten,
-    )
-    from weft.nn.layers.fold import Fold, Unfold
-    from weft.nn.layers.padding import (
-        CircularPad1d,
-        CircularPad2d,
-        CircularPad3d,
-        ConstantPad1d,
-        ConstantPad2d,
-        ConstantPad3d,
-        ReflectionPad1d,
-        ReflectionPad2d,
-        ReflectionPad3d,
-        ReplicationPad1d,
-        ReplicationPad2d,
-        ReplicationPad3d,
-        ZeroPad1d,
-        ZeroPad2d,
-        ZeroPad3d,
-    )
-    from weft.nn.layers.pooling import (
-        AdaptiveAvgPool1d,
-        AdaptiveAvgPool2d,
-        AdaptiveAvgPool3d,
-        AdaptiveMaxPool1d,
-        AdaptiveMaxPool2d,
-        AdaptiveMaxPool3d,
-        AvgPool1d,
-        AvgPool2d,
-        AvgPool3d,
-        FractionalMaxPool2d,
-        FractionalMaxPool3d,
-        LPPool1d,
-        LPPool2d,
-        LPPool3d,
-        MaxPool1d,
-        MaxPool2d,
-        MaxPool3d,
-        MaxUnpool1d,
-        MaxUnpool2d,
-        MaxUnpool3d,
-    )
-    from weft.nn.layers.transformer import (
-        Transformer,
-        TransformerDecoder,
-        TransformerDecoderLayer,
-        TransformerEncoder,
-        TransformerEncoderLayer,
-    )
-    from weft.nn.layers.upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
+LAYERS: Final = {  # by file, each of which is read when a program first asks for one of its names
+    "attention": "MultiheadAttention",
+    "data_parallel": "DataParallel",
+    "layers.activation": """
+        CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Mish PReLU
+        QuickGELU RReLU ReLU ReLU6 SELU SiLU Sigmoid Softmax Softmax2d Softmin Softplus Softshrink Softsign Tanh
+        Tanhshrink Threshold
+    """,
+    "layers.adaptive": "AdaptiveLogSoftmaxWithLoss",
+    "layers.batchnorm": """
+        AllReduce BatchNorm1d BatchNorm2d BatchNorm3d LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d
+        SyncBatchNorm
+    """,
+    "layers.container": "ModuleDict ModuleList ParameterDict ParameterList Sequential",
+    "layers.conv": """
+        Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d LazyConv1d LazyConv2d LazyConv3d
+        LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d
+    """,
+    "layers.distance": "CosineSimilarity PairwiseDistance",
+    "layers.dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",
+    "layers.flatten": "Flatten Unflatten",
+    "layers.fold": "Fold Unfold",
+    "layers.instancenorm": """
+        InstanceNorm1d InstanceNorm2d InstanceNorm3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d
+    """,
+    "layers.linear": "Bilinear Identity LazyLinear Linear",
+    "layers.loss": """
+        BCELoss BCEWithLogitsLoss CTCLoss CombinedMarginLoss CosineEmbeddingLoss CrossEntropyLoss
+        GaussianNLLLoss HingeEmbeddingLoss HuberLoss KLDivLoss L1Loss MSELoss MarginRankingLoss
+        MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss PoissonNLLLoss SmoothL1Loss
+        SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss
+    """,
+    "layers.normalization": "GroupNorm LayerNorm LocalResponseNorm RMSNorm",
+    "layers.padding": """
+        CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d ReflectionPad1d
+        ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d ZeroPad1d ZeroPad2d
+        ZeroPad3d
+    """,
+    "layers.pixelshuffle": "ChannelShuffle PixelShuffle PixelUnshuffle",
+    "layers.pooling": """
+        AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d
+        AdaptiveMaxPool3d AvgPool1d AvgPool2d AvgPool3d FractionalMaxPool2d FractionalMaxPool3d LPPool1d
+        LPPool2d LPPool3d MaxPool1d MaxPool2d MaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d
+    """,
+    "layers.rnn": "GRU GRUCell LSTM LSTMCell RNN RNNBase RNNCell RNNCellBase",
+    "layers.sparse": "Embedding EmbeddingBag",
+    "layers.transformer": """
+        Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer
+    """,
+    "layers.upsampling": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
+    "oneflow.coin_flip": "CoinFlip",
+    "oneflow.fused_layers": "FusedBatchNorm1d FusedBatchNorm2d FusedBatchNorm3d FusedMLP RMSLayerNorm",
+    "oneflow.quantization": """
+        FakeQuantization MinMaxObserver MovingAverageMinMaxObserver QatConv1d QatConv2d QatConv3d Quantization
+    """,
+}  # fmt: skip
+HOMES: Final = {file: tuple(names.split()) for file, names in LAYERS.items()}
 
 GIVEN.update({f"torch.nn.modules.{file}": sys.modules[__name__] for file in layers.FILES})
-__getattr__ = lazily(__name__, layers.READ_LATER)
+__getattr__ = lazily(__name__, HOMES)
 
-__all__ = [
-    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveLogSoftmaxWithLoss", "AdaptiveMaxPool1d",
-    "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AllReduce", "AlphaDropout", "AvgPool1d", "AvgPool2d", "AvgPool3d",
-    "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Bilinear", "Buffer", "CELU",
-    "CTCLoss", "ChannelShuffle", "CircularPad1d", "CircularPad2d", "CircularPad3d", "CoinFlip", "CombinedMarginLoss",
-    "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d",
-    "ConvTranspose2d", "ConvTranspose3d", "CosineEmbeddingLoss", "CosineSimilarity", "CrossEntropyLoss", "DataParallel",
-    "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "ELU", "Embedding", "EmbeddingBag", "FakeQuantization",
-    "FeatureAlphaDropout", "Flatten", "Fold", "FractionalMaxPool2d", "FractionalMaxPool3d", "FusedBatchNorm1d",
-    "FusedBatchNorm2d", "FusedBatchNorm3d", "FusedMLP", "GELU", "GLU", "GRU", "GRUCell", "GaussianNLLLoss", "GroupNorm",
-    "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "HingeEmbeddingLoss", "HuberLoss", "Identity",
-    "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "KLDivLoss", "L1Loss", "LPPool1d", "LPPool2d", "LPPool3d",
-    "LSTM", "LSTMCell", "LayerNorm", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d",
-    "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
-    "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d", "LazyLinear", "LeakyReLU", "Linear",
-    "LocalResponseNorm", "LogSigmoid", "LogSoftmax", "MSELoss", "MarginRankingLoss", "MaxPool1d", "MaxPool2d",
-    "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "MinMaxObserver", "Mish", "Module", "ModuleDict",
-    "ModuleList", "MovingAverageMinMaxObserver", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss",
-    "MultiheadAttention", "NLLLoss", "PReLU", "PairwiseDistance", "Parameter", "ParameterDict", "ParameterList",
-    "PixelShuffle", "PixelUnshuffle", "PoissonNLLLoss", "QatConv1d", "QatConv2d", "QatConv3d", "Quantization",
-    "QuickGELU", "RMSLayerNorm", "RMSNorm", "RNN", "RNNBase", "RNNCell", "RNNCellBase", "RReLU", "ReLU", "ReLU6",
-    "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d",
-    "SELU", "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss", "SoftMarginLoss", "Softmax", "Softmax2d", "Softmin",
-    "Softplus", "Softshrink", "Softsign", "SyncBatchNorm", "Tanh", "Tanhshrink", "Threshold", "Transformer",
-    "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
-    "TripletMarginLoss", "TripletMarginWithDistanceLoss", "Unflatten", "Unfold", "UninitializedBuffer",
-    "UninitializedParameter", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d",
-    "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "cells", "functional", "init", "upkeep", "utils",
-]  # fmt: skip
+READ: Final = (attention, cells, quantization)  # at once, as they add to the table of functions
+HERE: Final = {k.__name__: k for k in (Module, Buffer, Parameter, UninitializedBuffer, UninitializedParameter)}
+EVERY: Final = sorted({*HERE, *(name for names in HOMES.values() for name in names)})
+OF_MODULES: Final = {"__getattr__": __getattr__, "__doc__": __doc__, "__all__": EVERY, **HERE}  # what nn.modules has
+__all__ = [*EVERY, "cells", "functional", "init", "upkeep", "utils"]  # pyright: ignore[reportUnsupportedDunderAll]

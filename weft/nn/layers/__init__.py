@@ -20,28 +20,6 @@ from weft.tensor.tensor import Tensor
 Function = Callable[..., Any]
 
 FILES: Final = ("activation", "container", "dropout", "linear", "module", "normalization")  # of flow.nn's names
-READ_LATER: Final = {
-    "layers.adaptive": ("AdaptiveLogSoftmaxWithLoss",),
-    "layers.container": ("ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"),
-    "layers.padding": (
-        "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d",
-        "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d",
-        "ReplicationPad3d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
-    ),
-    "layers.fold": ("Fold", "Unfold"),
-    "layers.upsampling": ("Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"),
-    "layers.flatten": ("Flatten", "Unflatten"),
-    "layers.pooling": (
-        "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
-        "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d",
-        "FractionalMaxPool3d", "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d",
-        "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
-    ),
-    "layers.transformer": (
-        "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
-    ),
-}  # fmt: skip
-LATER: Final = frozenset(name for names in READ_LATER.values() for name in names)
 ERRORS: Final = {"IndexError": IndexingError, "RuntimeError": OptionError, "TypeError": ArgumentError}
 
 
