@@ -12,7 +12,7 @@ from weft.core.sbp import broadcast
 from weft.functional.tensor.dtypes import finfo
 from weft.ops import ops
 from weft.optim.optimizer import Bucket, Optimizer
-from weft.optim.ranges import at_least_zero
+from weft.optim.ranges import at_least_zero, options
 from weft.tensor.tensor import Tensor
 
 FACTORS = ("row_var", "col_var")  # mean squares along the last dimension, and along the one before it
@@ -37,13 +37,7 @@ class Adafactor(Optimizer):
         eps: tuple[float | None, float] = (None, 1e-3), d: float = 1.0, weight_decay: float = 0.0, *,
         foreach: Any = None, maximize: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(
-            params,
-            {
-                "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay,
-                "maximize": maximize,
-            },
-        )  # fmt: skip
+        super().__init__(params, options(locals()))
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         at_least_zero(options, "lr", "weight_decay")

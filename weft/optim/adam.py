@@ -8,7 +8,7 @@ from typing import Any
 from weft.core.errors import OptionError
 from weft.ops.update.optimizer import adam_update, adamw_update
 from weft.optim.optimizer import Bucket, Optimizer
-from weft.optim.ranges import at_least_zero, below_one
+from weft.optim.ranges import at_least_zero, below_one, options
 from weft.optim.short import short
 from weft.tensor.tensor import Tensor
 
@@ -28,14 +28,7 @@ class Adam(Optimizer):
         fused: Any = None, foreach: Any = None, capturable: bool = False, contiguous_params: bool = False,
         differentiable: bool = False, decoupled_weight_decay: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(
-            params,
-            {
-                "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
-                "maximize": maximize, "do_bias_correction": do_bias_correction, "differentiable": differentiable,
-                "decoupled_weight_decay": decoupled_weight_decay,
-            },
-        )  # fmt: skip
+        super().__init__(params, options(locals()))
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         at_least_zero(options, "lr", "eps", "weight_decay")

@@ -10,7 +10,7 @@ from typing import Any
 
 from weft.ops.update.optimizer import adadelta_update, adagrad_update, rmsprop_update
 from weft.optim.optimizer import Bucket, Optimizer
-from weft.optim.ranges import at_least_zero, below_one
+from weft.optim.ranges import at_least_zero, below_one, options
 from weft.optim.short import short
 from weft.tensor.tensor import Tensor
 
@@ -25,13 +25,7 @@ class Adagrad(Optimizer):
         initial_accumulator_value: float = 0.0, eps: float = 1e-10, *, maximize: bool = False,
         fused: Any = None, foreach: Any = None, contiguous_params: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(
-            params,
-            {
-                "lr": lr, "lr_decay": lr_decay, "weight_decay": weight_decay, "eps": eps, "maximize": maximize,
-                "initial_accumulator_value": initial_accumulator_value, "differentiable": differentiable,
-            },
-        )  # fmt: skip
+        super().__init__(params, options(locals()))
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         at_least_zero(options, "lr", "lr_decay", "weight_decay", "eps", "initial_accumulator_value")
@@ -59,13 +53,7 @@ class RMSprop(Optimizer):
         weight_decay: float = 0.0, momentum: float = 0.0, centered: bool = False, capturable: bool = False,
         foreach: Any = None, maximize: bool = False, differentiable: bool = False, *, contiguous_params: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(
-            params,
-            {
-                "lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum,
-                "centered": centered, "maximize": maximize, "differentiable": differentiable,
-            },
-        )  # fmt: skip
+        super().__init__(params, options(locals()))
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         at_least_zero(options, "lr", "eps", "weight_decay", "momentum", "alpha")
@@ -91,13 +79,7 @@ class Adadelta(Optimizer):
         capturable: bool = False, maximize: bool = False, foreach: Any = None, contiguous_params: bool = False,
         differentiable: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(
-            params,
-            {
-                "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
-                "differentiable": differentiable,
-            },
-        )  # fmt: skip
+        super().__init__(params, options(locals()))
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         at_least_zero(options, "lr", "eps", "weight_decay")

@@ -14,7 +14,7 @@ from weft.core.dispatch import here
 from weft.core.errors import OptionError
 from weft.ops import ops
 from weft.optim.optimizer import Bucket, Optimizer
-from weft.optim.ranges import at_least_zero, below_one
+from weft.optim.ranges import at_least_zero, below_one, options
 from weft.tensor.tensor import Tensor
 
 SMALL = 1 << 14  # elements: call overhead dominates below, so small parameters are updated as one vector
@@ -91,14 +91,7 @@ class NAdam(_Moments):
         weight_decay: float = 0.0, momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *,
         foreach: Any = None, maximize: bool = False, capturable: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(
-            params,
-            {
-                "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
-                "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize,
-                "differentiable": differentiable,
-            },
-        )  # fmt: skip
+        super().__init__(params, options(locals()))
 
     def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
         return ("exp_avg", "exp_avg_sq", "mu_product")
@@ -126,14 +119,7 @@ class RAdam(_Moments):
         weight_decay: float = 0.0, decoupled_weight_decay: bool = False, *, foreach: Any = None,
         maximize: bool = False, capturable: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(
-            params,
-            {
-                "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
-                "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize,
-                "differentiable": differentiable,
-            },
-        )  # fmt: skip
+        super().__init__(params, options(locals()))
 
     def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
         one, two = group["betas"]
@@ -157,13 +143,7 @@ class Adamax(Composed):
         weight_decay: float = 0.0, foreach: Any = None, *, maximize: bool = False, capturable: bool = False,
         differentiable: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(
-            params,
-            {
-                "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
-                "differentiable": differentiable,
-            },
-        )  # fmt: skip
+        super().__init__(params, options(locals()))
 
     def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
         return ("exp_avg", "exp_inf")
@@ -183,13 +163,7 @@ class ASGD(Composed):
         weight_decay: float = 0.0, foreach: Any = None, maximize: bool = False, differentiable: bool = False,
         capturable: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(
-            params,
-            {
-                "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "maximize": maximize,
-                "differentiable": differentiable,
-            },
-        )  # fmt: skip
+        super().__init__(params, options(locals()))
 
     def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
         return ("eta", "mu", "ax")
@@ -215,13 +189,7 @@ class Rprop(Composed):
         step_sizes: tuple[float, float] = (1e-6, 50.0), *, foreach: Any = None, maximize: bool = False,
         capturable: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(
-            params,
-            {
-                "lr": lr, "etas": etas, "step_sizes": step_sizes, "weight_decay": 0.0, "maximize": maximize,
-                "differentiable": differentiable,
-            },
-        )  # fmt: skip
+        super().__init__(params, options(locals()) | {"weight_decay": 0.0})
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         super().check_options(options)

@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.ops import ops
 from weft.optim.composed import Composed
-from weft.optim.ranges import at_least_zero
+from weft.optim.ranges import at_least_zero, options
 
 
 class Ftrl(Composed):
@@ -23,14 +23,7 @@ class Ftrl(Composed):
         self, params: Iterable[Any], lr: float = 1e-3, weight_decay: float = 0.0, lr_power: float = -0.5,
         initial_accumulator_value: float = 0.1, lambda1: float = 0.0, lambda2: float = 0.0, beta: float = 0.0,
     ) -> None:  # fmt: skip
-        super().__init__(
-            params,
-            {
-                "lr": lr, "weight_decay": weight_decay, "lr_power": lr_power,
-                "initial_accumulator_value": initial_accumulator_value, "lambda1": lambda1, "lambda2": lambda2,
-                "beta": beta, "maximize": False,
-            },
-        )  # fmt: skip
+        super().__init__(params, options(locals()) | {"maximize": False})
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         at_least_zero(options, "lr", "weight_decay", "initial_accumulator_value", "lambda1", "lambda2", "beta")

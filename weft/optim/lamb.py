@@ -12,7 +12,7 @@ from weft.core.sbp import broadcast
 from weft.ops import ops
 from weft.optim.adam import check_betas
 from weft.optim.optimizer import Bucket, Optimizer
-from weft.optim.ranges import at_least_zero
+from weft.optim.ranges import at_least_zero, options
 from weft.tensor.tensor import Tensor
 
 
@@ -29,13 +29,7 @@ class LAMB(Optimizer):
         contiguous_params: bool = False,
     ) -> None:  # fmt: skip
         idle("LAMB(amsgrad)", amsgrad)
-        super().__init__(
-            params,
-            {
-                "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "adam_w_mode": adam_w_mode,
-                "do_bias_correction": do_bias_correction,
-            },
-        )  # fmt: skip
+        super().__init__(params, options(locals(), "amsgrad"))
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         at_least_zero(options, "lr", "eps", "weight_decay")

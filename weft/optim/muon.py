@@ -10,7 +10,7 @@ from weft.core import dtype as dtypes
 from weft.core.errors import OptionError
 from weft.ops import ops
 from weft.optim.composed import Composed
-from weft.optim.ranges import at_least_zero
+from weft.optim.ranges import at_least_zero, options
 
 LR_BY_SHAPE = (None, "original", "match_rms_adamw")
 
@@ -31,14 +31,7 @@ class Muon(Composed):
         nesterov: bool = True, ns_coefficients: tuple[float, float, float] = (3.4445, -4.7750, 2.0315),
         eps: float = 1e-7, ns_steps: int = 5, adjust_lr_fn: str | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(
-            params,
-            {
-                "lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,
-                "ns_coefficients": ns_coefficients, "eps": eps, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn,
-                "decoupled_weight_decay": True, "maximize": False,
-            },
-        )  # fmt: skip
+        super().__init__(params, options(locals()) | {"decoupled_weight_decay": True, "maximize": False})
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         at_least_zero(options, "lr", "weight_decay", "momentum", "eps")

@@ -1,12 +1,20 @@
-"""Range checks of options."""
+"""Options of optimizers, and checks of their ranges."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from weft.core.errors import OptionError
 from weft.tensor.tensor import Tensor
+
+IGNORED: Final = {"foreach", "fused", "capturable", "contiguous_params"}  # updates are always fused
+
+
+def options(given: Mapping[str, Any], *ignored: str) -> dict[str, Any]:
+    """The options among the arguments of an `__init__`, its `locals()`."""
+    others = {"self", "params", "__class__", *IGNORED, *ignored}
+    return {name: value for name, value in given.items() if name not in others}
 
 
 def at_least_zero(options: Mapping[str, Any], *names: str) -> None:

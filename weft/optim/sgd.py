@@ -9,6 +9,7 @@ from weft.core.dispatch import here
 from weft.core.errors import OptionError, TraceError
 from weft.ops.update.optimizer import sgd_update
 from weft.optim.optimizer import Bucket, Optimizer
+from weft.optim.ranges import options
 from weft.optim.short import short
 from weft.tensor.tensor import Tensor
 
@@ -28,13 +29,7 @@ class SGD(Optimizer):
         weight_decay: float = 0.0, nesterov: bool = False, maximize: bool = False, *,
         fused: Any = None, foreach: Any = None, contiguous_params: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(
-            params,
-            {
-                "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
-                "nesterov": nesterov, "maximize": maximize, "differentiable": differentiable,
-            },
-        )  # fmt: skip
+        super().__init__(params, options(locals()))
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         super().check_options(options)
