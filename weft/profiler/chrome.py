@@ -7,16 +7,14 @@ and nanoseconds aren't lost to rounding. Ranks of one host share a clock; betwee
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import zlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 from weft.core.errors import ArgumentError
 from weft.core.reading import opened, parsed, shortened
-from weft.vm.trace import Trace
+from weft.vm.trace import write
 
 Document = dict[str, Any]
 
@@ -25,14 +23,6 @@ class Exports(Protocol):
     """An object that can export a rank's trace."""
 
     def chrome_trace(self) -> Document: ...
-
-
-def document(recorded: Trace) -> Document:
-    """A rank's trace as a document in Chrome's format."""
-    base = min((e.queued for e in recorded.events), default=0)
-    since = [e._replace(queued=e.queued - base, start=e.start - base, end=e.end - base) for e in recorded.events]
-    events = Trace(recorded.rank, since).chrome()
-    return {"traceEvents": events, "displayTimeUnit": "ns", "baseTimeNanoseconds": base}
 
 
 def merge(traces: Sequence[str | os.PathLike[str] | Document | Exports], path: str | os.PathLike[str]) -> Document:
@@ -49,11 +39,6 @@ def merge(traces: Sequence[str | os.PathLike[str] | Document | Exports], path: s
     merged = {"traceEvents": events, "displayTimeUnit": "ns", "baseTimeNanoseconds": base}
     write(path, merged)
     return merged
-
-
-def write(path: str | os.PathLike[str], trace: Document) -> None:
-    text = json.dumps(trace).encode()
-    Path(path).write_bytes(gzip.compress(text) if os.fspath(path).endswith(".gz") else text)
 
 
 def _read(source: Any) -> Document:

@@ -18,7 +18,7 @@ from weft.profiler.averages import Averages, average
 from weft.profiler.schedule import RECORDED, ProfilerAction, always
 from weft.profiler.spans import RECORDING
 from weft.vm.machine import vm_of
-from weft.vm.trace import Event, Trace, trace
+from weft.vm.trace import Event, Trace, document, trace, write
 
 
 class ProfilerActivity(enum.Enum):
@@ -136,11 +136,11 @@ class profile:
         return average(self.events)
 
     def chrome_trace(self) -> chrome.Document:
-        return chrome.document(self._recorded())
+        return document([self._recorded()])
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Write a file for ui.perfetto.dev or chrome://tracing."""
-        chrome.write(path, self.chrome_trace())
+        write(path, self.chrome_trace())
 
     def _recorded(self) -> Trace:
         if self._trace is None:

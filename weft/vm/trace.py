@@ -8,6 +8,7 @@ print(t.table())
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 import os
 import threading
@@ -15,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -88,24 +90,13 @@ class Trace:
         assert stream is not None
         # An external instruction may be ended by any thread, which doesn't say where it ran.
         thread = "" if stream.policy == "external" else threading.current_thread().name
-        self.events.append(
-            Event(
-                instruction.serial,
-                instruction.name,
-                instruction.kind,
-                stream.name,
-                stream.policy,
-                thread,
-                instruction.queued_ns + anchor,
-                (instruction.started_ns or end) + anchor,
-                end + anchor,
-                instruction.waited,
-                tuple(map(self.form, instruction.const)),
-                tuple(map(self.form, (*instruction.mut, *instruction.mut2))),
-                instruction.state == "failed",
-                line="" if instruction.line is None else instruction.line.brief,
-            )
-        )
+        reads, writes = (tuple(map(self.form, b)) for b in (instruction.const, (*instruction.mut, *instruction.mut2)))
+        at = "" if instruction.line is None else instruction.line.brief
+        self.events.append(Event(
+            instruction.serial, instruction.name, instruction.kind, stream.name, stream.policy, thread,
+            instruction.queued_ns + anchor, (instruction.started_ns or end) + anchor, end + anchor, instruction.waited,
+            reads, writes, instruction.state == "failed", line=at,
+        ))  # fmt: skip
 
     def act(self, plan: str, task: Task, start: int, end: int) -> None:
         """Record an actor's act in this thread."""
@@ -132,15 +123,15 @@ class Trace:
 
     def span(
         self, name: str, kind: str, stream: str, start: int, end: int, reads: tuple[str, ...] = (),
-        writes: tuple[str, ...] = (), moved: int = 0, peers: tuple[int, ...] = (), line: str = "",
+        writes: tuple[str, ...] = (), moved: int = 0, peers: tuple[int, ...] = (), line: str = "", serial: int = 0,
+        waited_for: tuple[int, ...] = (), failed: bool = False,
     ) -> None:  # fmt: skip
         """Record work of this thread; `start` and `end` are by time.perf_counter_ns."""
         start, end, thread = start + self.anchor, end + self.anchor, threading.current_thread().name
-        self.events.append(
-            Event(
-                0, name, kind, stream, "inline", thread, start, start, end, (), reads, writes, False, moved, peers, line
-            )
-        )
+        self.events.append(Event(
+            serial, name, kind, stream, "inline", thread, start, start, end, waited_for, reads, writes, failed, moved,
+            peers, line,
+        ))  # fmt: skip
 
     def table(self) -> str:
         """A table of events by start: microseconds since the first was queued, waiting time, running time."""
@@ -162,8 +153,9 @@ class Trace:
         )
         return "\n".join("  ".join(line).rstrip() for line in lines)
 
-    def chrome(self) -> list[dict[str, Any]]:
-        """Events for chrome://tracing and Perfetto: a process per rank, a row per stream and thread."""
+    def chrome(self, base: int = 0) -> list[dict[str, Any]]:
+        """Events for chrome://tracing and Perfetto: a process per rank, a row per stream and thread. Times are
+        microseconds since `base` nanoseconds: counted from 1970, floats would round them."""
         pid = self.rank
         out: list[dict[str, Any]] = [{"ph": "M", "name": "process_name", "pid": pid, "args": {"name": f"rank {pid}"}}]
         rows: dict[tuple[str, str], int] = {}
@@ -172,28 +164,25 @@ class Trace:
             tid = _row(rows, e)
             about = {"pid": pid, "tid": tid, "cat": e.kind}
             arguments = {
-                "serial": e.serial,
-                "queued_us": (e.start - e.queued) / 1000,
+                "serial": e.serial, "queued_us": (e.start - e.queued) / 1000, "failed": e.failed,
                 "waited_for": [by_serial[s].name if s in by_serial else f"#{s}" for s in e.waited_for],
-                "reads": list(e.reads),
-                "writes": list(e.writes),
-                "failed": e.failed,
+                "reads": list(e.reads), "writes": list(e.writes),
                 **({"bytes": e.moved, "ranks": list(e.peers)} if e.peers else {}),
                 **({"line": e.line} if e.line else {}),
-            }
+            }  # fmt: skip
             if e.policy == "external":  # several may be in flight on one stream, so they don't nest
                 span = {"name": e.name, "id": f"{pid}.{e.serial}", **about}
-                out.append({"ph": "b", "ts": e.start / 1000, "args": arguments, **span})
-                out.append({"ph": "e", "ts": e.end / 1000, **span})
+                out.append({"ph": "b", "ts": (e.start - base) / 1000, "args": arguments, **span})
+                out.append({"ph": "e", "ts": (e.end - base) / 1000, **span})
             else:
-                when = {"ts": e.start / 1000, "dur": (e.end - e.start) / 1000}
+                when = {"ts": (e.start - base) / 1000, "dur": (e.end - e.start) / 1000}
                 out.append({"ph": "X", "name": e.name, "args": arguments, **when, **about})
             for serial in e.waited_for:
                 before = by_serial.get(serial)
                 if before is not None:
                     arrow = {"name": "waits for", "cat": "dependency", "id": f"{pid}.{serial}.{e.serial}", "pid": pid}
-                    out.append({"ph": "s", "ts": before.end / 1000, "tid": _row(rows, before), **arrow})
-                    out.append({"ph": "f", "bp": "e", "ts": e.start / 1000, "tid": tid, **arrow})
+                    out.append({"ph": "s", "ts": (before.end - base) / 1000, "tid": _row(rows, before), **arrow})
+                    out.append({"ph": "f", "bp": "e", "ts": (e.start - base) / 1000, "tid": tid, **arrow})
         for (stream, thread), tid in rows.items():
             name = f"{stream} ({thread})" if thread else stream
             out.append({"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": name}})
@@ -231,28 +220,12 @@ class _Calls:
             failed = False
             return result
         finally:
-            begin, end = (t + self.trace.anchor for t in (start, time.perf_counter_ns()))
+            end, at = time.perf_counter_ns(), line()
             reads, writes = (tuple(map(self.trace.form, blobs)) for blobs in (read, _blobs((result,))))
-            thread, at = threading.current_thread().name, line()
-            waited = tuple(sorted(pending))
-            self.trace.events.append(
-                Event(
-                    serial,
-                    op.name,
-                    "op",
-                    "compute",
-                    "inline",
-                    thread,
-                    begin,
-                    begin,
-                    end,
-                    waited,
-                    reads,
-                    writes,
-                    failed,
-                    line=at.brief if (at := line()) is not None else "",
-                )
-            )
+            self.trace.span(
+                op.name, "op", "compute", start, end, reads, writes, line="" if at is None else at.brief, serial=serial,
+                waited_for=tuple(sorted(pending)), failed=failed,
+            )  # fmt: skip
 
 
 def _blobs(values: Sequence[Any]) -> list[Blob]:
@@ -314,32 +287,29 @@ def _moved(
     trace: Trace, machine: VirtualMachine, name: str, size: int, ranks: tuple[int, ...], start: int, failed: bool
 ) -> None:
     """Record a collective or a message that has ended in this thread."""
-    begin, end = (t + trace.anchor for t in (start, time.perf_counter_ns()))
+    end = time.perf_counter_ns()
     with machine.lock:
         serial = machine._serial = machine._serial + 1
-    at, thread = line(), threading.current_thread().name
-    trace.events.append(
-        Event(
-            serial, name, "collective", "collective", "inline", thread, begin, begin, end, (), (), (), failed, size,
-            ranks, "" if at is None else at.brief,
-        )
-    )  # fmt: skip
+    at = "" if (at := line()) is None else at.brief
+    trace.span(name, "collective", "collective", start, end, (), (), size, ranks, at, serial, failed=failed)
+
+
+def document(traces: Sequence[Trace]) -> dict[str, Any]:
+    """Ranks' traces in Chrome's format, on one clock that starts at the first event."""
+    base = min((e.start for t in traces for e in t.events), default=0)
+    events = sorted((e for t in traces for e in t.chrome(base)), key=lambda e: e.get("ts", -1.0))
+    return {"traceEvents": events, "displayTimeUnit": "ns", "baseTimeNanoseconds": base}
 
 
 def merge(traces: Sequence[Trace]) -> list[dict[str, Any]]:
     """The Chrome events of several ranks on one clock that starts at the first of them."""
-    events = [event for t in traces for event in t.chrome()]
-    zero = min((event["ts"] for event in events if "ts" in event), default=0.0)
-    for event in events:
-        if "ts" in event:
-            event["ts"] = round(event["ts"] - zero, 3)
-    return sorted(events, key=lambda event: event.get("ts", -1.0))
+    return document(traces)["traceEvents"]
 
 
-def write(path: str | os.PathLike[str], traces: Sequence[Trace]) -> None:
-    """Write ranks' traces to one file for chrome://tracing or ui.perfetto.dev."""
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump({"traceEvents": merge(traces), "displayTimeUnit": "ns"}, file)
+def write(path: str | os.PathLike[str], traces: Sequence[Trace] | dict[str, Any]) -> None:
+    """Write ranks' traces, or a document of theirs, to a file for chrome://tracing or ui.perfetto.dev."""
+    text = json.dumps(traces if isinstance(traces, dict) else document(traces)).encode()
+    Path(path).write_bytes(gzip.compress(text) if os.fspath(path).endswith(".gz") else text)
 
 
 def _listen(machine: VirtualMachine, change: Callable[[tuple[Recorder, ...]], tuple[Recorder, ...]]) -> None:
