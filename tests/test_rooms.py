@@ -130,10 +130,8 @@ def test_a_file_name_means_one_thing_in_its_half(core: bool) -> None:
 
 # Files that know each other: classes of one thing in several files. Whoever parts one takes it from here.
 CIRCLES = [
-    {"weft.compiler.calls.moves", "weft.compiler.calls.program"},
     {"weft.graph.graph", "weft.graph.saved", "weft.graph.scaling", "weft.graph.trace", "weft.graph.update",
      "weft.graph.zero"},
-    {"weft.optim.agreement", "weft.optim.optimizer"},
     {"weft.transport.base", "weft.transport.check", "weft.transport.stuck"},
     {"weft.transport.c10d", "weft.transport.c10d_channel", "weft.transport.c10d_group", "weft.transport.c10d_roads"},
     {"weft.transport.rendezvous", "weft.transport.roll"},

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from weft.compiler.calls.program import Strides, lower_chain
-from weft.compiler.layout import strides_of
+from weft.compiler.calls.program import lower_chain
+from weft.compiler.layout import Strides, strides_of
 from weft.compiler.lower import Lowered
 from weft.core.errors import CompileError
 from weft.plan.calls import Step

@@ -13,21 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 
 from weft.compiler.arena import aligned
-from weft.compiler.calls.rows import MOST
-from weft.ops import OPS
-from weft.plan.calls import Call, Place, Ref
+from weft.compiler.calls.rows import MOST, lists_of
+from weft.plan.calls import Call, Place
 
 SOLE_USERS = 2  # references to an unshared storage: its tensor's, and the object's that counts them
 
 _users: Callable[[int], int] | None = getattr(torch._C, "_storage_Use_Count", None)
-
-
-def lists_of(call: Call) -> list[tuple[Ref, ...]]:
-    """A call's non-empty lists of tensors, over which it is elementwise."""
-    op = OPS.get(call.op)
-    if op is None or not op.elementwise_lists:
-        return []
-    return [a for i, a in enumerate(call.args) if op.params[i].kind == "tensors" and a]
 
 
 def _key(place: Place) -> tuple[int, int] | None:

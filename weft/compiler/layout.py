@@ -1,8 +1,10 @@
-"""The registers of a rank's plan: contents, offsets, producer and consumers. Pure; both ends of a crossing agree."""
+"""The registers of a rank's plan: contents, offsets, producer and consumers; and its chains, which read and write them.
+Pure; both ends of a crossing agree."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import torch
@@ -13,10 +15,11 @@ from weft.compiler.chains import Key
 from weft.core.dtype import DType
 from weft.job.job import Job
 from weft.job.value import Node, Value
+from weft.ops import OPS
 from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor
 
-Shape = tuple[int, ...]
+Shape = Strides = tuple[int, ...]
 
 
 NOTHING = MemoryPlan((), 0)
@@ -97,3 +100,40 @@ def strides_of(job: Job) -> dict[Value, Shape | None]:
         data = blob_of(t).data if isinstance(t, Tensor) else None
         found[v] = None if data is None or data.is_contiguous() else data.stride()
     return found
+
+
+@dataclass(eq=False)
+class Chain:
+    """One chain on one rank.
+
+    imports    values read from registers, with the packet they come in
+    exports    values written into registers
+    variables  values whose memory is a tensor of the user, with its strides if it isn't contiguous
+    unpacked   from a micro-batch's value to the input that it is a slice of
+    one_thread whether its calls are too small for several threads
+    tight      whether less memory is worth copies, and more time to plan it
+    """
+
+    name: str
+    rank: int
+    nodes: list[Node]
+    imports: Mapping[Value, Packet]
+    exports: Mapping[Value, list[Packet]]
+    crossings: Mapping[Node, Crossing]
+    arrivals: Mapping[tuple[Node, int], Packet]
+    departures: Mapping[tuple[Node, int], Packet]
+    variables: Mapping[Value, Strides | None]
+    micro_batches: int
+    unpacked: Mapping[Value, Value]
+    one_thread: bool = False
+    tight: bool = False
+
+    def shape(self, v: Value) -> Shape:
+        return local_shape(v, self.rank)
+
+    def bytes(self, v: Value) -> int:
+        return math.prod(self.shape(v)) * v.dtype.itemsize
+
+    @property
+    def random(self) -> bool:
+        return any(n.op in OPS and OPS[n.op].random for n in self.nodes)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from weft.compiler import chains, faster
-from weft.compiler.calls.program import Chain, lower_chain
+from weft.compiler.calls.program import lower_chain
 from weft.compiler.chain_graph import ChainGraph
 from weft.compiler.chains import Key
 from weft.compiler.ends import sink_step, source_step
-from weft.compiler.layout import Crossing, Packet, local_shape, sliced, strides_of
+from weft.compiler.layout import Chain, Crossing, Packet, local_shape, sliced, strides_of
 from weft.compiler.options import Options
 from weft.compiler.pipeline import Pipeline, roles
 from weft.compiler.shared_registers import shared

@@ -81,7 +81,7 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     job, rank = lowered.job, current()
     verify(lowered.plan)
     for optimizer, _ in graph._optimizers:
-        optimizer.agreement.announce(optimizer)
+        optimizer.agreement.announce(type(optimizer).__name__, optimizer.param_groups)
     line = lines().take(agree(lowered))
     hosts = [n for n in job.nodes if n.op == "host"]
     running = Running(lowered, [n.args[0] for n in hosts], list(written), line)

@@ -140,4 +140,4 @@ class Rate:
             )
         self.seen = dict(self.group)
         if current().world_size > 1:
-            self.optimizer.agreement.announce(self.optimizer)
+            self.optimizer.agreement.announce(type(self.optimizer).__name__, self.optimizer.param_groups)

@@ -35,7 +35,7 @@ def _checked(kind: Any) -> Any:
     def step(self: Any, closure: Any = None) -> Any:
         if closure is None:
             raise ArgumentError("LBFGS evaluates the loss several times a step: give step() a closure that computes it")
-        self.agreement.step(self)
+        self.agreement.step(type(self).__name__, self.param_groups)
         return theirs(self, closure)
 
     kind.check_options, kind.step = check_options, step

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 from zlib import crc32
 
 from weft.core import fingerprints
@@ -14,10 +14,8 @@ from weft.tensor.tensor import Tensor
 from weft.transport import transport_of
 from weft.transport.check import Check, buffers_among, check_of, compare_data, every_steps, kept_alike
 
-if TYPE_CHECKING:
-    from weft.optim.optimizer import Optimizer
-
 NUMBERS = (int, float, bool, str, tuple, type(None))
+Groups = Sequence[dict[str, Any]]
 TENSORS = frozenset({list, Tensor, Parameter})
 
 
@@ -29,13 +27,13 @@ class Agreement:
         self.options: list[list[tuple[str, Any]]] = []
         self.steps = 0
 
-    def step(self, optimizer: Optimizer) -> None:
-        """Run the checks before every step."""
+    def step(self, optimizer: str, param_groups: Groups) -> None:
+        """Run the checks before every step of an optimizer, whose name is shown."""
         rank = current()
         if rank.world_size > 1:
-            self.announce(optimizer)
+            self.announce(optimizer, param_groups)
             if check_of(rank) is Check.FULL and self.due():
-                params = [p for g in optimizer.param_groups for p in g["params"]]
+                params = [p for g in param_groups for p in g["params"]]
                 check_alike((f"parameter {i}, {p.spec}", p) for i, p in enumerate(params))
                 ranks = frozenset(r for p in params if p.is_global for r in p.placement.members)
                 buffers = buffers_among(transport_of(), ranks)
@@ -46,13 +44,13 @@ class Agreement:
         self.steps += 1
         return self.steps % every_steps() == 0
 
-    def announce(self, optimizer: Optimizer) -> None:
+    def announce(self, optimizer: str, param_groups: Groups) -> None:
         """Compare the options, with the next collective, among ranks that train common parameters."""
-        seen = [v for g in optimizer.param_groups for v in g.values() if v.__class__ not in TENSORS]
+        seen = [v for g in param_groups for v in g.values() if v.__class__ not in TENSORS]
         if seen == self.seen:  # the usual case
             return
         self.seen = seen
-        shared = [(g, _together(g["params"])) for g in optimizer.param_groups]  # other groups are a rank's own
+        shared = [(g, _together(g["params"])) for g in param_groups]  # other groups are a rank's own
         options = [[(k, v) for k, v in g.items() if isinstance(v, NUMBERS)] for g, among in shared if among]
         if options == self.options:
             return
@@ -60,7 +58,7 @@ class Agreement:
         ranks = frozenset[int]().union(*(among for _, among in shared))
         if ranks:
             groups = "; ".join(", ".join(f"{k}={v!r}" for k, v in g) for g in options)
-            text = f"{type(optimizer).__name__}({groups})"
+            text = f"{optimizer}({groups})"
             fingerprints.of().fold(
                 f"the options of optimizers on ranks {sorted(ranks)}", crc32(text.encode()), text, ranks
             )

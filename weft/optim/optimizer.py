@@ -188,7 +188,7 @@ class Optimizer:
                 loss = closure()
         for hook in tuple(self._before.values()):
             hook(self, (), {})
-        self.agreement.step(self)
+        self.agreement.step(type(self).__name__, self.param_groups)
         for i, group in enumerate(self.param_groups):
             plan, params = self._plans[i], group["params"]
             if plan is None or not self._holds(plan, params):

@@ -13,6 +13,7 @@ import torch
 
 from weft.compiler import coalesce, inductor
 from weft.compiler.calls.carry import Carrier, carry
+from weft.compiler.calls.rows import lists_of
 from weft.compiler.calls.source import Memory, Source, Tell
 from weft.compiler.local_node import kernel_of
 from weft.core import dtype as dtypes
@@ -213,7 +214,7 @@ class Binder:
 
     def _long(self, call: Call, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """An update's arguments, with one tensor for those that are adjacent in all its lists."""
-        lists = coalesce.lists_of(call)
+        lists = lists_of(call)
         if not lists or not all(map(self.memory.knows, lists)):
             return args
         found = coalesce.coalesced([[self.memory.static[v.name] for v in values] for values in lists])

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import torch
 
@@ -21,14 +21,11 @@ from weft.boxing.lowering import LocalStep, Slices, Transfers, lower
 from weft.boxing.two_level import Call as Request
 from weft.boxing.two_level import Levels, New
 from weft.compiler.arena import aligned
-from weft.compiler.layout import Packet, sliced
+from weft.compiler.layout import Chain, Packet, sliced
 from weft.core import dtype as dtypes
 from weft.core import shard
 from weft.job.value import Node, Value
 from weft.plan.calls import Call, Place, Ref, Result
-
-if TYPE_CHECKING:
-    from weft.compiler.calls.program import Chain
 
 SIMPLE: Final = ("ranks", "index", "dim", "from_dim", "reduce", "fill", "device")
 BLANK: Final = {"ranks": (), "index": 0, "dim": -1, "from_dim": -1, "reduce": "", "fill": "", "device": "cpu"}

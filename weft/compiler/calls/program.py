@@ -1,6 +1,6 @@
 """Lower a chain to a step of its task: calls in order, with the memory of their operands and results. Pure.
 
-`Chain` is one rank's part of a chain. Kernels that take an `out` write into the arena, or straight into a register.
+Kernels that take an `out` write into the arena, or straight into a register.
 Small results of other kernels are copied there, so that their readers can be bound; the rest is allocated in each act.
 A view of planned memory is free.
 """
@@ -8,8 +8,7 @@ A view of planned memory is free.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -19,51 +18,12 @@ from weft.compiler.arena import Block, aligned, plan
 from weft.compiler.calls import moves, rows
 from weft.compiler.calls.moves import Move
 from weft.compiler.ends import variable_options
-from weft.compiler.layout import Crossing, Packet, Shape, local_shape
+from weft.compiler.layout import Chain, Shape, Strides
 from weft.compiler.local_node import PLACED, SMALL, kernel_of, local_call, refs
 from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.plan.calls import FORM_ONLY, Call, Place, Ref, Result, Step
 from weft.plan.overwriting import overwrites
-
-Strides = tuple[int, ...]
-
-
-@dataclass(eq=False)
-class Chain:
-    """One chain on one rank.
-
-    imports    values read from registers, with the packet they come in
-    exports    values written into registers
-    variables  values whose memory is a tensor of the user, with its strides if it isn't contiguous
-    unpacked   from a micro-batch's value to the input that it is a slice of
-    one_thread whether its calls are too small for several threads
-    tight      whether less memory is worth copies, and more time to plan it
-    """
-
-    name: str
-    rank: int
-    nodes: list[Node]
-    imports: Mapping[Value, Packet]
-    exports: Mapping[Value, list[Packet]]
-    crossings: Mapping[Node, Crossing]
-    arrivals: Mapping[tuple[Node, int], Packet]
-    departures: Mapping[tuple[Node, int], Packet]
-    variables: Mapping[Value, Strides | None]
-    micro_batches: int
-    unpacked: Mapping[Value, Value]
-    one_thread: bool = False
-    tight: bool = False
-
-    def shape(self, v: Value) -> Shape:
-        return local_shape(v, self.rank)
-
-    def bytes(self, v: Value) -> int:
-        return math.prod(self.shape(v)) * v.dtype.itemsize
-
-    @property
-    def random(self) -> bool:
-        return any(n.op in OPS and OPS[n.op].random for n in self.nodes)
 
 
 def lower_chain(chain: Chain) -> Step:

@@ -9,11 +9,12 @@ A member that is computed in the chain is computed in place.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from weft.compiler.arena import aligned
 from weft.job.value import Node, Value
 from weft.ops import OPS
+from weft.plan.calls import Call
 
 MOST: Final = 1 << 16  # bytes of a gradient: a longer one keeps a kernel busy by itself
 
@@ -49,8 +50,8 @@ def fused(
     return found
 
 
-def lists_of(n: Node) -> list[tuple[Value, ...]]:
-    """A node's non-empty lists of tensors, over which it is elementwise."""
+def lists_of(n: Node | Call) -> list[tuple[Any, ...]]:
+    """A node's or a call's non-empty lists of tensors, over which it is elementwise."""
     op = OPS.get(n.op)
     if op is None or not op.elementwise_lists:
         return []
