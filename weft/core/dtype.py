@@ -44,7 +44,6 @@ class DType:
     def to_complex(self) -> DType:
         """The complex dtype whose parts have this one."""
         return of_torch(self.torch.to_complex())
-        """The complex dtype whose parts are of this one."""
 
     def to_real(self) -> DType:
         """The dtype of a complex one's parts."""

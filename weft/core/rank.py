@@ -11,17 +11,11 @@ import functools
 import os
 import threading
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 from weft.core.errors import RankError
 
 VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
-
-
-class Resource(Protocol):
-    """Something that a rank owns and closes at its end: its transport, its virtual machine, its sessions."""
-
-    def close(self) -> None: ...
 
 
 class Rank:

@@ -344,9 +344,7 @@ def op(
 
     layout     axis notation (`ops/notation.py`); None with no `.layout` function: whole operands only
     linear     groups of operands that a partial sum passes through: "a b" one at a time, "a+b" together
-    returns    output names; ` are for the gradient only; `*` marks what has no gradient|those after `|` are for the
-               gradient only; `*` marks non-differentiable ones|` are for the gradient only; `*` marks what has no
-               gradient
+    returns    output names; those after `|` are for the gradient only; `*` marks what has no gradient
     reduce     how outputs that lack a split axis combine: sum, max or min
     view       the output shares memory with the first operand
     random     draws from the generator; dynamic: the output's shape depends on data
