@@ -11,7 +11,7 @@ from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import Scalar, Size, op
 from weft.ops.pointwise.arithmetic import mul
 from weft.ops.shape.broadcast import fit
-from weft.ops.shape.views import axes, dim_of, reshape, together
+from weft.ops.shape.views import axes_at, dim_of, reshape, together
 
 Shapes = Sequence[tuple[int, ...] | None]
 
@@ -293,11 +293,7 @@ def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
     return torch.index_select(x, dim, index)
 
 
-@index_select.layout
-def _(x, dim, index):
-    names, d = axes(len(x)), dim_of(dim, len(x))
-    left = " ".join("g!" if i == d else a for i, a in enumerate(names))
-    return f"{left}, {'i' * len(index)} -> {' '.join('i' if i == d else a for i, a in enumerate(names))}"
+index_select.layout(lambda x, dim, index: axes_at(f"<g!>, {'i' * len(index)} -> <i>", len(x), dim))
 
 
 @index_select.grad
@@ -322,12 +318,7 @@ def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Scal
     return torch.index_add(x, dim, index, source, alpha=alpha)
 
 
-@index_add.layout
-def _(x, dim, index, source, alpha):
-    names, d = axes(len(x)), dim_of(dim, len(x))
-    left = " ".join("g!" if i == d else a for i, a in enumerate(names))
-    part = " ".join("i!" if i == d else a for i, a in enumerate(names))
-    return f"{left}, i!, {part} -> {left}"
+index_add.layout(lambda x, dim, *_: axes_at("<g!>, i!, <i!> -> <g!>", len(x), dim))
 
 
 @index_add.inplace

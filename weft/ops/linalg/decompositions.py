@@ -18,7 +18,7 @@ from weft.ops.shape.diagonal import diagonal, diagonal_zeros
 from weft.ops.shape.joining import cat
 from weft.ops.shape.slicing import narrow
 from weft.ops.shape.triangle import tril, triu
-from weft.ops.shape.views import axes, dim_of, transpose, unsqueeze
+from weft.ops.shape.views import axes_at, transpose, unsqueeze
 
 
 def _t(x: Any) -> Any:
@@ -282,12 +282,7 @@ def cross(a: Tensor, b: Tensor, dim: int = -1) -> Tensor:
     return torch.linalg.cross(a, b, dim=dim)
 
 
-@cross.layout
-def _(a, b, dim):
-    n = max(len(a), len(b))
-    at = dim_of(dim, n)
-    term = " ".join(f"{x}!" if i == at else x for i, x in enumerate(axes(n)))
-    return f"{term}, {term} -> {term}" if len(a) == len(b) else None
+cross.layout(lambda a, b, dim: axes_at("<!>, <!> -> <!>", len(a), dim) if len(a) == len(b) else None)
 
 
 @cross.grad

@@ -17,10 +17,10 @@ from weft.ops.neural.convolution import spread
 from weft.ops.shape.views import axes
 
 
-def _terms(ndim: int, dims: int) -> tuple[str, str]:
-    """The notation before and after pooling: pooled dimensions aren't split."""
-    lead = axes(ndim - dims)
-    return " ".join([*lead, *(f"s{i}!" for i in range(dims))]), " ".join([*lead, *(f"o{i}!" for i in range(dims))])
+def _notation(text: str, ndim: int, dims: int) -> str:
+    """The notation with x and y for the axes before and after pooling: pooled dimensions aren't split."""
+    x, y = (" ".join([*axes(ndim - dims), *(f"{a}!" for a in axes(dims, before))]) for before in "so")
+    return text.replace("x", x).replace("y", y)
 
 
 def _planes(run: Callable[[Tensor], Any], x: Tensor, dims: int) -> Any:
@@ -97,10 +97,7 @@ def _max_pool(dims: int, shown: bool) -> Op:
     )
     declared = op(returns="y indices*" if shown else "y | indices", steady="x")(body)
 
-    @declared.layout
-    def _(x, kernel_size, stride, padding, dilation, ceil_mode):
-        before, after = _terms(len(x), dims)
-        return f"{before} -> {after}, {after}"
+    declared.layout(lambda x, *_: _notation("x -> y, y", len(x), dims))
 
     @declared.form
     def _(x, kernel_size, stride, padding, dilation, ceil_mode):
@@ -138,10 +135,7 @@ def _product(sizes: Size) -> int:
     return total
 
 
-@scatter_places.layout
-def _(dy, indices, shape, dims):
-    before, after = _terms(len(shape), dims)
-    return f"{after}, {after} -> {before}"
+scatter_places.layout(lambda dy, indices, shape, dims: _notation("y, y -> x", len(shape), dims))
 
 
 scatter_places.form(lambda dy, indices, shape, dims: Form(tuple(shape), dy.dtype) if alike(dy) else None)
@@ -155,10 +149,7 @@ def gather_places(x: Tensor, indices: Tensor, dims: int) -> Tensor:
     return x.flatten(-dims).gather(-1, indices.flatten(-dims)).view(indices.shape)
 
 
-@gather_places.layout
-def _(x, indices, dims):
-    before, after = _terms(len(x), dims)
-    return f"{before}, {after} -> {after}"
+gather_places.layout(lambda x, indices, dims: _notation("x, y -> y", len(x), dims))
 
 
 gather_places.grad(lambda dy, indices, x_shape, dims: (scatter_places(dy, indices, tuple(x_shape), dims), None))
@@ -188,10 +179,7 @@ def _avg_pool(dims: int) -> Op:
     body.__doc__ = f"The mean of each window of {dims} dimension{'s' * (dims > 1)}." + _example(body.__name__, dims, 2)
     declared = op(linear="x", steady="x")(body)
 
-    @declared.layout
-    def _(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
-        before, after = _terms(len(x), dims)
-        return f"{before} -> {after}"
+    declared.layout(lambda x, *_: _notation("x -> y", len(x), dims))
 
     @declared.form
     def _(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
@@ -229,10 +217,7 @@ def avg_pool_grad(
     return dx.view(tuple(shape))
 
 
-@avg_pool_grad.layout
-def _(dy, shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    before, after = _terms(len(shape), len(kernel_size))
-    return f"{after} -> {before}"
+avg_pool_grad.layout(lambda dy, shape, kernel_size, *_: _notation("y -> x", len(shape), len(kernel_size)))
 
 
 avg_pool_grad.form(lambda dy, shape, *_: Form(tuple(shape), dy.dtype) if alike(dy) else None)
@@ -272,10 +257,7 @@ def _adaptive_avg(dims: int) -> Op:
     body.__doc__ = says + _example(body.__name__, dims, 1)
     declared = op(linear="x", steady="x")(body)
 
-    @declared.layout
-    def _(x, output_size):
-        before, after = _terms(len(x), dims)
-        return f"{before} -> {after}"
+    declared.layout(lambda x, *_: _notation("x -> y", len(x), dims))
 
     @declared.form
     def _(x, output_size):
@@ -300,10 +282,7 @@ def adaptive_avg_pool_grad(dy: Tensor, shape: Size, dims: int) -> Tensor:
     return _ADAPTED_BACK[dims - 1](g, x).reshape(tuple(shape))
 
 
-@adaptive_avg_pool_grad.layout
-def _(dy, shape, dims):
-    before, after = _terms(len(shape), dims)
-    return f"{after} -> {before}"
+adaptive_avg_pool_grad.layout(lambda dy, shape, dims: _notation("y -> x", len(shape), dims))
 
 
 adaptive_avg_pool_grad.form(lambda dy, shape, *_: Form(tuple(shape), dy.dtype) if alike(dy) else None)
@@ -328,10 +307,7 @@ def _adaptive_max(dims: int) -> Op:
     body.__doc__ = says + _example(body.__name__, dims, 1, "[1]", "0")
     declared = op(returns="y indices*", steady="x")(body)
 
-    @declared.layout
-    def _(x, output_size):
-        before, after = _terms(len(x), dims)
-        return f"{before} -> {after}, {after}"
+    declared.layout(lambda x, *_: _notation("x -> y, y", len(x), dims))
 
     @declared.form
     def _(x, output_size):

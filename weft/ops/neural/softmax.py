@@ -12,14 +12,12 @@ from weft.ops.declaration import op
 from weft.ops.kernels import aten
 from weft.ops.pointwise.arithmetic import exp, mul, neg, sub
 from weft.ops.reduce.sums import sum
-from weft.ops.shape.views import axes, dim_of
+from weft.ops.shape.views import axes_at
 
 
 def along(shape: tuple[int, ...], dim: int, operands: int = 1) -> str:
     """The notation of an op along one dimension that keeps the shape."""
-    d = dim_of(dim, len(shape))
-    term = " ".join(f"{a}!" if i == d else a for i, a in enumerate(axes(len(shape))))
-    return f"{', '.join([term] * operands)} -> {term}"
+    return axes_at(f"{', '.join(['<!>'] * operands)} -> <!>", len(shape), dim)
 
 
 @op(uniform=True)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from weft.ops.declaration import op
 from weft.ops.index.indexing import scatter_add_zeros
-from weft.ops.shape.views import axes, dim_of
+from weft.ops.shape.views import axes, axes_at, dim_of
 
 
 @op(returns="values indices*")
@@ -24,10 +24,7 @@ def median(x: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
 
 def without(x: tuple[int, ...], dim: int, keepdim: bool) -> str:
     """The notation of an op with two results for each slice along a dimension."""
-    d, names = dim_of(dim, len(x)), axes(len(x))
-    left = " ".join(f"{a}!" if i == d else a for i, a in enumerate(names))
-    right = " ".join("1" if i == d else a for i, a in enumerate(names) if keepdim or i != d)
-    return f"{left} -> {right}, {right}"
+    return axes_at("<!> -> <1>, <1>" if keepdim else "<!> -> <>, <>", len(x), dim)
 
 
 def scatter_back(dvalues: Any, indices: Any, x_shape: Any, dim: int, keepdim: bool) -> Any:

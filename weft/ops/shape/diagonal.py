@@ -6,14 +6,7 @@ from torch import Tensor
 
 from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import Size, op
-from weft.ops.shape.views import axes, dim_of
-
-
-def _without(shape: tuple[int, ...], dim1: int, dim2: int) -> tuple[str, str]:
-    gone = (dim_of(dim1, len(shape)), dim_of(dim2, len(shape)))
-    names = axes(len(shape))
-    whole = " ".join(f"{a}!" if i in gone else a for i, a in enumerate(names))
-    return whole, " ".join([*(a for i, a in enumerate(names) if i not in gone), "d!"])
+from weft.ops.shape.views import axes_at
 
 
 @op(linear="x", view=True)
@@ -26,12 +19,7 @@ def diagonal(x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor
     return x.diagonal(offset, dim1, dim2)
 
 
-@diagonal.layout
-def _(x, offset, dim1, dim2):
-    whole, part = _without(x, dim1, dim2)
-    return f"{whole} -> {part}"
-
-
+diagonal.layout(lambda x, offset, *dims: axes_at("<!> -> <> d!", len(x), dims))
 diagonal.grad(lambda dy, x_shape, offset, dim1, dim2: diagonal_zeros(dy, tuple(x_shape), offset, dim1, dim2))
 diagonal.scattered(lambda base, part, offset, dim1, dim2: diagonal_put(base, part, offset, dim1, dim2))
 diagonal.samples(lambda rand: [rand(4, 6), (rand(4, 3, 6), 1, -1, 0)])
@@ -45,12 +33,7 @@ def diagonal_zeros(x: Tensor, shape: Size, offset: int, dim1: int, dim2: int) ->
     return y
 
 
-@diagonal_zeros.layout
-def _(x, shape, offset, dim1, dim2):
-    whole, part = _without(tuple(shape), dim1, dim2)
-    return f"{part} -> {whole}"
-
-
+diagonal_zeros.layout(lambda x, shape, offset, *dims: axes_at("<> d! -> <!>", len(shape), dims))
 diagonal_zeros.grad(lambda dy, offset, dim1, dim2: diagonal(dy, offset, dim1, dim2))
 diagonal_zeros.samples(lambda rand: [(rand(3, 4), (4, 3, 6), 1, 0, 2)])
 
@@ -63,10 +46,7 @@ def diagonal_put(base: Tensor, part: Tensor, offset: int, dim1: int, dim2: int) 
     return y
 
 
-@diagonal_put.layout
-def _(base, part, offset, dim1, dim2):
-    whole, line = _without(base, dim1, dim2)
-    return f"{whole}, {line} -> {whole}"
+diagonal_put.layout(lambda base, part, offset, *dims: axes_at("<!>, <> d! -> <!>", len(base), dims))
 
 
 @diagonal_put.grad

@@ -7,14 +7,12 @@ from torch import Tensor
 
 from weft.ops.declaration import Size, op
 from weft.ops.reduce.sums import dims_of
-from weft.ops.shape.views import axes
+from weft.ops.shape.views import axes_at
 
 
 def _in_order(shape: tuple[int, ...], dims: Size) -> str:
     """The notation of an op along unsplit dimensions that keeps the shape."""
-    held = dims_of(dims, len(shape)) if dims else tuple(range(len(shape)))
-    term = " ".join(f"{a}!" if i in held else a for i, a in enumerate(axes(len(shape))))
-    return f"{term} -> {term}"
+    return axes_at("<!> -> <!>", len(shape), dims_of(dims, len(shape)) if dims else range(len(shape)))
 
 
 @op(linear="x")

@@ -12,7 +12,7 @@ from torch import Tensor
 from weft.ops.declaration import op
 from weft.ops.form import Form
 from weft.ops.shape.slicing import narrow, select
-from weft.ops.shape.views import axes, dim_of, reshape
+from weft.ops.shape.views import axes, axes_at, dim_of, reshape
 
 
 @op(linear="tensors")
@@ -27,10 +27,8 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 @cat.layout
 def _(tensors, dim):
-    n, d = len(tensors[0]), dim_of(dim, len(tensors[0]))
-    term = [f"{a}!" if i == d else a for i, a in enumerate(axes(n))]
-    left = ", ".join(" ".join(a if i != d else f"b{k}!" for i, a in enumerate(term)) for k in range(len(tensors)))
-    return f"{left} -> {' '.join(term)}"
+    parts = ", ".join(f"<b{k}!>" for k in range(len(tensors)))
+    return axes_at(f"{parts} -> <!>", len(tensors[0]), dim)
 
 
 @cat.form

@@ -9,7 +9,7 @@ from torch import Tensor
 from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import Size, op
 from weft.ops.pointwise.arithmetic import sub
-from weft.ops.shape.views import axes, dim_of, unsqueeze
+from weft.ops.shape.views import axes_at, dim_of, unsqueeze
 
 # ---- narrow ------------------------------------------------------------------------------------------
 
@@ -30,12 +30,8 @@ def narrow(x: Tensor, dim: int, start: int, length: int, step: int = 1) -> Tenso
 
 @narrow.layout
 def _(x, dim, start, length, step):
-    d = dim_of(dim, len(x))
-    names = axes(len(x))
-    whole = start == 0 and length == x[d] and step == 1
-    left = [a if i != d else f"{a}@" if whole else f"{a}!" for i, a in enumerate(names)]
-    right = [a if i != d else f"{a}@" if whole else f"{a}o!" for i, a in enumerate(names)]
-    return f"{' '.join(left)} -> {' '.join(right)}"
+    whole = start == 0 and length == x[dim_of(dim, len(x))] and step == 1
+    return axes_at("<@> -> <@>" if whole else "<!> -> <o!>", len(x), dim)
 
 
 @narrow.ranked
@@ -62,15 +58,7 @@ def narrow_scatter_zeros(x: Tensor, shape: Size, dim: int, start: int, length: i
     return y
 
 
-@narrow_scatter_zeros.layout
-def _(x, shape, dim, start, length, step):
-    d = dim_of(dim, len(x))
-    names = axes(len(x))
-    return f"{' '.join(a if i != d else f'{a}!' for i, a in enumerate(names))} -> " + " ".join(
-        a if i != d else f"{a}o!" for i, a in enumerate(names)
-    )
-
-
+narrow_scatter_zeros.layout(lambda x, shape, dim, *_: axes_at("<!> -> <o!>", len(x), dim))
 narrow_scatter_zeros.grad(lambda ddx, dim, start, length, step: narrow(ddx, dim, start, length, step))
 narrow_scatter_zeros.samples(lambda rand: [(rand(4, 3), (4, 6), 1, 1, 3)])
 
@@ -87,12 +75,7 @@ def narrow_scatter(base: Tensor, part: Tensor, dim: int, start: int, length: int
     return y
 
 
-@narrow_scatter.layout
-def _(base, part, dim, start, length, step):
-    d = dim_of(dim, len(base))
-    names = axes(len(base))
-    left = " ".join(a if i != d else f"{a}!" for i, a in enumerate(names))
-    return f"{left}, {' '.join(a if i != d else f'{a}p!' for i, a in enumerate(names))} -> {left}"
+narrow_scatter.layout(lambda base, part, dim, *_: axes_at("<!>, <p!> -> <!>", len(base), dim))
 
 
 @narrow_scatter.grad
@@ -114,12 +97,7 @@ def select(x: Tensor, dim: int, index: int) -> Tensor:
     return x.select(dim, index)
 
 
-@select.layout
-def _(x, dim, index):
-    d = dim_of(dim, len(x))
-    names = axes(len(x))
-    left = " ".join(a if i != d else f"{a}!" for i, a in enumerate(names))
-    return f"{left} -> {' '.join(a for i, a in enumerate(names) if i != d)}"
+select.layout(lambda x, dim, index: axes_at("<!> -> <>", len(x), dim))
 
 
 @select.grad

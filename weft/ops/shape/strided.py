@@ -7,7 +7,7 @@ from torch import Tensor
 
 from weft.ops.declaration import Size, op
 from weft.ops.kernels import aten
-from weft.ops.shape.views import axes, dim_of
+from weft.ops.shape.views import axes_at
 
 
 @op(linear="x", view=True)
@@ -20,13 +20,7 @@ def unfold_tensor(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
     return x.unfold(dimension, size, step)
 
 
-def _terms(ndim: int, dimension: int) -> tuple[str, str]:
-    d, names = dim_of(dimension, ndim), axes(ndim)
-    whole = " ".join(f"{a}!" if i == d else a for i, a in enumerate(names))
-    return whole, " ".join([*("n!" if i == d else a for i, a in enumerate(names)), "k!"])
-
-
-unfold_tensor.layout(lambda x, dimension, size, step: " -> ".join(_terms(len(x), dimension)))
+unfold_tensor.layout(lambda x, dimension, size, step: axes_at("<!> -> <n!> k!", len(x), dimension))
 unfold_tensor.grad(lambda dy, x_shape, dimension, size, step: fold_tensor(dy, tuple(x_shape), dimension, size, step))
 unfold_tensor.samples(lambda rand: [(rand(4, 7), 1, 3, 2), (rand(6, 2), 0, 2, 1)])
 
@@ -37,12 +31,7 @@ def fold_tensor(y: Tensor, shape: Size, dimension: int, size: int, step: int) ->
     return aten.unfold_backward(y, tuple(shape), dimension, size, step)
 
 
-@fold_tensor.layout
-def _(y, shape, dimension, size, step):
-    whole, windows = _terms(len(shape), dimension)
-    return f"{windows} -> {whole}"
-
-
+fold_tensor.layout(lambda y, shape, dimension, size, step: axes_at("<n!> k! -> <!>", len(shape), dimension))
 fold_tensor.grad(lambda dx, dimension, size, step: unfold_tensor(dx, dimension, size, step))
 fold_tensor.samples(lambda rand: [(rand(4, 3, 3), (4, 7), 1, 3, 2)])
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 
 import torch
 from torch import Tensor
@@ -40,6 +41,19 @@ def together(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 def axes(ndim: int, prefix: str = "a") -> list[str]:
     return [f"{prefix}{i}" for i in range(ndim)]
+
+
+def axes_at(text: str, ndim: int, dims: int | Collection[int]) -> str:
+    """The notation of an op along dimensions. `<name>` stands for every axis, with those at `dims` under that name:
+    "<x!>, i! -> <i>". `<!>` marks them, and `<>` leaves them out."""
+    chosen = {dim_of(d, ndim) for d in ([dims] if isinstance(dims, int) else dims)}
+
+    def term(found: re.Match[str]) -> str:
+        name = found[1]
+        given = (a if i not in chosen else a + name if name in ("!", "@") else name for i, a in enumerate(axes(ndim)))
+        return " ".join(filter(None, given))
+
+    return re.sub("<([^<>]*)>", term, text)
 
 
 # ---- reshape -----------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from weft.ops.declaration import Size, op
-from weft.ops.shape.views import axes, dim_of
+from weft.ops.shape.views import axes_at
 
 
 @op()
@@ -25,13 +25,7 @@ def fourier(x: Tensor, dims: Size, scale: int, forward: bool) -> Tensor:
     return torch.fft.ifftn(x, dim=tuple(dims), norm=("forward", "ortho", "backward")[scale])
 
 
-@fourier.layout
-def _(x, dims, scale, forward):
-    held = {dim_of(d, len(x)) for d in dims}
-    term = " ".join(f"{a}!" if i in held else a for i, a in enumerate(axes(len(x))))
-    return f"{term} -> {term}"
-
-
+fourier.layout(lambda x, dims, scale, forward: axes_at("<!> -> <!>", len(x), dims))
 fourier.grad(lambda dy, dims, scale, forward: fourier(dy, dims, scale, not forward))
 
 
