@@ -6,45 +6,31 @@ Each row infers the form for operands that certainly fit; otherwise it returns N
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from weft.core.dtype import int64, named
 from weft.core.errors import ShapeError
-from weft.ops.create.constructors import arange
-from weft.ops.declaration import Op
 from weft.ops.form import Form, alike, counts
-from weft.ops.index.indexing import (
-    gather,
-    index,
-    index_add,
-    index_put,
-    index_put_zeros,
-    scatter,
-    scatter_add,
-    scatter_add_zeros,
-)
-from weft.ops.linalg.decompositions import cholesky, det, eigh, inv, qr, slogdet, solve, svd
-from weft.ops.linalg.einsum import einsum
-from weft.ops.neural.columns import col2im, im2col
-from weft.ops.neural.embedding import one_hot
-from weft.ops.neural.grid_sample import grid_sample
-from weft.ops.neural.padding import pad_edges
-from weft.ops.neural.resize import _RESIZE, resize
-from weft.ops.pointwise.logic import all as every
-from weft.ops.pointwise.logic import any as some
-from weft.ops.reduce.counting import searchsorted
-from weft.ops.reduce.extremes import argmax, argmin
-from weft.ops.reduce.ordering import argsort, sort, topk
-from weft.ops.reduce.products import prod
-from weft.ops.reduce.ranks import kthvalue
-from weft.ops.reduce.running import cumprod, cumsum
-from weft.ops.shape.flips import flip, roll
+from weft.ops.neural.resize import _RESIZE
 from weft.ops.shape.views import together
-from weft.ops.signal.fourier import fourier
 
 boolean = named("bool")
 
 Found = Form | tuple[Form, ...] | None
+F = TypeVar("F", bound=Callable[..., Found])
+
+INFERRED: dict[str, Callable[..., Found]] = {}  # by op, each of which it is told once all are declared
+
+
+def infers(*names: str) -> Callable[[F], F]:
+    """The form of these ops."""
+
+    def take(f: F) -> F:
+        INFERRED.update(dict.fromkeys(names, f))
+        return f
+
+    return take
 
 
 def plain(x: Any) -> bool:
@@ -77,45 +63,54 @@ def along(x: Form, dim: int, *_: Any) -> Found:
     return x if plain(x) and inside(x, dim) else None
 
 
+@infers("sort")
 def values_and_indices(x: Form, dim: int = -1, *_: Any) -> Found:
     return (x, Form(x.shape, int64)) if plain(x) and inside(x, dim) else None
 
 
+@infers("argsort")
 def indices_of(x: Form, dim: int = -1, *_: Any) -> Found:
     return Form(x.shape, int64) if plain(x) and inside(x, dim) else None
 
 
+@infers("argmax", "argmin")
 def index_of(x: Form, dim: int | None, keepdim: bool) -> Found:
     return Form(without(x, dim, keepdim), int64) if plain(x) and (dim is None or inside(x, dim)) else None
 
 
+@infers("topk")
 def most(x: Form, k: int, dim: int, largest: bool, sorted: bool) -> Found:
     if not plain(x) or not inside(x, dim) or not 0 < k <= x.shape[dim]:
         return None
     return Form(sized(x, dim, k), x.dtype), Form(sized(x, dim, k), int64)
 
 
+@infers("kthvalue")
 def at_rank(x: Form, k: int, dim: int, keepdim: bool) -> Found:
     if not plain(x) or not inside(x, dim) or not 0 < k <= x.shape[dim]:
         return None
     return Form(without(x, dim, keepdim), x.dtype), Form(without(x, dim, keepdim), int64)
 
 
+@infers("prod")
 def product(x: Form, dim: int | None, keepdim: bool) -> Found:
     return (
         Form(without(x, dim, keepdim), x.dtype) if plain(x) and alike(x) and (dim is None or inside(x, dim)) else None
     )
 
 
+@infers("any", "all")
 def of_truth(x: Form, dim: Any, keepdim: bool) -> Found:
     fits = isinstance(x, Form) and x.dtype is boolean and bool(x.shape) and 0 not in x.shape
     return Form(without(x, dim, keepdim), boolean) if fits and (dim in (None, ()) or all_inside(x, dim)) else None
 
 
+@infers("flip")
 def flipped(x: Form, dims: Any) -> Found:
     return x if plain(x) and dims and all_inside(x, dims) else None
 
 
+@infers("roll")
 def rolled(x: Form, shifts: Any, dims: Any) -> Found:
     if not plain(x):
         return None
@@ -145,11 +140,13 @@ def picked(x: Form, indices: tuple[Form | None, ...]) -> tuple[int, ...] | None:
     return (*rest[:at], *wide, *rest[at:])
 
 
+@infers("index")
 def indexed(x: Form, indices: tuple[Form | None, ...]) -> Found:
     shape = picked(x, indices)
     return None if shape is None else Form(shape, x.dtype)
 
 
+@infers("index_put")
 def put(x: Form, indices: tuple[Form | None, ...], value: Form, accumulate: bool = False) -> Found:
     shape = picked(x, indices)
     if shape is None or not isinstance(value, Form) or value.dtype is not x.dtype or len(value.shape) > len(shape):
@@ -167,10 +164,12 @@ def reaches(x: Form, dim: int, index: Form) -> bool:
     )
 
 
+@infers("gather")
 def gathered(x: Form, dim: int, index: Form) -> Found:
     return Form(index.shape, x.dtype) if reaches(x, dim, index) else None
 
 
+@infers("scatter", "scatter_add")
 def scattered(x: Form, dim: int, index: Form, src: Any) -> Found:
     if not reaches(x, dim, index):
         return None
@@ -180,11 +179,13 @@ def scattered(x: Form, dim: int, index: Form, src: Any) -> Found:
     return x if src.dtype is x.dtype and fits else None
 
 
+@infers("scatter_add_zeros")
 def scattered_to(src: Form, dim: int, index: Form, shape: Any) -> Found:
     target = Form(tuple(shape), src.dtype)
     return scattered(target, dim, index, src) if plain(src) else None  # type: ignore[return-value]
 
 
+@infers("index_add")
 def added(x: Form, dim: int, index: Form, source: Form, alpha: Any = 1) -> Found:
     if not plain(x) or not plain(source) or not inside(x, dim) or alpha != 1 or source.dtype is not x.dtype:
         return None
@@ -192,6 +193,7 @@ def added(x: Form, dim: int, index: Form, source: Form, alpha: Any = 1) -> Found
     return x if fits else None
 
 
+@infers("index_put_zeros")
 def put_in_zeros(value: Form, indices: tuple[Form | None, ...], shape: Any) -> Found:
     return put(Form(tuple(shape), value.dtype), indices, value) if alike(value) else None
 
@@ -199,6 +201,7 @@ def put_in_zeros(value: Form, indices: tuple[Form | None, ...], shape: Any) -> F
 # ---- windows -----------------------------------------------------------------------------------------
 
 
+@infers("im2col")
 def columns(x: Form, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Found:
     if not plain(x) or not alike(x) or len(x.shape) != 4:
         return None
@@ -211,6 +214,7 @@ def columns(x: Form, kernel_size: Any, dilation: Any, padding: Any, stride: Any)
     )
 
 
+@infers("col2im")
 def windows(x: Form, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Found:
     area = math.prod(kernel_size)
     if not plain(x) or not alike(x) or len(x.shape) != 3 or x.shape[1] % area or min(output_size) < 1:
@@ -219,6 +223,7 @@ def windows(x: Form, output_size: Any, kernel_size: Any, dilation: Any, padding:
     return y if columns(y, kernel_size, dilation, padding, stride) == x else None
 
 
+@infers("pad_edges")
 def padded(x: Form, pad: Any, mode: str) -> Found:
     dims = len(pad) // 2
     if not plain(x) or not alike(x) or len(x.shape) < dims or dims > 3 or mode not in ("reflect", "replicate"):
@@ -232,12 +237,14 @@ def padded(x: Form, pad: Any, mode: str) -> Found:
     return Form(tuple(shape), x.dtype)
 
 
+@infers("resize")
 def resized(x: Form, size: Any, mode: str, align_corners: bool, scales: Any) -> Found:
     fits = plain(x) and alike(x) and isinstance(size, tuple)
     fits = fits and len(size) == len(x.shape) - 2 and min(size) > 0
     return Form((*x.shape[:2], *size), x.dtype) if fits and (mode, len(size)) in _RESIZE else None
 
 
+@infers("grid_sample")
 def sampled(x: Form, grid: Form, mode: str, padding_mode: str, align_corners: bool) -> Found:
     fits = plain(x) and plain(grid) and alike(x, grid) and len(x.shape) == len(grid.shape) == 4
     fits = fits and grid.shape[0] == x.shape[0] and grid.shape[-1] == 2
@@ -252,11 +259,13 @@ def matrices(x: Form, square: bool = True) -> bool:
     return plain(x) and alike(x) and len(x.shape) > 1 and (not square or x.shape[-1] == x.shape[-2])
 
 
+@infers("solve")
 def solved(a: Form, b: Form) -> Found:
     fits = matrices(a) and matrices(b, False) and alike(a, b) and a.shape[:-1] == b.shape[:-1]
     return b if fits else None
 
 
+@infers("svd")
 def thin(x: Form) -> Found:
     if not matrices(x, False):
         return None
@@ -264,12 +273,14 @@ def thin(x: Form) -> Found:
     return Form((*lead, m, k), x.dtype), Form((*lead, k), x.dtype), Form((*lead, k, n), x.dtype)
 
 
+@infers("qr")
 def orthogonal(x: Form) -> Found:
     if not matrices(x, False) or x.shape[-2] < x.shape[-1]:
         return None
     return x, Form((*x.shape[:-2], x.shape[-1], x.shape[-1]), x.dtype)
 
 
+@infers("einsum")
 def contracted(operands: tuple[Form, ...], equation: str) -> Found:
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
@@ -286,6 +297,7 @@ def contracted(operands: tuple[Form, ...], equation: str) -> Found:
     return Form(tuple(sizes[letter] for letter in right), operands[0].dtype) if fits else None
 
 
+@infers("arange")
 def counted(start: Any, end: Any, step: Any, dtype: Any, *where: Any) -> Found:
     numbers = start, end, step
     if not all(type(n) is int for n in numbers) or not step or (end - start) * step < 0:
@@ -293,64 +305,30 @@ def counted(start: Any, end: Any, step: Any, dtype: Any, *where: Any) -> Found:
     return Form((len(range(start, end, step)),), dtype)
 
 
+@infers("fourier")
 def transformed(x: Form, dims: Any, scale: int, forward: bool) -> Found:
     return x if x.dtype.is_complex and x.shape and 0 not in x.shape and dims and all_inside(x, dims) else None
 
 
+@infers("searchsorted")
 def found_among(s: Form, values: Form, right: bool) -> Found:
     fits = plain(s) and plain(values) and s.dtype is values.dtype and len(s.shape) == 1
     return Form(values.shape, int64) if fits else None
 
 
+@infers("one_hot")
 def hot(x: Form, classes: int) -> Found:
     return Form((*x.shape, classes), int64) if plain(x) and x.dtype is int64 and classes > 0 else None
 
 
+@infers("inv", "cholesky")
 def square(x: Form) -> Found:
     return x if matrices(x) else None
 
 
-INFERRED: tuple[tuple[Op, Any], ...] = (
-    (cumsum, lambda x, dim: along(x, dim) if alike(x) else None),
-    (cumprod, lambda x, dim: along(x, dim) if alike(x) else None),
-    (sort, values_and_indices),
-    (argsort, indices_of),
-    (topk, most),
-    (kthvalue, at_rank),
-    (argmax, index_of),
-    (argmin, index_of),
-    (prod, product),
-    (some, of_truth),
-    (every, of_truth),
-    (flip, flipped),
-    (roll, rolled),
-    (index, indexed),
-    (index_put, put),
-    (index_put_zeros, put_in_zeros),
-    (gather, gathered),
-    (scatter, scattered),
-    (scatter_add, scattered),
-    (scatter_add_zeros, scattered_to),
-    (index_add, added),
-    (one_hot, hot),
-    (im2col, columns),
-    (col2im, windows),
-    (pad_edges, padded),
-    (resize, resized),
-    (grid_sample, sampled),
-    (inv, square),
-    (cholesky, square),
-    (det, lambda x: Form(x.shape[:-2], x.dtype) if matrices(x) else None),
-    (slogdet, lambda x: (Form(x.shape[:-2], x.dtype),) * 2 if matrices(x) else None),
-    (eigh, lambda x: (Form(x.shape[:-1], x.dtype), x) if matrices(x) else None),
-    (solve, solved),
-    (svd, thin),
-    (qr, orthogonal),
-    (einsum, contracted),
-    (arange, counted),
-    (fourier, transformed),
-    (searchsorted, found_among),
-)
-
-for _op, _form in INFERRED:
-    _op.form(_form)
+INFERRED |= {
+    **dict.fromkeys(("cumsum", "cumprod"), lambda x, dim: along(x, dim) if alike(x) else None),
+    "det": lambda x: Form(x.shape[:-2], x.dtype) if matrices(x) else None,
+    "slogdet": lambda x: (Form(x.shape[:-2], x.dtype),) * 2 if matrices(x) else None,
+    "eigh": lambda x: (Form(x.shape[:-1], x.dtype), x) if matrices(x) else None,
+}
