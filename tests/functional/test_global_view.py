@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -143,5 +144,7 @@ def test_trees_go_there_and_back() -> None:
         assert back["w"].is_local and back["more"][1][0].tolist() == [1.0] * 4
         with pytest.warns(UserWarning, match="is not a tensor"):
             assert to_global({"step": 3}, place, B) == {"step": 3}
+        grouped = defaultdict(list, a=[flow.ones(2)])
+        assert to_global(grouped, place, B)["a"][0].is_global and to_global(grouped, place, B)["b"] == []
 
     spawn_threads(2, run, deadline=60)

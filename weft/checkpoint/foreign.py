@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 import os
 import warnings
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Final
 
 import torch
 
+from weft.autograd.trees import mapped
 from weft.checkpoint.file import FOREIGN, PICKLE
 from weft.checkpoint.place import named
 from weft.core.errors import CheckpointError
@@ -55,13 +55,13 @@ def unpickled(path: Any, convert: Callable[[torch.Tensor], Any]) -> list[Any]:
     if start[8:] == b"{" or not any(start.startswith(magic) for magic in FOREIGN):
         return []
     what = "this" if hasattr(path, "read") else named(path)
-    mapped = start.startswith(b"PK") and not hasattr(path, "read")
+    archive = start.startswith(b"PK") and not hasattr(path, "read")
     try:
         with warnings.catch_warnings(action="ignore"):
-            loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped or None)
+            loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=archive or None)
     except Exception as cause:
         raise CheckpointError(f"{what} {PICKLE}") from cause
-    return [_converted(loaded, convert)]
+    return [mapped(loaded, lambda v: convert(v.detach()) if isinstance(v, torch.Tensor) else v)]
 
 
 def _start(path: Any) -> bytes:
@@ -76,17 +76,3 @@ def _start(path: Any) -> bytes:
         return b""
     with open(path, "rb") as file:
         return file.read(9)
-
-
-def _converted(value: Any, convert: Callable[[torch.Tensor], Any]) -> Any:
-    if isinstance(value, torch.Tensor):
-        return convert(value.detach())
-    if isinstance(value, dict):
-        made = OrderedDict() if isinstance(value, OrderedDict) else {}
-        made.update((k, _converted(v, convert)) for k, v in value.items())
-        if hasattr(value, "_metadata"):
-            made._metadata = value._metadata  # type: ignore[attr-defined]  # of a state: the versions of its modules
-        return made
-    if isinstance(value, (list, tuple)):
-        return type(value)(_converted(v, convert) for v in value)
-    return value

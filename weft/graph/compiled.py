@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from weft.autograd.trees import mapped
 from weft.compiler.lower import Lowered
 from weft.core.device import Device
 from weft.core.errors import GraphError
@@ -92,13 +93,13 @@ class Compiled:
         if isinstance(self.outputs, Output):
             return tensors[0]
         found = iter(tensors)
-        return tree.rebuild(self.outputs, lambda leaf: next(found) if isinstance(leaf, Output) else leaf)
+        return mapped(self.outputs, lambda leaf: next(found) if isinstance(leaf, Output) else leaf)
 
     def blank(self) -> Any:
         """The outputs of a call, filled with zeros."""
         made = ((v, make().zero_()) for v, make in self.forms)
         found = iter([of_torch(data) if v.spec is None else of_shard(data, v.spec) for v, data in made])
-        return tree.rebuild(self.outputs, lambda leaf: next(found) if isinstance(leaf, Output) else leaf)
+        return mapped(self.outputs, lambda leaf: next(found) if isinstance(leaf, Output) else leaf)
 
     def _inputs(self, args: tuple[Any, ...]) -> list[Blob] | None:
         """Fast path: the blobs of tensor arguments of the right form; None if the full check is needed."""

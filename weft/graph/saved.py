@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from weft.autograd.trees import mapped
 from weft.compiler.ends import value_of
 from weft.compiler.lower import Lowered
 from weft.compiler.options import Options
@@ -70,8 +71,8 @@ def state_of(graph: Graph) -> dict[str, Any]:
     named = {v.name: t for v, t in compiled.lowered.job.variables.items()}
     wanted = [r.name for c in _calls(plan) if c.op == "variable" for r in c.results]
     places = iter(range(len(compiled.examples)))
-    given = tree.rebuild(compiled.arguments, lambda leaf: Ref(str(next(places))) if isinstance(leaf, Output) else leaf)
-    shown = tree.rebuild(compiled.outputs, lambda leaf: Ref("") if isinstance(leaf, Output) else leaf)
+    given = mapped(compiled.arguments, lambda leaf: Ref(str(next(places))) if isinstance(leaf, Output) else leaf)
+    shown = mapped(compiled.outputs, lambda leaf: Ref("") if isinstance(leaf, Output) else leaf)
     return {
         "format": FORMAT, "machine": machine(), "rank": plan.rank, "world_size": plan.world_size, "plan": str(plan),
         "arguments": _text(given, "an argument"), "outputs": _text(shown, "an output"),
@@ -107,11 +108,11 @@ def load(graph: Graph, state: Mapping[str, Any]) -> None:
             (inputs[i].name, _example(value_of(inputs[i].name, inputs[i].option("form")))) for i in sorted(inputs)
         ]
         given, shown = (_tree(state[key], key) for key in ("arguments", "outputs"))
-        arguments = tree.rebuild(given, lambda leaf: examples[int(leaf.name)][1] if isinstance(leaf, Ref) else leaf)
+        arguments = mapped(given, lambda leaf: examples[int(leaf.name)][1] if isinstance(leaf, Ref) else leaf)
     except (KeyError, IndexError, ValueError) as cause:
         raise CompileError(f"this is no state of a graph: {cause}") from None
     marked, blank = (
-        tree.rebuild(found, lambda leaf: Output() if isinstance(leaf, Ref) else leaf) for found in (shown, given)
+        mapped(found, lambda leaf: Output() if isinstance(leaf, Ref) else leaf) for found in (shown, given)
     )
     graph.numbers.update(state["numbers"])
     names = [c.args[0] for c in _calls(plan) if c.op == "graph.number"]

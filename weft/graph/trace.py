@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from weft.autograd.freshness import fresh
+from weft.autograd.trees import mapped
 from weft.boxing.network import links_of
 from weft.compiler import passes
 from weft.core import dispatch
@@ -60,7 +61,7 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     finite = None
     with partition(graph, builder), dispatch.tracing(builder):
         holders = _name_parameters(graph, builder)
-        symbols = tree.rebuild((args, kwargs), _feeder(builder, graph.name, examples, fed))
+        symbols = mapped((args, kwargs), _feeder(builder, graph.name, examples, fed))
         try:
             with graph.config.casting():
                 result = graph.build(*symbols[0], **symbols[1])
@@ -90,7 +91,7 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     return Compiled(
         lowered, running, form, outputs, examples, graph._optimizers,
         [numbers[n.args[0]] for n in hosts], made, graph._scaler if finite is not None else None, holders,
-        tree.rebuild((args, kwargs), lambda leaf: Output() if isinstance(leaf, Tensor) else leaf),
+        mapped((args, kwargs), lambda leaf: Output() if isinstance(leaf, Tensor) else leaf),
     )  # fmt: skip
 
 
@@ -176,4 +177,4 @@ def _outputs(result: Any, builder: Builder, name: str) -> tuple[Any, list[Value]
         made.append(builder.output(fresh(leaf), f"{name}.output.{len(made)}"))
         return Output()
 
-    return tree.rebuild(result, out), made
+    return mapped(result, out), made

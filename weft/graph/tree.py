@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import torch
 
 from weft.autograd.plain import taken
+from weft.autograd.trees import mapped
 from weft.core.errors import GraphError
 from weft.tensor.tensor import Tensor
 
@@ -28,27 +28,11 @@ def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, tree
 
 
-def rebuild(tree: Any, make: Callable[[Any], Any]) -> Any:
-    """The same tree with `make(leaf)` at the leaves, in the same order."""
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return type(tree)(*(rebuild(t, make) for t in tree))
-    if isinstance(tree, (tuple, list)):
-        return type(tree)(rebuild(t, make) for t in tree)
-    if isinstance(tree, dict):
-        parts = {k: rebuild(t, make) for k, t in tree.items()}
-        if type(tree) is dict:
-            return parts
-        made = copy.copy(tree)  # a subclass, which may have more than its items
-        made.update(parts)
-        return made
-    return make(tree)
-
-
 def ours(tree: Any) -> Any:
     """The same tree, with torch's tensors converted to Weft's."""
     if not any(isinstance(leaf, torch.Tensor) for _, leaf in leaves(tree)):
         return tree
-    return rebuild(tree, lambda leaf: taken(leaf) if isinstance(leaf, torch.Tensor) else leaf)
+    return mapped(tree, lambda leaf: taken(leaf) if isinstance(leaf, torch.Tensor) else leaf)
 
 
 def form(tree: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from weft.autograd.trees import mapped
 from weft.tensor.data import whole_data
 from weft.tensor.tensor import Tensor
 
@@ -28,10 +29,6 @@ def assert_close(
     )  # fmt: skip
 
 
-def _plain(value: Any) -> Any:
+def _plain(tree: Any) -> Any:
     """The same structure with torch's tensors."""
-    if isinstance(value, Tensor):
-        return whole_data(value, "assert_close()").detach()
-    if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items()}
-    return [_plain(v) for v in value] if isinstance(value, (list, tuple)) else value
+    return mapped(tree, lambda x: whole_data(x, "assert_close()").detach() if isinstance(x, Tensor) else x)

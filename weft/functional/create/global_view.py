@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from weft.autograd.trees import mapped
 from weft.core import sbp as sbps
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
@@ -90,25 +91,22 @@ def to_global(
 
     if input is None and placement is not None and current().index not in placement:
         return convert(creation.empty(0))
-    return _mapped(input, convert, warn_on_non_tensor_leaf, "global_view.to_global")
+    return _converted(input, convert, warn_on_non_tensor_leaf, "global_view.to_global")
 
 
 def to_local(input: Any, *, copy: bool = False) -> Any:
     """This rank's shard of every global tensor in nested lists, tuples and dicts."""
-    return _mapped(
+    return _converted(
         input, lambda t: conversion.to_local(t, copy=copy) if t.is_global else t, True, "global_view.to_local"
     )
 
 
-def _mapped(value: Any, convert: Callable[[Tensor], Tensor], telling: bool, name: str) -> Any:
-    if isinstance(value, Tensor):
-        return convert(value)
-    if isinstance(value, dict):
-        parts = {k: _mapped(v, convert, telling, name) for k, v in value.items()}
-        return parts if type(value) is dict else type(value)(parts)
-    if isinstance(value, (list, tuple)):
-        made = [_mapped(v, convert, telling, name) for v in value]
-        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
-    if telling and value is not None:
-        warn(f"{name}(): {type(value).__name__} {value!r:.40} is not a tensor, and is kept as it is")
-    return value
+def _converted(tree: Any, convert: Callable[[Tensor], Tensor], telling: bool, name: str) -> Any:
+    def leaf(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return convert(value)
+        if telling and value is not None:
+            warn(f"{name}(): {type(value).__name__} {value!r:.40} is not a tensor, and is kept as it is")
+        return value
+
+    return mapped(tree, leaf)
