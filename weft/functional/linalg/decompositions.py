@@ -92,7 +92,7 @@ class SignAndSize(NamedTuple):
 
 
 class Eigen(NamedTuple):
-    """Eigenvalues, ascending, and their eigenvectors as columns."""
+    """Eigenvalues, of symmetric matrices ascending, and their eigenvectors as columns."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor

@@ -12,6 +12,7 @@ from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.functional.linalg import decompositions, solving
+from weft.functional.linalg.decompositions import Eigen
 from weft.functional.shape.views import movedim
 from weft.ops import ops
 from weft.ops.linalg.factors import with_ones
@@ -19,13 +20,6 @@ from weft.ops.linalg.factors import with_ones
 _lu_factor, _eig, eigvals, _reshape, _solve_triangle = map(
     calling, ("lu_factor", "eig", "eigvals", "reshape", "solve_triangle")
 )
-
-
-class Eigen(NamedTuple):
-    """The result of `eig`."""
-
-    eigenvalues: Any
-    eigenvectors: Any
 
 
 class Triangles(NamedTuple):
