@@ -152,7 +152,7 @@ linalg = _module(
 linalg.LinAlgError = errors.OpError  # type: ignore[attr-defined]  # what is raised where a kernel finds no solution
 func = _module("func", vmap=vmap, **{n: getattr(m, n) for m in (transforms, stateless) for n in m.__all__})
 optim.swa_utils = _module(  # type: ignore[attr-defined]
-    "optim.swa_utils", __getattr__=optim.lr_scheduler.__getattr__, __all__=[*averaging.__all__, "SWALR"],
+    "optim.swa_utils", __getattr__=optim.lr_scheduler.of_swa_utils, __all__=[*averaging.__all__, "SWALR"],
     **{n: getattr(averaging, n) for n in averaging.__all__},
 )  # fmt: skip
 signal = _module("signal", windows=windows)

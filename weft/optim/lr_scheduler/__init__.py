@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         OneCycleLR,
         ReduceLROnPlateau,
         StepLR,
-    )  # fmt: skip
+    )
 
 _LRScheduler = LRScheduler  # deprecated name, used by many programs
 
@@ -78,13 +78,11 @@ OWN = (LRScheduler, ChainedScheduler, CosineAnnealingWarmRestarts, PolynomialLR,
 Derived(f"{__name__}.schedules", "torch.optim.lr_scheduler", {"": CHANGES}, errors={"TypeError": ArgumentError},
         classes={kind.__name__: kind for kind in OWN})  # fmt: skip
 Derived(f"{__name__}.averaged", "torch.optim.swa_utils", {"": {"SWALR.load_state_dict": _checking}})
-__getattr__ = lazily(__name__, {
-    "averaged": ("SWALR",),
-    "schedules": (
-        "ConstantLR", "CosineAnnealingLR", "CyclicLR", "ExponentialLR", "LambdaLR", "LinearLR", "MultiStepLR",
-        "MultiplicativeLR", "OneCycleLR", "ReduceLROnPlateau", "StepLR",
-    ),
-})  # fmt: skip
+of_swa_utils = lazily(__name__, {"averaged": ("SWALR",)})
+__getattr__ = lazily(__name__, {"schedules": (
+    "ConstantLR", "CosineAnnealingLR", "CyclicLR", "ExponentialLR", "LambdaLR", "LinearLR", "MultiStepLR",
+    "MultiplicativeLR", "OneCycleLR", "ReduceLROnPlateau", "StepLR",
+)})  # fmt: skip
 
 
 def __dir__() -> list[str]:
