@@ -168,6 +168,7 @@ def unread(path: Path) -> Iterator[tuple[str, str]]:
         a = f.args
         names = {p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg) if p is not None}
         read = {n.id for line in f.body for n in ast.walk(line) if isinstance(n, ast.Name)}
+        read |= names if "locals" in read else set()  # all of them are handed on
         says_nothing = len(f.body) == 1 and isinstance(f.body[0], ast.Expr)
         if not says_nothing and not isinstance(f.body[-1], ast.Raise):
             yield from ((f"{path.name}:{f.name}", n) for n in names - read - {"self", "cls"} if n.strip("_"))
