@@ -236,6 +236,9 @@ def _(dw, total, dy, x):
     return torch.addmm, (total, _rows(dy).t(), _rows(x)), {"out": dw}
 
 
+add_linear_weight_grad.reads(lambda node: any(e is not None for e in node.edges[1:]))
+
+
 @add_linear_weight_grad.grad
 def _(ddw, dy, x, needs):
     return ddw, linear(conjugated(x), ddw) if needs[1] else None, matmul(conjugated(dy), ddw) if needs[2] else None
