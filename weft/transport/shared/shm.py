@@ -60,9 +60,15 @@ class ShmTransport(Transport):
             self._meeting.put(key, segment.handle)
             return segment
         handle = self._meeting.get(key, self.deadline, lambda: self.look_around(ranks), ranks)
+        return self._opened(handle, ranks)
+
+    def _opened(self, handle: bytes, ranks: Sequence[int]) -> Segment:
         try:
             return Segment.open(handle)
         except RankError:
+            for rank, there in self._meeting.roll.here.items():
+                if handle.startswith(b"%d:" % there.pid):
+                    self._meeting.roll.settled(rank)  # its files are closed a moment before its end is reported
             self.look_around(ranks)  # raises if one has ended, and says how
             raise
 
@@ -150,7 +156,7 @@ class ShmTransport(Transport):
             if line:
                 return self._shared(f"link/{src}/{self.rank}/{line}", link_bytes(), (src,))
             handle = self._board.offered(src, link_bytes())
-            return None if handle is None else Segment.open(handle)
+            return None if handle is None else self._opened(handle, (src,))
 
         self._inlets[src, line] = inlet = Inlet(find, src, self.rank)
         return inlet
