@@ -60,9 +60,9 @@ class ShmTransport(Transport):
             self._meeting.put(key, segment.handle)
             return segment
         handle = self._meeting.get(key, self.deadline, lambda: self.look_around(ranks), ranks)
-        return self._opened(handle, ranks)
+        return self._segment(handle, ranks)
 
-    def _opened(self, handle: bytes, ranks: Sequence[int]) -> Segment:
+    def _segment(self, handle: bytes, ranks: Sequence[int]) -> Segment:
         try:
             return Segment.open(handle)
         except RankError:
@@ -156,7 +156,7 @@ class ShmTransport(Transport):
             if line:
                 return self._shared(f"link/{src}/{self.rank}/{line}", link_bytes(), (src,))
             handle = self._board.offered(src, link_bytes())
-            return None if handle is None else self._opened(handle, (src,))
+            return None if handle is None else self._segment(handle, (src,))
 
         self._inlets[src, line] = inlet = Inlet(find, src, self.rank)
         return inlet
