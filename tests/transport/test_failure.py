@@ -80,6 +80,26 @@ def alone() -> None:
         transport.get("late")
 
 
+def gone() -> None:
+    """Rank 1's files are closed, and the kernel hasn't reported its end yet, when rank 0 opens memory of it."""
+    transport = transport_of()
+    transport.group((0, 1)).barrier()
+    if transport.rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    roll: Any = transport._meeting.roll  # type: ignore[attr-defined]
+    dead, asked = roll.peers.dead, []
+    while not dead():
+        time.sleep(0.001)
+    roll.peers.dead = lambda: asked.append(1) or (dead() if len(asked) > 3 else set())
+    with pytest.raises(PeerFailed, match="rank 1"):
+        transport._segment(roll.here[1].page.encode(), (1,))  # type: ignore[attr-defined]
+    print("named")
+
+
+def test_the_owner_of_memory_that_is_gone_is_named(world: Any) -> None:
+    assert "named" in world("gone", 2, "shm").said(0)
+
+
 @pytest.mark.parametrize("transport", ["shm", "c10d"])
 def test_a_killed_rank_is_noticed_and_named(world: Any, transport: str) -> None:
     done = world("killed", 3, transport)
