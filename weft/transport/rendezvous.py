@@ -35,7 +35,6 @@ LEFT_OPEN = (
 )
 STAND_IN = 2.5  # seconds for which another rank serves the store in place of rank 0
 QUICK = 1.0  # seconds for a store to answer a rank that exits
-ANSWER = 0.25  # seconds of grace after c10d's own timeout
 
 
 def is_loopback(host: str) -> bool:
@@ -101,53 +100,43 @@ def serve(host: str, port: int, patience: float) -> dist.TCPStore:
 
 
 def reach(host: str, port: int, patience: float, who: str, server: str) -> dist.TCPStore:
-    """Connect to the store, and check that it answers.
+    """Connect to the store, and check that it answers, by attempts that are short at first.
 
-    What listens there may be something else that never answers, and then c10d would wait on.
+    c10d's own connecting now and then waits for ever, retries less and less often, and doesn't know that whoever
+    listens may be a rank 0 that is dying, for which another rank soon stands in; or something else that never answers.
     """
     found: queue.SimpleQueue[dist.TCPStore | Exception] = queue.SimpleQueue()
 
-    def run() -> None:
+    def attempt(seconds: float) -> None:
         try:
-            store = _connected(host, port, patience)
+            store = dist.TCPStore(host, port, None, False, timedelta(seconds=seconds), wait_for_workers=False)
             store.check(["weft"])
+            store.set_timeout(timedelta(seconds=patience))
             found.put(store)
         except Exception as error:
             found.put(error)
 
-    threading.Thread(target=run, name="weft-meeting", daemon=True).start()
-    got: dist.TCPStore | Exception = RuntimeError("there came no answer")
-    end = time.monotonic() + patience + ANSWER
-    while (left := end - time.monotonic()) > 0:
-        with contextlib.suppress(queue.Empty):
-            got = found.get(timeout=min(SPEAK, left))
-            break
-        if left > SPEAK:
+    start = spoke = time.monotonic()
+    wait, why = QUICK / 4, "nobody answers there"
+    while (left := start + patience - time.monotonic()) > 0:
+        if time.monotonic() - spoke > SPEAK:
+            spoke = time.monotonic()
             say(f"{who} waits for {server}, which serves the store at {host}:{port}")
-    if isinstance(got, Exception):
-        raise RankError(
-            f"{who} can't reach the store at {host}:{port}: {str(got).splitlines()[0]}. Is {server} running?"
-        ) from None
-    return got
-
-
-def _connected(host: str, port: int, patience: float) -> dist.TCPStore:
-    """Connect, by attempts that are short at first: c10d retries less and less often, and whoever listens may be a
-    rank 0 that is dying, for which another rank soon stands in."""
-    end, attempt = time.monotonic() + patience, QUICK
-    while (left := end - time.monotonic()) > 0:
         try:
             socket.create_connection((host, port), QUICK).close()
-            store = dist.TCPStore(
-                host, port, None, False, timedelta(seconds=min(attempt, left)), wait_for_workers=False
-            )
-            store.set_timeout(timedelta(seconds=patience))
-            return store
         except OSError:  # nobody listens yet
             time.sleep(LONGEST_NAP)
-        except dist.DistError:
-            attempt *= 2
-    raise TimeoutError("nobody answers there")
+            continue
+        threading.Thread(target=attempt, args=(left,), name="weft-meeting", daemon=True).start()
+        why = "there came no answer"
+        with contextlib.suppress(queue.Empty):
+            got = found.get(timeout=min(wait, left))
+            if isinstance(got, dist.TCPStore):
+                return got
+            why = str(got).splitlines()[0]
+            time.sleep(LONGEST_NAP)
+        wait = min(2 * wait, SPEAK)
+    raise RankError(f"{who} can't reach the store at {host}:{port}: {why}. Is {server} running?") from None
 
 
 def tell_absence(why: str) -> None:
