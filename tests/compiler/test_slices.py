@@ -12,6 +12,7 @@ import pytest
 
 import weft as flow
 from bench.memory import peak
+from tests.plan.test_usage import Train
 from weft import nn
 from weft.compiler.options import Options
 from weft.compiler.passes import slices
@@ -22,19 +23,6 @@ from weft.job.text import parse, show
 from weft.plan.usage import usage
 
 F = nn.functional
-
-
-class Train(nn.Graph):
-    def __init__(self, model: nn.Module, steps: int = 1) -> None:
-        super().__init__()
-        self.model = model
-        self.add_optimizer(flow.optim.AdamW(model.parameters(), lr=0.01))
-        self.config.set_gradient_accumulation_steps(steps)
-
-    def build(self, x: Any) -> Any:
-        loss = self.model(x).square().mean()
-        loss.backward()
-        return loss
 
 
 class Perceptron(nn.Module):
@@ -107,7 +95,7 @@ def test_they_change_no_value(case: str) -> None:
     flow.manual_seed(3)
     plain, x = make(), batch()
     twin = copy.deepcopy(plain)
-    whole, sliced = Train(plain, steps), Train(twin, steps)
+    whole, sliced = (Train(m, steps, flow.optim.AdamW) for m in (plain, twin))
     sliced.config.set_memory_budget(1)
     losses = []
     for graph in (whole, sliced):
@@ -158,7 +146,7 @@ def test_the_least_is_less_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
     model, x = Perceptron(), flow.randn(2048, 32)
 
     def least() -> int:
-        graph = Train(model)
+        graph = Train(model, 1, flow.optim.AdamW)
         graph.config.set_memory_budget(10_000)
         with pytest.raises(CompileError, match="can't be met") as found:
             graph.compile(x)
@@ -168,7 +156,7 @@ def test_the_least_is_less_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slices, "applies", lambda job: False)
     assert with_them < 0.8 * least()
     monkeypatch.undo()
-    graph = Train(model)
+    graph = Train(model, 1, flow.optim.AdamW)
     graph.config.set_memory_budget(with_them)
 
     def step() -> None:

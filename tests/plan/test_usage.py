@@ -52,10 +52,10 @@ MODELS: dict[str, Callable[[], tuple[nn.Module, Any]]] = {
 
 
 class Train(nn.Graph):
-    def __init__(self, model: nn.Module, steps: int) -> None:
+    def __init__(self, model: nn.Module, steps: int, optimizer: Any = flow.optim.SGD) -> None:
         super().__init__()
         self.model = model
-        self.add_optimizer(flow.optim.SGD(model.parameters(), lr=0.01))
+        self.add_optimizer(optimizer(model.parameters(), lr=0.01))
         self.config.set_gradient_accumulation_steps(steps)
 
     def build(self, x: Any) -> Any:
