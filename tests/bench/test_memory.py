@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import weft as flow
+from bench import memory
 from bench.measure import Row
-from bench.memory import peak
 
 BYTES = 4096  # of a tensor of 1024 float32
+
+
+def peak(step: Callable[[], None], steps: int = 3) -> int:
+    """What threads of earlier tests free meanwhile makes it less."""
+    return max(memory.peak(step, steps) for _ in range(3))
 
 
 def test_memory_is_taken_when_an_op_runs_and_given_back_when_its_result_goes() -> None:

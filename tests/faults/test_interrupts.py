@@ -19,6 +19,9 @@ import pytest
 
 from bench import kills, victims
 from bench.kills import Kill, Nursery, Run
+from tests.worlds import Start
+from weft.launch import spawn_threads
+from weft.vm import vm_of
 
 THREADS = "spawn_threads"
 IMPORTING = "importing"  # not a phase that a rank tells of: the interrupt falls at once
@@ -106,3 +109,25 @@ def test_launchers(start: str, phase: str, transport: str, nursery: subprocess.P
 @pytest.mark.parametrize("start", kills.REAL)
 def test_before_anything_runs(start: str, nursery: subprocess.Popen[str]) -> None:
     interrupted(start, IMPORTING, "shm", nursery)
+
+
+def interrupted_in_a_thread() -> None:
+    """The kernel gives a signal to any thread that doesn't block it; Python handles it in the main one, which waits."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+
+    def body() -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        time.sleep(0.5)  # until the main thread waits
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(ENDED)
+        os._exit(1)
+
+    for wait in (lambda: spawn_threads(1, body), lambda: vm_of().submit("file", "file", body).wait()):
+        with contextlib.suppress(KeyboardInterrupt):
+            wait()
+    print("heard twice", flush=True)
+    os._exit(0)
+
+
+def test_a_signal_that_another_thread_takes_ends_a_wait(world: Start) -> None:
+    assert world("interrupted_in_a_thread", 1, "shm").well() == ["heard twice\n"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import queue
 import threading
@@ -18,6 +19,7 @@ from weft.transport.base import bounded
 from weft.transport.hosts import world_of
 
 GRACE = 8.0  # seconds that the other ranks have to end after one failed
+LOOK = 0.2  # seconds at most between looks for Ctrl-C: a signal that another thread took doesn't end a wait
 
 
 def spawn_threads(n: int, function: Callable[..., Any], *args: Any, deadline: float | None = None) -> list[Any]:
@@ -73,11 +75,13 @@ def spawn_threads(n: int, function: Callable[..., Any], *args: Any, deadline: fl
 def _collect(world: LocalWorld, ended: queue.SimpleQueue, n: int) -> list[Any]:
     results: list[Any] = [None] * n
     errors: list[tuple[int, BaseException]] = []
-    end = None
-    for _ in range(n):
+    end, left = math.inf, n
+    while left:
         try:
-            index, results_of, error = ended.get(timeout=None if end is None else max(0.0, end - time.monotonic()))
+            index, results_of, error = ended.get(timeout=min(LOOK, max(0.0, end - time.monotonic())))
         except queue.Empty:
+            if time.monotonic() < end:
+                continue
             break
         except KeyboardInterrupt:
             for rank in range(n):
@@ -86,10 +90,11 @@ def _collect(world: LocalWorld, ended: queue.SimpleQueue, n: int) -> list[Any]:
                 for _ in range(n):
                     ended.get(timeout=GRACE / 4)
             raise
+        left -= 1
         results[index] = results_of
         if error is not None:
             errors.append((index, error))
-            end = end or time.monotonic() + GRACE
+            end = min(end, time.monotonic() + GRACE)
     if errors:
         # A rank's own error explains more than those that the others raised because of it.
         index, error = min(errors, key=lambda one: isinstance(one[1], PeerFailed))

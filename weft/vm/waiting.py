@@ -11,6 +11,8 @@ from weft.core.errors import DeadlineError
 from weft.core.rank import Rank
 from weft.vm.instruction import Instruction
 
+LOOK = 0.2  # seconds at most between looks for Ctrl-C: a signal that another thread took doesn't end a wait
+
 
 class Holds(Protocol):
     """The part of the machine that a wait uses. `driven` counts pending instructions that waiters may have to drive."""
@@ -57,7 +59,7 @@ def wait_for(machine: Holds, target: Instruction, limit: float) -> None:
         if event is not None:
             if left <= 0:
                 _too_late(machine, target, first)
-            event.wait(left)
+            event.wait(min(left, LOOK))
         elif drive is not None:
             left_to_others.add(first)
             try:
