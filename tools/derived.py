@@ -1,4 +1,5 @@
-"""Stubs of modules that are derived from torch's: their classes, with Weft's tensors in the place of torch's."""
+"""Stubs of modules whose classes no file spells out: those derived from torch's, with Weft's tensors in the place of
+torch's, and tables of which each row is a class."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ LOOSE: Final = (  # what torch's own annotations get wrong: options that may be 
     "# pyright: reportIncompatibleVariableOverride=false\n"
 )
 MAGIC: Final = ("__init__", "__call__", "__len__", "__getitem__", "__iter__")
+TABLES: Final = ("weft.nn.layers.activation", "weft.nn.layers.loss")  # Weft's own, whose rows are classes
 
 
 def page(module: types.ModuleType, homes: Iterable[str], text: Text) -> str:
@@ -38,8 +40,9 @@ def page(module: types.ModuleType, homes: Iterable[str], text: Text) -> str:
             _collect(type(value), homes, kinds)
             parts.append(f"{name}: {_class(type(value), homes, text)}\n")
     body = "".join([*lines, "\n", *(_text(kind, homes, text) for kind in kinds.values()), *parts])
+    text.imports.pop(module.__name__, None)
     root: Any = getattr(module.__spec__, "loader", None)
-    for home in [m for m in text.imports if m not in homes and root.covers(m)]:
+    for home in [m for m in text.imports if m not in homes and is_derived(m)]:
         names = text.imports.pop(home) - kinds.keys()
         if names:
             text.imports.setdefault(root.ours, set()).update(names)
@@ -54,26 +57,32 @@ def theirs(module: types.ModuleType) -> str:
 
 def _ours(value: Any) -> bool:
     """Whether Weft's own class stands there in the place of torch's."""
-    return value.__module__.startswith("weft.") and not is_derived(value.__module__)
+    return value.__module__.startswith("weft.") and not _made(value.__module__)
+
+
+def _made(module: str) -> bool:
+    """Whether a module's classes are in no file."""
+    return is_derived(module) or module in TABLES
 
 
 def _own(module: types.ModuleType) -> list[str]:
-    """Its classes; without `__all__`, its public functions, too."""
-    kinds = type if hasattr(module, "__all__") else (type, types.FunctionType)
+    """Its classes; of a table, and without `__all__`, its public functions, too."""
+    listed = hasattr(module, "__all__") and module.__name__ not in TABLES
+    kinds = type if listed else (type, types.FunctionType)
     own = {n: v for n, v in vars(module).items() if isinstance(v, kinds) and v.__module__ == module.__name__}
     return [n for n, v in own.items() if isinstance(v, type) or not n.startswith("_")]
 
 
 def _collect(kind: type, homes: Iterable[str], found: dict[str, type]) -> None:
     """A class with what it inherits from, first."""
-    if kind.__module__ not in homes and is_derived(kind.__module__) and kind.__name__ not in found:
+    if kind.__module__ not in homes and _made(kind.__module__) and kind.__name__ not in found:
         for base in kind.__bases__:
             _collect(base, homes, found)
         found[kind.__name__] = kind
 
 
 def _class(kind: type, homes: Iterable[str], text: Text) -> str:
-    if kind.__module__ in homes or not is_derived(kind.__module__):
+    if kind.__module__ in homes or not _made(kind.__module__):
         return text.class_of(kind)
     return kind.__name__
 

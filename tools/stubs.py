@@ -75,7 +75,8 @@ def _page(module: types.ModuleType, text: Text, body: str, head: str = "") -> st
     shared = getattr(module, "__all__", None)
     names = textwrap.fill(", ".join(f'"{n}"' for n in sorted(shared or ())), WIDE - 4)
     every = f"__all__ = [\n{textwrap.indent(names, '    ')}\n]\n\n" if shared else ""
-    doc = f"Torch's own code, on Weft's tensors: see {derived.theirs(module)}." if head else module.__doc__
+    torchs = isinstance(getattr(module.__spec__, "loader", None), Derived)
+    doc = f"Torch's own code, on Weft's tensors: see {derived.theirs(module)}." if torchs else module.__doc__
     return f"{NOTE}{head}{as_doc(doc or '', '')}\n{text.head(body)}\n{every}{body}"
 
 
@@ -222,6 +223,12 @@ def _operators() -> Iterator[tuple[str, Declared]]:
         yield magic, of_function(f)
 
 
+def rows(path: str) -> str:
+    """A module whose classes are rows of a table."""
+    module, text = importlib.import_module(path), Text(())
+    return _page(module, text, derived.page(module, (), text), derived.LOOSE)
+
+
 def file_of(path: str) -> str:
     """The stub of a public path: a folder's where others lie below it."""
     return f"{path.replace('.', '/')}{'/__init__' if any(p.startswith(f'{path}.') for p in PATHS) else ''}.pyi"
@@ -235,6 +242,7 @@ STUBS: Final[dict[str, Callable[[], str]]] = {
     "nn/functional.pyi": functional,
     "tensor/methods.pyi": methods,
 } | {file_of(path): functools.partial(elsewhere, path) for path in PATHS}
+STUBS.update({f"{path.replace('.', '/')[5:]}.pyi": functools.partial(rows, path) for path in derived.TABLES})
 
 
 def stale() -> list[str]:

@@ -1,7 +1,8 @@
-"""Losses as modules."""
+"""Losses as modules. A row of the table is a class."""
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from weft.core.errors import OptionError
@@ -38,135 +39,86 @@ class _Loss(Module):
         return getattr(F, self.function)(*inputs, **named, **values, reduction=self.reduction)
 
 
-class MSELoss(_Loss):
-    """The mean squared difference."""
+def loss_of(name: str, function: str, options: str, doc: str) -> type[_Loss]:
+    """The module class of a loss of nn.functional. It takes these of the function's options, with their defaults; *
+    stands before those that are given by name alone."""
+    known, kinds = inspect.signature(getattr(F, function)).parameters, inspect.Parameter
+    before, _, after = options.partition("*")
+    every = [kinds("self", kinds.POSITIONAL_ONLY)]
+    for kind, names in ((kinds.POSITIONAL_OR_KEYWORD, before), (kinds.KEYWORD_ONLY, after)):
+        every += [known[n].replace(kind=kind) for n in names.split()]
+    takes = inspect.Signature(every, return_annotation="None")
 
-    function = "mse_loss"
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        given = takes.bind(self, *args, **kwargs)
+        given.apply_defaults()
+        _Loss.__init__(**given.arguments)
 
-    def __init__(self, reduction: str = "mean") -> None:
-        super().__init__(reduction)
-
-
-class L1Loss(_Loss):
-    """The mean absolute difference."""
-
-    function = "l1_loss"
-
-    def __init__(self, reduction: str = "mean") -> None:
-        super().__init__(reduction)
-
-
-class SmoothL1Loss(_Loss):
-    """Quadratic below `beta`, linear above it."""
-
-    function = "smooth_l1_loss"
-
-    def __init__(self, reduction: str = "mean", beta: float = 1.0) -> None:
-        super().__init__(reduction, beta=beta)
+    __init__.__signature__ = takes  # type: ignore[attr-defined]
+    members = {"function": function, "__doc__": doc, "__module__": __name__, "__init__": __init__}
+    return type(name, (_Loss,), members)
 
 
-class HuberLoss(_Loss):
-    """Quadratic below `delta`, linear above it."""
-
-    function = "huber_loss"
-
-    def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
-        super().__init__(reduction, delta=delta)
-
-
-class CrossEntropyLoss(_Loss):
-    """The negative log probability of each target class, with probabilities by softmax of scores."""
-
-    function = "cross_entropy"
-
-    def __init__(
-        self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
-        label_smoothing: float = 0.0,
-    ) -> None:  # fmt: skip
-        super().__init__(reduction, weight=weight, ignore_index=ignore_index, label_smoothing=label_smoothing)
-
-
-class NLLLoss(_Loss):
-    """The negative log probability of each target class, from log probabilities."""
-
-    function = "nll_loss"
-
-    def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean") -> None:
-        super().__init__(reduction, weight=weight, ignore_index=ignore_index)
-
-
-class BCELoss(_Loss):
-    """Binary cross entropy: the negative log probability of each target, 0 or 1."""
-
-    function = "binary_cross_entropy"
-
-    def __init__(self, weight: Tensor | None = None, reduction: str = "mean") -> None:
-        super().__init__(reduction, weight=weight)
-
-
-class BCEWithLogitsLoss(_Loss):
-    """BCELoss of the sigmoid, numerically stable."""
-
-    function = "binary_cross_entropy_with_logits"
-
-    def __init__(self, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None) -> None:
-        super().__init__(reduction, weight=weight, pos_weight=pos_weight)
-
-
-class KLDivLoss(_Loss):
-    """The Kullback-Leibler divergence of two distributions."""
-
-    function = "kl_div"
-
-    def __init__(self, reduction: str = "mean", log_target: bool = False) -> None:
-        super().__init__(reduction, log_target=log_target)
-
-
-class MarginRankingLoss(_Loss):
-    """How far pairs are from being ranked with the margin."""
-
-    function = "margin_ranking_loss"
-
-    def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
-        super().__init__(reduction, margin=margin)
-
-
-class TripletMarginLoss(_Loss):
-    """How much the distance to the positive, plus the margin, exceeds that to the negative."""
-
-    function = "triplet_margin_loss"
-
-    def __init__(
-        self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, reduction: str = "mean"
-    ) -> None:
-        super().__init__(reduction, margin=margin, p=p, eps=eps, swap=swap)
-
-
-class CTCLoss(_Loss):
-    """The CTC loss: the negative log probability of a sequence of labels over all alignments."""
-
-    function = "ctc_loss"
-
-    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
-        super().__init__(reduction, blank=blank, zero_infinity=zero_infinity)
-
-
-class CosineEmbeddingLoss(_Loss):
-    """1 - cosine for pairs with target 1, the cosine above the margin for target -1."""
-
-    function = "cosine_embedding_loss"
-
-    def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
-        super().__init__(reduction, margin=margin)
-
-
-class HingeEmbeddingLoss(_Loss):
-    """The input, a distance, for target 1; how far it is below the margin for target -1."""
-
-    function = "hinge_embedding_loss"
-
-    def __init__(self, margin: float = 1.0, reduction: str = "mean") -> None:
-        super().__init__(reduction, margin=margin)
+MSELoss = loss_of("MSELoss", "mse_loss", "reduction", "The mean squared difference.")
+L1Loss = loss_of("L1Loss", "l1_loss", "reduction", "The mean absolute difference.")
+SmoothL1Loss = loss_of("SmoothL1Loss", "smooth_l1_loss", "reduction beta", "Quadratic below `beta`, linear above it.")
+HuberLoss = loss_of("HuberLoss", "huber_loss", "reduction delta", "Quadratic below `delta`, linear above it.")
+CrossEntropyLoss = loss_of(
+    "CrossEntropyLoss", "cross_entropy", "weight ignore_index reduction label_smoothing",
+    "The negative log probability of each target class, with probabilities by softmax of scores.",
+)  # fmt: skip
+NLLLoss = loss_of(
+    "NLLLoss", "nll_loss", "weight ignore_index reduction",
+    "The negative log probability of each target class, from log probabilities.",
+)  # fmt: skip
+BCELoss = loss_of(
+    "BCELoss", "binary_cross_entropy", "weight reduction",
+    "Binary cross entropy: the negative log probability of each target, 0 or 1.",
+)  # fmt: skip
+BCEWithLogitsLoss = loss_of(
+    "BCEWithLogitsLoss", "binary_cross_entropy_with_logits", "weight reduction pos_weight",
+    "BCELoss of the sigmoid, numerically stable.",
+)  # fmt: skip
+KLDivLoss = loss_of(
+    "KLDivLoss", "kl_div", "reduction log_target", "The Kullback-Leibler divergence of two distributions."
+)
+MarginRankingLoss = loss_of(
+    "MarginRankingLoss", "margin_ranking_loss", "margin reduction",
+    "How far pairs are from being ranked with the margin.",
+)  # fmt: skip
+TripletMarginLoss = loss_of(
+    "TripletMarginLoss", "triplet_margin_loss", "margin p eps swap reduction",
+    "How much the distance to the positive, plus the margin, exceeds that to the negative.",
+)  # fmt: skip
+CTCLoss = loss_of(
+    "CTCLoss", "ctc_loss", "blank reduction zero_infinity",
+    "The CTC loss: the negative log probability of a sequence of labels over all alignments.",
+)  # fmt: skip
+CosineEmbeddingLoss = loss_of(
+    "CosineEmbeddingLoss", "cosine_embedding_loss", "margin reduction",
+    "1 - cosine for pairs with target 1, the cosine above the margin for target -1.",
+)  # fmt: skip
+HingeEmbeddingLoss = loss_of(
+    "HingeEmbeddingLoss", "hinge_embedding_loss", "margin reduction",
+    "The input, a distance, for target 1; how far it is below the margin for target -1.",
+)  # fmt: skip
+GaussianNLLLoss = loss_of(
+    "GaussianNLLLoss", "gaussian_nll_loss", "* full eps reduction",
+    "The negative log likelihood of targets under normal distributions with predicted means and variances.",
+)  # fmt: skip
+SoftMarginLoss = loss_of("SoftMarginLoss", "soft_margin_loss", "reduction", "log(1 + exp(-target * input)).")
+MultiMarginLoss = loss_of(
+    "MultiMarginLoss", "multi_margin_loss", "p margin weight reduction",
+    "How much other classes' scores exceed the target's minus the margin.",
+)  # fmt: skip
+MultiLabelMarginLoss = loss_of(
+    "MultiLabelMarginLoss", "multilabel_margin_loss", "reduction",
+    "How much other classes' scores exceed each target's minus 1.",
+)  # fmt: skip
+MultiLabelSoftMarginLoss = loss_of(
+    "MultiLabelSoftMarginLoss", "multilabel_soft_margin_loss", "weight reduction",
+    "Binary cross entropy of each class, averaged over classes.",
+)  # fmt: skip
 
 
 class PoissonNLLLoss(_Loss):
@@ -179,51 +131,6 @@ class PoissonNLLLoss(_Loss):
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:  # type: ignore[override]
         return super().forward(log_input, target)
-
-
-class GaussianNLLLoss(_Loss):
-    """The negative log likelihood of targets under normal distributions with predicted means and variances."""
-
-    function = "gaussian_nll_loss"
-
-    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
-        super().__init__(reduction, full=full, eps=eps)
-
-
-class SoftMarginLoss(_Loss):
-    """log(1 + exp(-target * input))."""
-
-    function = "soft_margin_loss"
-
-    def __init__(self, reduction: str = "mean") -> None:
-        super().__init__(reduction)
-
-
-class MultiMarginLoss(_Loss):
-    """How much other classes' scores exceed the target's minus the margin."""
-
-    function = "multi_margin_loss"
-
-    def __init__(self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = "mean") -> None:
-        super().__init__(reduction, p=p, margin=margin, weight=weight)
-
-
-class MultiLabelMarginLoss(_Loss):
-    """How much other classes' scores exceed each target's minus 1."""
-
-    function = "multilabel_margin_loss"
-
-    def __init__(self, reduction: str = "mean") -> None:
-        super().__init__(reduction)
-
-
-class MultiLabelSoftMarginLoss(_Loss):
-    """Binary cross entropy of each class, averaged over classes."""
-
-    function = "multilabel_soft_margin_loss"
-
-    def __init__(self, weight: Tensor | None = None, reduction: str = "mean") -> None:
-        super().__init__(reduction, weight=weight)
 
 
 class TripletMarginWithDistanceLoss(_Loss):
