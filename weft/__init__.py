@@ -64,9 +64,7 @@ from weft.core import dtype as _dtypes
 from weft.core import errors, sbp
 from weft.core import log as _log
 from weft.core.device import Device as device
-from weft.core.dtype import (
-    DType as dtype,
-)
+from weft.core.dtype import DType as dtype
 from weft.core.dtype import (
     bfloat16,
     complex64,

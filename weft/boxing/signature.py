@@ -255,5 +255,5 @@ def _warn(op: Op, specs: list[Spec]) -> None:
     moved = sum(s.bytes for s in specs if any(x is not broadcast for x in s.nd_sbp))
     warn(
         f"{op.name} has no layout rule for {', '.join(map(str, specs))}: its operands are made whole on every rank "
-        f"({moved:,} bytes). Give the op a layout to avoid that",
+        f"({moved:,} bytes). Give the op a layout to avoid that"
     )

@@ -21,7 +21,6 @@ from weft.tensor.tensor import Tensor
 
 Shape = Strides = tuple[int, ...]
 
-
 NOTHING = MemoryPlan((), 0)
 
 

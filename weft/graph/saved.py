@@ -140,7 +140,7 @@ def _refuse(graph: Graph, compiled: Compiled) -> None:
     if any(schedule is not None for _, schedule in graph._optimizers):
         warn(
             f"{graph.name} is saved with the rates that it has now; its schedule is not. Once it is loaded, set "
-            "graph.numbers['lr.0.0'] before each launch",
+            "graph.numbers['lr.0.0'] before each launch"
         )
 
 

@@ -59,7 +59,7 @@ class Attributes:
             warn(
                 f"{module._get_name()}({module.extra_repr()}) is called in a nn.Graph, but not registered into a "
                 "nn.Graph: its parameters are no part of the graph's state, and have no names in it. Set it in "
-                "__init__: self.m = module",
+                "__init__: self.m = module"
             )
             self.others.update(map(id, module.modules()))
 
@@ -92,7 +92,7 @@ class Attributes:
         elif type(old) in (int, float) and type(now) in (int, float) and old != now:
             warn(
                 f"build() counts in Python: it found {each} = {old} and left {now}. Launches don't: all go by what it "
-                "was when the graph was traced. A number that shall change is a buffer",
+                "was when the graph was traced. A number that shall change is a buffer"
             )
         elif any(map(was_read, _tensors(each.inside))) and any(map(self._is_new, _tensors(now))):
             raise TraceError(
@@ -103,7 +103,7 @@ class Attributes:
             warn(
                 f"build() found no tensor in {each} and left one there. Launches don't: each finds what was there when "
                 "the graph was traced. What a launch leaves to the next is a buffer, register_buffer(name, tensor), "
-                "that __init__ makes; what it shows is an output of build()",
+                "that __init__ makes; what it shows is an output of build()"
             )
         return None
 

@@ -19,13 +19,7 @@ from weft.core.errors import WeftError
 from weft.ops.declaration import Op
 from weft.tensor.tensor import Tensor
 
-OTHERS: Final = (
-    torch.float32,
-    torch.int64,
-    torch.bool,
-    torch.int32,
-    torch.complex64,
-)  # dtypes to try instead
+OTHERS: Final = (torch.float32, torch.int64, torch.bool, torch.int32, torch.complex64)  # dtypes to try instead
 SMALL: Final = 1 << 14  # elements: larger tensors are scaled down
 FEW: Final = 16  # larger sizes are mapped to small ones beyond this, equal ones to equal ones
 

@@ -43,9 +43,7 @@ def judge_keys(optimizer: Any, group: Mapping[str, Any], base: type) -> None:
                 f"{kind.__name__} has no option {key!r}, which a parameter group sets to {group[key]!r}: {meant}It has "
                 f"{', '.join(sorted(known))}"
             )
-        warn(
-            f"{kind.__name__} ignores {key!r}, which a parameter group sets",
-        )
+        warn(f"{kind.__name__} ignores {key!r}, which a parameter group sets")
 
 
 def _options(kind: type) -> set[str]:
@@ -71,5 +69,5 @@ def remark_on_scale(optimizer: Any, group: Mapping[str, Any]) -> None:
         warn(
             f"{type(optimizer).__name__}.step(): lr_scale={group['lr_scale']!r} of a parameter group multiplies its "
             f"rate in a graph only, as in OneFlow; here the rate is lr={group['lr']!r} as it stands. If nobody has "
-            "multiplied it yet, do so: group['lr'] *= group['lr_scale']",
+            "multiplied it yet, do so: group['lr'] *= group['lr_scale']"
         )

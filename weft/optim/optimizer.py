@@ -74,7 +74,7 @@ class Optimizer:
             groups = [{"params": []}]
             warn(
                 f"{type(self).__name__} got a generator of no parameters, and will train nothing: the model has none, "
-                "or the generator was used up before, by another pass over it",
+                "or the generator was used up before, by another pass over it"
             )
         if not groups:
             raise OptionError(

@@ -113,11 +113,7 @@ def _kept(tail: str) -> list[str]:
 
 
 def _symbol(t: Tensor) -> str:
-    more = [
-        "is_lazy='True'",
-        *(_where(t) if t.is_global else []),
-        *_form(t),
-    ]
+    more = ["is_lazy='True'", *(_where(t) if t.is_global else []), *_form(t)]
     return _with("tensor(...)", [*more, *_gradient(t)])
 
 

@@ -51,7 +51,6 @@ BACKENDS: dict[str, Callable[[Rank, Meeting, float], Transport]] = {
     "c10d": C10dTransport,  # everything else
 }
 
-
 refuse_as_children(lambda: of_process() if os.environ.get("WORLD_SIZE", "1") != "1" else None)
 
 

@@ -254,11 +254,7 @@ class C10dTransport(Transport):
         return said, MESSAGES | crc32(said.encode()) & MESSAGES - 1
 
     def _post(
-        self,
-        posts: Sequence[tuple[str, int, Tensor, int]],
-        line: str,
-        ranks: tuple[int, ...],
-        all_come: bool,
+        self, posts: Sequence[tuple[str, int, Tensor, int]], line: str, ranks: tuple[int, ...], all_come: bool
     ) -> list[tuple[int, Any, bool]]:
         """Start each transfer as soon as its peer has connected, in any order."""
         roads = [

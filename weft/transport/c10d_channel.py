@@ -117,12 +117,7 @@ class C10dChannel(Channel):
     """Receives are posted for every free slot in advance; acknowledgements are separate messages of one byte."""
 
     def __init__(
-        self,
-        transport: C10dTransport,
-        src: int,
-        dst: int,
-        layout: tuple[tuple[int, ...], torch.dtype, int],
-        tag: int,
+        self, transport: C10dTransport, src: int, dst: int, layout: tuple[tuple[int, ...], torch.dtype, int], tag: int
     ) -> None:
         self.shape, self.dtype, self.copies = layout
         self._transport, self._tag = transport, tag

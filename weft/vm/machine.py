@@ -352,7 +352,7 @@ class VirtualMachine:
         for failed in lost[:1]:
             warn(
                 f"rank {self.rank.index} ends with {len(lost)} failed instructions that nobody asked for, first "
-                f"{failed.story()}: {failed.error!r}. Call sync() to have such errors raised",
+                f"{failed.story()}: {failed.error!r}. Call sync() to have such errors raised"
             )
 
     def at_exit(self) -> None:

@@ -10,12 +10,4 @@ from weft.distributed.nn.functional import (
     reduce_scatter,
 )
 
-__all__ = [
-    "all_gather",
-    "all_reduce",
-    "all_to_all",
-    "all_to_all_single",
-    "broadcast",
-    "reduce",
-    "reduce_scatter",
-]
+__all__ = ["all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "reduce", "reduce_scatter"]

@@ -38,7 +38,6 @@ _masked_fill, _mask_over = calling("masked_fill"), overwriting(ops.masked_fill)
 _unbind = ADAPTERS["flow"][unbind.__name__]
 KEYS = (int, slice, tuple, Tensor)  # unambiguous keys
 
-
 _BASIC = frozenset({int, slice, type(None), type(Ellipsis)})  # the classes of basic indices, which give views
 _PART = Short(
     "basic_index",

@@ -33,7 +33,7 @@ def meant(key: Any) -> Any:
         return key
     warn(
         "Using a non-tuple sequence for multidimensional indexing is deprecated: x[[a, b]] is read as x[a, b] here, as "
-        "in the torch that is installed, and will be x[flow.tensor([a, b])]. Write the one that you mean",
+        "in the torch that is installed, and will be x[flow.tensor([a, b])]. Write the one that you mean"
     )
     return tuple(key)
 

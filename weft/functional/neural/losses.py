@@ -59,7 +59,7 @@ def _warn_of_broadcast(x: Tensor, target: Tensor) -> None:
     if x.shape != target.shape:
         warn(
             f"Using a target size ({target.shape}) that is different to the input size ({x.shape}): each is "
-            f"repeated for the other, as they broadcast. Give them one shape, x.squeeze(1), say",
+            f"repeated for the other, as they broadcast. Give them one shape, x.squeeze(1), say"
         )
 
 

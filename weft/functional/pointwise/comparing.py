@@ -32,7 +32,7 @@ def _tolerances(f: Callable[..., Any]) -> Callable[..., Any]:
         if len(args) == 3 or (len(args) > 3 and args[2] != args[3]):
             warn(
                 f"{f.__name__}(x, other, {', '.join(map(repr, args[2:4]))}): read as rtol, atol, as in PyTorch; "
-                f"OneFlow reads atol, rtol. Name them: rtol={args[2]!r}",
+                f"OneFlow reads atol, rtol. Name them: rtol={args[2]!r}"
             )
         return behind(*args, **kwargs)
 

@@ -36,7 +36,6 @@ def _random(name: str, op: Any, doc: str) -> Callable[..., Tensor]:
 rand = _random("rand", constructors.rand, "Draws from the uniform distribution over [0, 1).")
 randn = _random("randn", constructors.randn, "Draws from the normal distribution.")
 
-
 BOUNDS = "*(_sizes if len(_sizes) == 3 else (0, *_sizes)), generator=drawn()"
 
 

@@ -13,12 +13,7 @@ from weft.functional.create.likeness import device_of
 from weft.ops import ops
 from weft.ops.shape.views import dim_of
 
-SCALES = {
-    None: (0, 2),
-    "backward": (0, 2),
-    "ortho": (1, 1),
-    "forward": (2, 0),
-}  # `scale` forward and inverse
+SCALES = {None: (0, 2), "backward": (0, 2), "ortho": (1, 1), "forward": (2, 0)}  # `scale` forward and inverse
 
 
 def _scale(norm: str | None, forward: bool) -> int:
@@ -130,13 +125,7 @@ ifft, ifft2, ifftn = _family(_of_complex, "ifft", "The inverse Fourier transform
 rfft, rfft2, rfftn = _family(_to_half, "rfft", "The non-redundant half of the Fourier transform of real numbers")
 irfft, irfft2, irfftn = _family(_from_half, "irfft", "The real inverse of rfft")
 
-
-OTHER_WAY = {
-    None: "forward",
-    "backward": "forward",
-    "ortho": "ortho",
-    "forward": "backward",
-}  # by norm
+OTHER_WAY = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}  # by norm
 
 
 def hfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Any:

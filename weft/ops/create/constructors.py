@@ -154,7 +154,6 @@ for _declared in (empty, full, randn, rand, randint, keep_mask):
     _declared.form(functools.partial(sized, *map(_declared.names.index, ("size", "dtype"))))
 randperm.form(lambda n, dtype, *where: Form((n,), dtype) if n >= 0 else None)
 
-
 full.samples(lambda r: [((4, 6), 2.5, float64)])
 arange.samples(lambda r: [(0, 10, 3, int64)])
 randn.samples(lambda r: [((4, 6), float64)])

@@ -270,11 +270,7 @@ def _(x, dim, index, src):
 
 @scatter.grad
 def _(dy, dim, index, needs):
-    return (
-        scatter(dy, dim, index, 0.0) if needs[0] else None,
-        None,
-        gather(dy, dim, index) if needs[2] else None,
-    )
+    return (scatter(dy, dim, index, 0.0) if needs[0] else None, None, gather(dy, dim, index) if needs[2] else None)
 
 
 @scatter.samples

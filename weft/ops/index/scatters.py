@@ -41,11 +41,7 @@ def _(dy, x, dim, index, src, reduce, include_self, y, needs):
         kept = _untouched(mul(kept, 0.0), dim, index, 1.0)
     picked = cast(eq(src, gather(y, dim, index)), dy.dtype)
     share = div(dy, scatter_add(kept, dim, index, picked))
-    return (
-        mul(kept, share) if needs[0] else None,
-        None,
-        mul(picked, gather(share, dim, index)) if needs[2] else None,
-    )
+    return (mul(kept, share) if needs[0] else None, None, mul(picked, gather(share, dim, index)) if needs[2] else None)
 
 
 def _untouched(dy, dim, index, value=None):

@@ -136,8 +136,6 @@ def _product(sizes: Size) -> int:
 
 
 scatter_places.layout(lambda dy, indices, shape, dims: _notation("y, y -> x", len(shape), dims))
-
-
 scatter_places.form(lambda dy, indices, shape, dims: Form(tuple(shape), dy.dtype) if alike(dy) else None)
 scatter_places.grad(lambda ddx, indices, dims: (gather_places(ddx, indices, dims), None))
 scatter_places.samples(lambda rand: [(rand(3, 2, 2), torch.randint(0, 12, (3, 2, 2)), (3, 4, 3), 2)])
@@ -150,8 +148,6 @@ def gather_places(x: Tensor, indices: Tensor, dims: int) -> Tensor:
 
 
 gather_places.layout(lambda x, indices, dims: _notation("x, y -> y", len(x), dims))
-
-
 gather_places.grad(lambda dy, indices, x_shape, dims: (scatter_places(dy, indices, tuple(x_shape), dims), None))
 gather_places.samples(lambda rand: [(rand(3, 4, 3), torch.randint(0, 12, (3, 2, 2)), 2)])
 
@@ -218,8 +214,6 @@ def avg_pool_grad(
 
 
 avg_pool_grad.layout(lambda dy, shape, kernel_size, *_: _notation("y -> x", len(shape), len(kernel_size)))
-
-
 avg_pool_grad.form(lambda dy, shape, *_: Form(tuple(shape), dy.dtype) if alike(dy) else None)
 
 
@@ -283,8 +277,6 @@ def adaptive_avg_pool_grad(dy: Tensor, shape: Size, dims: int) -> Tensor:
 
 
 adaptive_avg_pool_grad.layout(lambda dy, shape, dims: _notation("y -> x", len(shape), dims))
-
-
 adaptive_avg_pool_grad.form(lambda dy, shape, *_: Form(tuple(shape), dy.dtype) if alike(dy) else None)
 
 

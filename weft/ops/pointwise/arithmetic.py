@@ -107,10 +107,7 @@ add = binary(
     "add", torch.add, "a + b, element by element.\n\n>>> flow.add(flow.ones(2), 1).tolist()\n[2.0, 2.0]",
     linear="input+other", inplace=lambda a, b: a.add_(b),
 )  # fmt: skip
-
-
 add.grad(lambda dy, input_shape, other_shape: (fit(dy, input_shape), fit(dy, other_shape)))
-
 
 sub = binary(
     "sub",
@@ -215,9 +212,7 @@ minimum = binary(
     scalar=False,
 )
 
-
 maximum.grad(lambda dy, input, other, input_shape, other_shape: _share(dy, input, other, input_shape, other_shape))
-
 
 minimum.grad(lambda dy, input, other, input_shape, other_shape: _share(dy, other, input, input_shape, other_shape))
 
@@ -246,10 +241,7 @@ ge = _comparison("ge", torch.ge, torch.le, "Whether a is at least b, element by 
 # ---- one operand -------------------------------------------------------------------------------------
 
 neg = unary("neg", torch.neg, "-x.", "3.0 -> -3.0", linear=True, inplace=torch.neg_)
-
-
 neg.grad(lambda dy: neg(dy))
-
 
 relu = unary(
     "relu", torch.relu,
@@ -283,24 +275,14 @@ def _(ddx, y, needs):
 
 relu_grad.samples(lambda rand: [(rand(4, 6), rand(4, 6))])
 
-
 exp = unary("exp", torch.exp, "e to the power x.", "0.0 -> 1.0", inplace=torch.exp_)
-
-
 exp.grad(lambda dy, y: mul(dy, conjugated(y)))
 
-
 log = unary("log", torch.log, "The natural logarithm.", "1.0 -> 0.0", positive=True, inplace=torch.log_)
-
-
 log.grad(lambda dy, x: div(dy, conjugated(x)))
 
-
 sqrt = unary("sqrt", torch.sqrt, "The square root.", "4.0 -> 2.0", positive=True, inplace=torch.sqrt_)
-
-
 sqrt.grad(lambda dy, y: div(mul(dy, 0.5), conjugated(y)))
-
 
 rsqrt = unary("rsqrt", torch.rsqrt, "One over the square root.", "4.0 -> 0.5", positive=True, inplace=torch.rsqrt_)
 
@@ -312,10 +294,7 @@ def _(dy, y):
 
 
 square = unary("square", torch.square, "x * x.", "3.0 -> 9.0", inplace=torch.square_)
-
-
 square.grad(lambda dy, x: mul(mul(dy, 2.0), conjugated(x)))
-
 
 tanh = unary("tanh", torch.tanh, "The hyperbolic tangent.", "0.0 -> 0.0", inplace=torch.tanh_)
 
@@ -338,12 +317,9 @@ def _(dy, y):
 sin = unary("sin", torch.sin, "The sine.", "0.0 -> 0.0", inplace=torch.sin_)
 cos = unary("cos", torch.cos, "The cosine.", "0.0 -> 1.0", inplace=torch.cos_)
 
-
 sin.grad(lambda dy, x: mul(dy, cos(conjugated(x))))
 
-
 cos.grad(lambda dy, x: neg(mul(dy, sin(conjugated(x)))))
-
 
 abs = unary("abs", torch.abs, "The absolute value.", "-3.0 -> 3.0", inplace=torch.abs_)
 sgn = unary(
@@ -352,7 +328,6 @@ sgn = unary(
 )  # fmt: skip
 sign = unary("sign", torch.sign, "-1, 0 or 1, by the sign of x.", "-3.0 -> -1.0", inplace=Tensor.sign_)
 reciprocal = unary("reciprocal", torch.reciprocal, "1 / x.", "4.0 -> 0.25", positive=True, inplace=torch.reciprocal_)
-
 
 abs.grad(lambda dy, x: mul(dy, sgn(x) if x.dtype.is_complex else sign(x)))
 
@@ -364,7 +339,6 @@ def _(dy, y):
 
 
 sign.grad(lambda dy: mul(dy, 0.0))
-
 
 logical_not = unary("logical_not", torch.logical_not, "True where x is zero or False.", "0.0 -> True", out=False)
 isnan = unary("isnan", torch.isnan, "Whether x is not a number.", "0.0 -> False", out=False)

@@ -16,8 +16,6 @@ lgamma = unary(
     "lgamma", torch.lgamma, "The logarithm of the gamma function's absolute value.", "1.0 -> 0.0",
     inplace=Tensor.lgamma_, positive=True,
 )  # fmt: skip
-
-
 lgamma.grad(lambda dy, x: mul(dy, polygamma(x, 0)))
 
 
@@ -34,19 +32,14 @@ def polygamma(x: Tensor, n: int) -> Tensor:
 polygamma.grad(lambda dy, x, n: mul(dy, polygamma(x, n + 1)))
 polygamma.samples(lambda rand: [(_above_zero(rand(4, 6)), 0), (_above_zero(rand(4, 6)), 1)])
 
-
 digamma = unary(
     "digamma", torch.digamma, "The derivative of lgamma.", inplace=Tensor.digamma_, positive=True
 )  # fmt: skip
-
-
 digamma.grad(lambda dy, x: mul(dy, polygamma(x, 1)))
-
 
 erfinv = unary("erfinv", torch.erfinv, "The inverse of erf.", "0.0 -> 0.0", inplace=Tensor.erfinv_)
 erfinv.samples(lambda rand: [(_inside_one(rand(4, 6)),)])
 erfinv.grad(lambda dy, y: mul(dy, mul(exp(square(y)), math.sqrt(math.pi) / 2)))
-
 
 logaddexp = binary(
     "logaddexp", torch.logaddexp, "log(exp(a) + exp(b)), without overflow.", scalar=False,

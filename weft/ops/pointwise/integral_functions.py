@@ -28,7 +28,6 @@ from weft.ops.shape.broadcast import fit
 i0e = unary("i0e", torch.special.i0e, "exp(-|x|) times i0(x).", out=False)
 i1e = unary("i1e", torch.special.i1e, "exp(-|x|) times i1(x).", out=False)
 
-
 i0e.grad(lambda dy, x, y: mul(dy, sub(i1e(x), mul(sign(x), y))))
 
 
@@ -59,20 +58,13 @@ def _(dy, x, y):
 
 bessel_y1.grad(lambda dy, x, y: mul(dy, sub(bessel_y0(x), div(y, x))))
 
-
 erfcx = unary("erfcx", torch.special.erfcx, "exp(x * x) times erfc(x), without overflow.", "0.0 -> 1.0", out=False)
 erfcx.__doc__ = (erfcx.__doc__ or "").replace("flow.erfcx", "flow.special.erfcx")
-
-
 erfcx.grad(lambda dy, x, y: mul(dy, sub(mul(mul(x, y), 2.0), 2 / math.sqrt(math.pi))))
-
 
 log_ndtr = unary("log_ndtr", torch.special.log_ndtr, "The logarithm of the normal distribution's CDF.",
                  out=False)  # fmt: skip
-
-
 log_ndtr.grad(lambda dy, x: div(mul(dy, math.sqrt(2 / math.pi)), erfcx(mul(x, -math.sqrt(0.5)))))
-
 
 igamma = binary("igamma", torch.igamma, "The lower incomplete gamma function of order a at b, regularized.",
                 positive=True, scalar=False)  # fmt: skip

@@ -74,7 +74,6 @@ def bitwise_not(x: Tensor) -> Tensor:
 
 bitwise_not.samples(lambda rand: [(rand(4, 6) > 0,), (torch.arange(6).view(2, 3),)])
 
-
 isinf = unary("isinf", torch.isinf, "Whether x is infinite.", out=False)
 isfinite = unary("isfinite", torch.isfinite, "Whether x is a finite number.", out=False)
 

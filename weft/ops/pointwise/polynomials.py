@@ -88,9 +88,7 @@ def _(dy, x, y):
 
 modified_bessel_k1.grad(lambda dy, x, y: neg(mul(dy, add(modified_bessel_k0(x), div(y, x)))))
 
-
 scaled_modified_bessel_k0.grad(lambda dy, x, y: mul(dy, sub(y, scaled_modified_bessel_k1(x))))
-
 
 scaled_modified_bessel_k1.grad(lambda dy, x, y: mul(dy, sub(sub(y, scaled_modified_bessel_k0(x)), div(y, x))))
 

@@ -119,5 +119,4 @@ def _(y, tensors, dim):
 stack.grad(lambda dy, tensors_shapes, dim: ([select(dy, dim, i) for i in range(len(tensors_shapes))],))
 stack.samples(lambda rand: [([rand(4, 6), rand(4, 6)], 1), ([rand(4), rand(4), rand(4)], -1)])
 
-
 cat.samples(lambda rand: [([rand(4, 6), rand(4, 2)], 1), ([rand(2, 6), rand(3, 6), rand(1, 6)], 0)])

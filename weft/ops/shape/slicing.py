@@ -171,5 +171,4 @@ def _(rand):
 
 basic_index_zeros.samples(lambda rand: [(rand(4, 2), (4, 6), (slice(None), slice(1, 5, 2)))])
 
-
 basic_index_scatter.samples(lambda rand: [(rand(4, 6), rand(4, 2), (slice(None), slice(1, 5, 2)))])

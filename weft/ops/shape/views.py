@@ -125,21 +125,15 @@ def _reshape_rules(x: tuple[int, ...], shape: Size) -> list[Rule]:
 
 view.layout(lambda x, shape: _reshape_rules(x, shape))
 
-
 reshape.layout(lambda x, shape: _reshape_rules(x, shape))
-
 
 view.grad(lambda dy, x_shape: reshape(dy, tuple(x_shape)))
 
-
 reshape.grad(lambda dy, x_shape: reshape(dy, tuple(x_shape)))
-
 
 view.scattered(lambda base, part, shape: reshape(part, tuple(base.shape)))
 
-
 reshape.scattered(lambda base, part, shape: reshape(part, tuple(base.shape)))
-
 
 view.samples(lambda rand: [(rand(4, 6), (24,)), (rand(4, 6), (2, 2, 6))])
 

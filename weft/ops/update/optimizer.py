@@ -283,9 +283,7 @@ for _op in (adam_update, adamw_update):
 
 adagrad_update.samples(lambda rand: [(*_several(rand, 3), rand() ** 2, 0.1, 0.01)])
 
-
 rmsprop_update.samples(lambda rand: [(*_several(rand, 3), [], [], 0.1)])
-
 
 adadelta_update.samples(lambda rand: [(*_several(rand, 4), 0.1)])
 
@@ -346,7 +344,6 @@ def scale_all(tensors: Sequence[Tensor], factor: Tensor | Scalar) -> tuple[()]:
 
 
 scale_all.samples(lambda rand: [([rand(4, 6), rand(6)], 0.5), ([rand(4, 6)], rand())])
-
 
 _alike(scale_all)
 
