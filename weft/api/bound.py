@@ -46,7 +46,7 @@ def register(declared: Op | Callable[..., Any], name: str | None = None) -> Call
     [8.0]
     """
     if isinstance(declared, Op):
-        return table.entry(declared)
+        return declared.entry
     name = name or declared.__name__
     if name in OPS or name in table.ADAPTERS["flow"]:
         raise ArgumentError(f"register(): flow._C.{name} exists already; write register(f, name=...)")

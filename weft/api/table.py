@@ -16,7 +16,6 @@ from weft.api.fast_path import Making, Parts, Short, shortened
 from weft.api.signature import F, door
 from weft.api.surface import PUBLIC
 from weft.autograd.overwrite import make_overwriting
-from weft.core.dispatch import hooks
 from weft.ops import OPS
 from weft.ops.declaration import Op
 
@@ -45,18 +44,6 @@ def public(where: str, name: str = "", short: Short | Making | Parts | None = No
     return mark
 
 
-def entry(op: Op) -> Function:
-    """The function generated for an op: a public name costs no more than the op itself."""
-    if getattr(op.entry, "__self__", None) is op:
-        op.entry = hooks.road(op)
-    return op.entry
-
-
-def calling(name: str) -> Function:
-    """The entry of a declared op, by name."""
-    return entry(OPS[name])
-
-
 @functools.cache
 def overwriting(op: Op) -> Function:
     """`name_`: the op, writing to the memory of its first operand."""
@@ -71,7 +58,7 @@ def lookup(place: str, name: str) -> Function | None:
         return found
     op = OPS.get(name)
     if op is not None and not op.conversion:
-        return entry(op)
+        return op.entry
     op = OPS.get(name.removesuffix("_"))
     if name.endswith("_") and op is not None and (op.inplace_kernel is not None or op.name in names.OVERWRITING):
         return overwriting(op)

@@ -27,6 +27,7 @@ from weft.autograd.variable import Variable
 from weft.core.derived import GIVEN, Derived, lazily
 from weft.core.dispatch import hooks
 from weft.core.errors import ArgumentError, AutogradError
+from weft.ops import OPS, ops
 from weft.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ hooks.detached = detached
 hooks.exchange = exchange
 hooks.backward = backward
 hooks.taken = taken
+ops.__dict__.update({name: op.entry for name, op in OPS.items()})  # so that `ops.mul` is a plain attribute
 
 
 def _row_by_row(theirs: Any) -> Any:

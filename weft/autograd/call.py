@@ -15,7 +15,7 @@ from weft.core.dispatch import here
 from weft.core.dtype import DType
 from weft.core.spec import Spec
 from weft.interpreter import conversions, stack
-from weft.ops import ops
+from weft.ops import OPS
 from weft.ops.declaration import Op
 from weft.tensor.tensor import Tensor, of_shard, of_torch, of_value, rewrap
 from weft.tensor.written import next_sequence
@@ -153,7 +153,7 @@ def in_own_dtypes(edges: tuple[Any, ...], operands: list[Any], dtype: DType) -> 
 
 def _casting(edge: Any, dtype: DType) -> Node:
     node = Node()
-    node.op, node.sequence, node.edges = ops.cast, next_sequence(), (edge,)
+    node.op, node.sequence, node.edges = OPS["cast"], next_sequence(), (edge,)
     node.saved, node.versions, node.attributes = (dtype,), (0,), ()
     return node
 

@@ -13,7 +13,7 @@ from weft.core.dispatch import here, hooks, traced
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, AutogradError, DtypeError, ShapeError, TraceError
 from weft.interpreter import eager_local, stack
-from weft.ops import ops
+from weft.ops import OPS, ops
 from weft.ops.declaration import Op
 from weft.ops.explain import check_arguments, explain
 from weft.tensor.blob import Blob
@@ -92,7 +92,7 @@ def _reads_what_goes(op: Op, args: tuple[Any, ...]) -> bool:
 
 def assign(x: Tensor, value: Tensor) -> Tensor:
     """Overwrite a tensor with another of its shape: `copy_`."""
-    return in_place(ops.copy, (x, value))
+    return in_place(OPS["copy"], (x, value))
 
 
 def check_writable(x: Tensor, name: str) -> None:
@@ -174,7 +174,7 @@ def _overwrite(x: Tensor, y: Tensor) -> None:
     try:
         memory.copy_(given)
     except RuntimeError as error:
-        raise explain(ops.copy, error, (x, y)) from error
+        raise explain(OPS["copy"], error, (x, y)) from error
 
 
 def _rebase(x: Tensor, y: Tensor) -> None:

@@ -13,7 +13,7 @@ from weft.autograd.graph import Packed
 from weft.autograd.unpack import unpacking
 from weft.core.dispatch import here
 from weft.core.errors import AutogradError
-from weft.ops import ops
+from weft.ops import OPS
 from weft.ops.declaration import Op
 from weft.tensor.blob import Blob
 from weft.tensor.tensor import Tensor, rewrap
@@ -166,7 +166,7 @@ def opened(packed: Packed) -> Tensor:
 def leading(leaf: Tensor) -> Node:
     """A node that passes gradients on to a leaf, for a tensor that stands for it."""
     node = Node()
-    node.op, node.sequence, node.edges = ops.clone, next_sequence(), (leaf,)
+    node.op, node.sequence, node.edges = OPS["clone"], next_sequence(), (leaf,)
     node.saved = node.versions = node.attributes = ()
     return node
 
@@ -206,7 +206,7 @@ def _tied(gradient: Tensor | None, edge: Any) -> Tensor | None:
     if gradient is None or edge is None:
         return gradient
     tied, node = rewrap(gradient), Node()
-    node.op, node.sequence = ops.steady, next_sequence()
+    node.op, node.sequence = OPS["steady"], next_sequence()
     node.edges = (gradient.node or gradient) if gradient._requires_grad else None, edge
     node.saved = node.versions = node.attributes = ()
     tied.node, tied._requires_grad = node, True

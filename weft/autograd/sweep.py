@@ -14,7 +14,7 @@ from weft.autograd.overwrite import make_overwriting
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, AutogradError, ShapeError
 from weft.core.sbp import broadcast
-from weft.ops import ops
+from weft.ops import OPS, ops
 from weft.tensor.blob import blob_of
 from weft.tensor.counters import counters
 from weft.tensor.tensor import Tensor, of_shard, rewrap
@@ -323,7 +323,7 @@ def accumulate(t: Tensor, g: Tensor, create_graph: bool, shared: bool = False) -
 @functools.cache
 def _adding() -> Callable[..., Any]:
     """`add_`, by its generated entry."""
-    return make_overwriting(ops.add)
+    return make_overwriting(OPS["add"])
 
 
 def _own(g: Tensor) -> Tensor:

@@ -21,7 +21,6 @@ from weft.core.spec import Spec
 from weft.interpreter.explain_movements import refused, strict
 from weft.job.builder import Builder
 from weft.job.value import Value
-from weft.ops import ops
 from weft.ops.declaration import OPS, Op
 from weft.ops.explain import call_text, check_arguments
 from weft.ops.form import Form
@@ -137,5 +136,5 @@ def _symbol(a: Any, builder: Builder) -> Any:
 
 def zeros(like: Tensor, builder: Builder) -> Tensor:
     """Zeros of a symbol's form."""
-    value = emit(ops.zeros_like, (like.value, None), builder)[0]
+    value = emit(OPS["zeros_like"], (like.value, None), builder)[0]
     return of_value(value, value.spec)

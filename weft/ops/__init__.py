@@ -14,6 +14,4 @@ for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
 for _name, _form in outlines.INFERRED.items():
     OPS[_name].form(_form)
 
-ops.__dict__.update(OPS)  # so that `ops.mul` is a plain attribute
-
 __all__ = ["OPS", "Op", "op", "ops"]

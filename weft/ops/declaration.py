@@ -13,6 +13,7 @@ its shard), `instead` (a composition for layouts that one kernel can't do), `lay
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import re
@@ -69,7 +70,7 @@ class Where:
     output_shapes: tuple[tuple[int, ...], ...]
 
 
-WRITTEN_LATER: Final = frozenset({"entry", "unpack", "__doc__"})
+WRITTEN_LATER: Final = frozenset({"unpack", "__doc__"})
 
 
 class Op:
@@ -121,7 +122,6 @@ class Op:
         self.ranked_kernel: Callable[..., Any] | None = None
         self.scatter: Callable[..., Any] | None = None
         self.composition: Callable[..., Any] | None = None
-        self.entry: Callable[..., Any] = self._first_call
         self.unpack: Callable[..., Any] | None = None  # from what a call saved to its gradient; written when needed
         self._say(_declared=True)
 
@@ -139,9 +139,10 @@ class Op:
             )
         object.__setattr__(self, name, value)
 
-    def _first_call(self, *args: Any, **kwargs: Any) -> Any:
-        self.entry = hooks.road(self)
-        return self.entry(*args, **kwargs)
+    @functools.cached_property
+    def entry(self) -> Callable[..., Any]:
+        """The function that is generated for it, and called under its public names."""
+        return hooks.road(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.entry(*args, **kwargs)

@@ -1,8 +1,9 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""Every op by its name: `ops.mul(a, b)` calls the op, on tensors of any interpreter.
+"""Every op's entry by its name: `ops.mul(a, b)` calls the op, on tensors of any interpreter. What is declared of it is
+`OPS["mul"]`'s.
 
-The names are set once all are declared; `ops.pyi`, written by `make stubs`, gives each one's type and file.
+The names are set once entries can be made; `ops.pyi`, written by `make stubs`, gives each one's file.
 """
 
 from weft.ops.declaration import Op

@@ -5,21 +5,17 @@ from __future__ import annotations
 import builtins
 from collections.abc import Sequence
 
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.index import indexing
 from weft.ops import ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
 
-_select, _index_put, _gather, _reshape, _expand, _unsqueeze = map(
-    calling, ("select", "index_put", "gather", "reshape", "expand", "unsqueeze")
-)
-
 
 def _by_last(index: Tensor) -> list[Tensor]:
     """The indices of each leading dimension, from an index whose last dimension lists them."""
-    return [_select(index, -1, k) for k in range(index.shape[-1])]
+    return [ops.select(index, -1, k) for k in range(index.shape[-1])]
 
 
 @public("flow")
@@ -49,7 +45,7 @@ def tensor_scatter_nd_update(tensor: Tensor, indices: Tensor, updates: Tensor) -
     >>> flow.tensor_scatter_nd_update(flow.zeros(3), flow.tensor([[1]]), flow.tensor([5.])).tolist()
     [0.0, 5.0, 0.0]
     """
-    return _index_put(tensor, _by_last(indices), updates)
+    return ops.index_put(tensor, _by_last(indices), updates)
 
 
 @public("flow")
@@ -66,8 +62,8 @@ def batch_gather(input: Tensor, indices: Tensor) -> Tensor:
             "all dimensions but the indices' last must agree"
         )
     tail = tuple(input.shape)[d + 1 :]
-    places = _reshape(indices, (*tuple(indices.shape), *(1,) * len(tail)))
-    return _gather(input, d, _expand(places, (*tuple(indices.shape), *tail)))
+    places = ops.reshape(indices, (*tuple(indices.shape), *(1,) * len(tail)))
+    return ops.gather(input, d, ops.expand(places, (*tuple(indices.shape), *tail)))
 
 
 def _key(x: Tensor, slices: Sequence[Sequence[int | None]]) -> tuple[builtins.slice, ...]:
@@ -107,7 +103,7 @@ def in_top_k(targets: Tensor, predictions: Tensor, k: int) -> Tensor:
     >>> flow.in_top_k(flow.tensor([1, 0]), flow.tensor([[0.1, 0.9], [0.2, 0.8]]), 1).tolist()
     [True, False]
     """
-    own = _gather(predictions, 1, _unsqueeze(targets, 1))
+    own = ops.gather(predictions, 1, ops.unsqueeze(targets, 1))
     higher = ops.sum(ops.cast(ops.gt(predictions, own), targets.dtype), 1)
     return ops.lt(higher, k)
 

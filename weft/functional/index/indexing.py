@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from weft.api.fast_path import Short, shortened
-from weft.api.table import ADAPTERS, calling, overwriting, public
+from weft.api.table import ADAPTERS, overwriting, public
 from weft.autograd.inplace import assign, check_writable
 from weft.core.dispatch import here
 from weft.core.dtype import bool_
@@ -27,14 +27,12 @@ from weft.functional.shape.broadcasting import broadcast_shapes
 from weft.functional.shape.splitting import unbind
 from weft.functional.tensor.conversion import cast
 from weft.functional.tensor.in_place import number_like
-from weft.ops import ops
+from weft.ops import OPS, ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
 
-_select_now, _expand, _where = map(calling, ("select", "expand", "where"))
-_index, _fill_over = calling("index"), overwriting(ops.fill)
-_copy_over = overwriting(ops.copy)
-_masked_fill, _mask_over = calling("masked_fill"), overwriting(ops.masked_fill)
+_fill_over, _copy_over = overwriting(OPS["fill"]), overwriting(OPS["copy"])
+_mask_over = overwriting(OPS["masked_fill"])
 _unbind = ADAPTERS["flow"][unbind.__name__]
 KEYS = (int, slice, tuple, Tensor)  # unambiguous keys
 
@@ -52,11 +50,11 @@ def _getitem(x: Tensor, key: Any) -> Tensor:
     kind = type(key)
     if kind is Tensor:
         if positions_alone(x, key):
-            return _index(x, [key])
+            return ops.index(x, [key])
         if leading_mask(x, key):
-            return _index(x, [key])
+            return ops.index(x, [key])
     elif kind is list and (places := positions_listed(x, key)) is not None:
-        return _index(x, [places])
+        return ops.index(x, [places])
     elif kind is int and not x.ndim:
         raise IndexingError(f"x[{key}]: invalid index of a 0-dim tensor; read it with x.item()")
     elif kind is slice and not x.ndim:
@@ -155,7 +153,7 @@ def _as_positions(x: Tensor, gathered: list[Tensor | None]) -> list[Tensor | Non
                 found.append(cast(g, bool_))
                 continue
             positions = ops.nonzero(g)
-            found.extend(_select_now(positions, 1, i) for i in range(g.ndim))
+            found.extend(ops.select(positions, 1, i) for i in range(g.ndim))
     return found
 
 
@@ -243,7 +241,7 @@ def masked_select(x: Tensor, mask: Tensor) -> Tensor:
     if x.ndim and x.shape == mask.shape:
         return getitem(x, mask)
     shape = tuple(broadcast_shapes(tuple(x.shape), tuple(mask.shape)))
-    return getitem(_expand(x, shape), _expand(mask, shape))
+    return getitem(ops.expand(x, shape), ops.expand(mask, shape))
 
 
 @public("flow tensor")
@@ -255,7 +253,7 @@ def masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:
     """
     if isinstance(value, Tensor):
         return _filled(x, mask, value)
-    return _masked_fill(x, _mask(mask), value)
+    return ops.masked_fill(x, _mask(mask), value)
 
 
 @public("flow tensor")
@@ -273,7 +271,7 @@ def _filled(x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
             f"masked_fill(): the value must be a number or a 0-d tensor; got shape {list(value.shape)}. "
             "flow.where(mask, value, x) takes any"
         )
-    return _where(_mask(mask), _value(x, value), x)
+    return ops.where(_mask(mask), _value(x, value), x)
 
 
 @public("flow tensor")
@@ -286,7 +284,7 @@ def nonzero(x: Tensor, as_tuple: bool = False) -> Any:
     if not as_tuple:
         return ops.nonzero(x)
     positions = ops.nonzero(ops.unsqueeze(x, 0) if isinstance(x, Tensor) and not x.ndim else x)
-    return tuple(_select_now(positions, 1, i) for i in range(positions.shape[1]))
+    return tuple(ops.select(positions, 1, i) for i in range(positions.shape[1]))
 
 
 @public("flow tensor")
@@ -306,7 +304,7 @@ def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None) -> Tensor
     shape = tuple(broadcast_shapes(form, places))
     left, right = ((*shape[:d], t.shape[d], *shape[d + 1 :]) for t in (x, indices))
     indices = ops.where(ops.lt(indices, 0), ops.add(indices, x.shape[d]), indices)  # from the last
-    return ops.gather(_expand(x, left), d, _expand(indices, right))
+    return ops.gather(ops.expand(x, left), d, ops.expand(indices, right))
 
 
 @public("flow")
@@ -316,7 +314,7 @@ def where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
     >>> flow.where(flow.tensor([True, False]), flow.ones(2), 0.).tolist()
     [1.0, 0.0]
     """
-    return nonzero(condition, True) if x is None and y is None else _where(_mask(condition), x, y)
+    return nonzero(condition, True) if x is None and y is None else ops.where(_mask(condition), x, y)
 
 
 @public("tensor", "where")
@@ -328,5 +326,5 @@ def _first_where(x: Tensor, condition: Any, other: Any) -> Tensor:
     [1.0, 0.0]
     """
     if isinstance(condition, Tensor) and condition.dtype is bool_:
-        return _where(condition, x, other)
-    return _where(_mask(x), condition, other)
+        return ops.where(condition, x, other)
+    return ops.where(_mask(x), condition, other)

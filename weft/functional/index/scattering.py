@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from weft.api.table import calling, overwriting, public
+from weft.api.table import overwriting, public
 from weft.core.errors import ArgumentError, IndexingError, ShapeError
 from weft.core.idle import idle
 from weft.functional.create import creation
@@ -16,12 +16,11 @@ from weft.functional.shape.views import movedim
 from weft.functional.tensor import in_place
 from weft.functional.tensor.conversion import cast
 from weft.functional.tensor.in_place import into, number_like
-from weft.ops import ops
+from weft.ops import OPS, ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
 
-_gather, _expand = map(calling, ("gather", "expand"))
-_scatter_to = overwriting(ops.scatter)
+_scatter_to = overwriting(OPS["scatter"])
 
 
 @public("flow tensor")
@@ -32,7 +31,7 @@ def gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> 
     [[2], [3]]
     """
     idle("gather(sparse_grad)", sparse_grad)
-    return _gather(x, dim, index)
+    return ops.gather(x, dim, index)
 
 
 @public("flow tensor")
@@ -46,7 +45,7 @@ def scatter(x: Tensor, dim: int, index: Tensor, src: Any, *, reduce: str | None 
         return ops.scatter(x, dim, index, src)
     if reduce not in ("add", "multiply"):
         raise ArgumentError(f'scatter(): reduce is "add" or "multiply"; got {reduce!r}')
-    given = _expand(number_like(x, src), tuple(index.shape)) if not isinstance(src, Tensor) else src
+    given = ops.expand(number_like(x, src), tuple(index.shape)) if not isinstance(src, Tensor) else src
     if reduce == "add":
         return ops.scatter_add(x, dim, index, given)
     return ops.scatter_reduced(x, dim, index, given, "prod")

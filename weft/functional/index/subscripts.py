@@ -12,7 +12,7 @@ from weft.core.errors import ArgumentError, IndexingError, OptionError
 from weft.core.program_line import warn
 from weft.core.sbp import broadcast
 from weft.functional.create import creation
-from weft.ops import ops
+from weft.ops import OPS, ops
 from weft.ops.declaration import Op
 from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, of_torch
@@ -94,28 +94,28 @@ def parse(x: Tensor, key: Any) -> tuple[list[Step], list[Tensor | None]]:
     shape, dim, source = list(x.shape), 0, 0
     for k in keys:
         if k is None:
-            steps.append((ops.unsqueeze, (dim,)))
+            steps.append((OPS["unsqueeze"], (dim,)))
             shape.insert(dim, 1)
         elif isinstance(k, bool):
-            steps.append((ops.unsqueeze, (dim,)))
+            steps.append((OPS["unsqueeze"], (dim,)))
             shape.insert(dim, 1)
             gathered.append(on_device_of(x, creation.tensor([k])))
             dim += 1
             continue
         elif isinstance(k, int):
             check_index(k, source, x.shape)
-            steps.append((ops.select, (dim, k)))
+            steps.append((OPS["select"], (dim, k)))
             del shape[dim]
             source += 1
             continue
         elif isinstance(k, slice):
             span = span_of(k, shape[dim])
             if span != (0, shape[dim], 1):
-                steps.append((ops.narrow, (dim, *span)))
+                steps.append((OPS["narrow"], (dim, *span)))
                 shape[dim] = span[1]
             source += 1
         elif not _dims(k):  # one bool for the whole tensor
-            steps.append((ops.unsqueeze, (dim,)))
+            steps.append((OPS["unsqueeze"], (dim,)))
             shape.insert(dim, 1)
             gathered.append(ops.reshape(on_device_of(x, k), (1,)))
             dim += 1

@@ -5,49 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from weft.api.signature import door
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.shape.broadcasting import broadcast_shapes
 from weft.ops import ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
 
-(
-    matmul,
-    inv,
-    det,
-    _cross,
-    _expand,
-    _slogdet,
-    _eigh,
-    _cholesky,
-    _cat,
-    _narrow,
-    _qr,
-    _completion,
-    _svd,
-    _unsqueeze,
-    _solve,
-) = map(
-    calling,
-    (
-        "matmul",
-        "inv",
-        "det",
-        "cross",
-        "expand",
-        "slogdet",
-        "eigh",
-        "cholesky",
-        "cat",
-        "narrow",
-        "qr",
-        "completion",
-        "svd",
-        "unsqueeze",
-        "solve",
-    ),
-)
+matmul, inv, det = ops.matmul, ops.inv, ops.det
 
 Dims = int | tuple[int, ...] | list[int] | None
 
@@ -70,7 +35,7 @@ def cross(x: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
             f"linalg.cross: inputs dimension {dim} must have length 3. Got {x.shape[dim]} and {other.shape[dim]}"
         )
     shape = tuple(broadcast_shapes(tuple(x.shape), tuple(other.shape)))
-    return _cross(_expand(x, shape), _expand(other, shape), dim)
+    return ops.cross(ops.expand(x, shape), ops.expand(other, shape), dim)
 
 
 @public("flow tensor", "cross")
@@ -129,7 +94,7 @@ def slogdet(x: Tensor) -> SignAndSize:
     >>> flow.linalg.slogdet(flow.eye(2)).logabsdet.item()
     0.0
     """
-    return SignAndSize(*_slogdet(x))
+    return SignAndSize(*ops.slogdet(x))
 
 
 @door
@@ -137,7 +102,7 @@ def eigh(x: Tensor, UPLO: str = "L") -> Eigen:
     """The eigenvalues of symmetric matrices, ascending, and their eigenvectors as columns. Only the lower triangle is
     read, or with UPLO="U" the upper.
     """
-    return Eigen(*_eigh(lower_of(x, UPLO)))
+    return Eigen(*ops.eigh(lower_of(x, UPLO)))
 
 
 def lower_of(x: Tensor, UPLO: str) -> Tensor:
@@ -155,7 +120,7 @@ def cholesky(x: Tensor, upper: bool = False) -> Tensor:
     >>> flow.linalg.cholesky(flow.tensor([[4., 0.], [0., 9.]])).tolist()
     [[2.0, 0.0], [0.0, 3.0]]
     """
-    lower = _cholesky(x)
+    lower = ops.cholesky(x)
     return lower.mH if upper else lower  # type: ignore[attr-defined]
 
 
@@ -173,18 +138,18 @@ def qr(x: Tensor, mode: str = "reduced") -> QR:
         raise ArgumentError(f'qr(): mode must be "reduced", "complete" or "r"; got {mode!r}')
     n, m = tuple(x.shape)[-2:]
     if n >= m:
-        q, r = _qr(x)
+        q, r = ops.qr(x)
         if mode == "complete" and n > m:
-            q = _cat([q, _completion(q)], -1)
-            r = _cat([r, ops.zeros_like(_narrow(x, -2, 0, n - m).detach())], -2)
+            q = ops.cat([q, ops.completion(q)], -1)
+            r = ops.cat([r, ops.zeros_like(ops.narrow(x, -2, 0, n - m).detach())], -2)
         return QR(nothing(x) if mode == "r" else q, r)
-    q, r = _qr(_narrow(x, -1, 0, n))  # signs follow the first columns
-    return QR(nothing(x) if mode == "r" else q, _cat([r, matmul(q.mH, _narrow(x, -1, n, m - n))], -1))
+    q, r = ops.qr(ops.narrow(x, -1, 0, n))  # signs follow the first columns
+    return QR(nothing(x) if mode == "r" else q, ops.cat([r, matmul(q.mH, ops.narrow(x, -1, n, m - n))], -1))
 
 
 def nothing(x: Tensor) -> Tensor:
     """An empty tensor of x's dtype."""
-    return _narrow(ops.reshape(x.detach(), (-1,)), 0, 0, 0)
+    return ops.narrow(ops.reshape(x.detach(), (-1,)), 0, 0, 0)
 
 
 @public("flow tensor", "svd")
@@ -201,18 +166,18 @@ def svd(x: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
     """The singular value decomposition, x = u @ diag(s) @ vh, with square u and vh, or reduced. The columns that
     complete them have no gradient. `driver` selects an algorithm on CUDA; it is ignored.
     """
-    u, s, vh = _svd(x)
+    u, s, vh = ops.svd(x)
     if full_matrices and u.shape[-2] > u.shape[-1]:
-        u = _cat([u, _completion(u)], -1)
+        u = ops.cat([u, ops.completion(u)], -1)
     if full_matrices and vh.shape[-1] > vh.shape[-2]:
-        vh = _cat([vh, _completion(vh.mH).mH], -2)  # type: ignore[attr-defined]
+        vh = ops.cat([vh, ops.completion(vh.mH).mH], -2)  # type: ignore[attr-defined]
     return SVD(u, s, vh)
 
 
 @door
 def svdvals(x: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values of matrices, descending."""
-    return _svd(x)[1]
+    return ops.svd(x)[1]
 
 
 @door
@@ -223,16 +188,16 @@ def solve(a: Tensor, b: Tensor, *, left: bool = True) -> Tensor:
     [1.0, 1.0]
     """
     if not left:
-        return _solve(a.mT, b.mT).mT  # type: ignore[attr-defined]
+        return ops.solve(a.mT, b.mT).mT  # type: ignore[attr-defined]
     if b.ndim == a.ndim - 1 and tuple(b.shape) == tuple(a.shape)[:-1]:
-        return _solve(a, _unsqueeze(b, -1)).squeeze(-1)  # type: ignore[attr-defined]
-    return _solve(a, b)
+        return ops.solve(a, ops.unsqueeze(b, -1)).squeeze(-1)  # type: ignore[attr-defined]
+    return ops.solve(a, b)
 
 
 @door
 def diagonal(x: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """A diagonal of two dimensions, by default the last ones, as a new last dimension."""
-    return calling("diagonal")(x, offset, dim_of(dim1, x.ndim), dim_of(dim2, x.ndim))
+    return ops.diagonal(x, offset, dim_of(dim1, x.ndim), dim_of(dim2, x.ndim))
 
 
 __all__ = [

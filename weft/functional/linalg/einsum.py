@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 from typing import Any, Final
 
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.autograd.plain import plain as as_ours
 from weft.core.errors import ArgumentError, ShapeError
+from weft.ops import ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
 
@@ -16,8 +17,6 @@ TAKES: Final = (
     "einsum(a, [0, 1], b, [1, 2], [0, 2])"
 )
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_sum, _squeeze, _diagonal, _einsum = map(calling, ("sum", "squeeze", "diagonal", "einsum"))
-_mul, _unsqueeze = map(calling, ("mul", "unsqueeze"))
 
 
 @public("flow")
@@ -43,10 +42,10 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     drops, text = _plan(equation, shapes)
     for i, (alone, ones) in enumerate(drops):
         if alone:
-            given[i] = _squeeze(_sum(given[i], alone, True), alone + ones)
+            given[i] = ops.squeeze(ops.sum(given[i], alone, True), alone + ones)
         elif ones:
-            given[i] = _squeeze(given[i], ones)
-    return _einsum(given, text)
+            given[i] = ops.squeeze(given[i], ones)
+    return ops.einsum(given, text)
 
 
 def _numbered(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -134,7 +133,7 @@ def _diagonals(x: Tensor, term: str, operand: int) -> tuple[Tensor, str]:
                     f"einsum(): subscript {axis} is repeated for operand {operand} but the sizes don't match, "
                     f"{x.shape[second]} != {x.shape[first]}: a diagonal is taken of as many rows as columns"
                 )
-            x = _diagonal(x, 0, first, second)
+            x = ops.diagonal(x, 0, first, second)
             term = "".join(c for d, c in enumerate(term) if d not in (first, second)) + axis
     return x, term
 
@@ -181,4 +180,4 @@ def outer(x: Tensor, other: Tensor) -> Tensor:
     """Every product of an element of x and one of the other."""
     if x.ndim != 1 or other.ndim != 1:
         return einsum("i,j->ij", x, other)  # which raises
-    return _mul(_unsqueeze(x, 1), other)
+    return ops.mul(ops.unsqueeze(x, 1), other)

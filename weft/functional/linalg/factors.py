@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from weft.api.signature import door
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
@@ -17,9 +17,7 @@ from weft.functional.shape.views import movedim
 from weft.ops import ops
 from weft.ops.linalg.factors import with_ones
 
-_lu_factor, _eig, eigvals, _reshape, _solve_triangle = map(
-    calling, ("lu_factor", "eig", "eigvals", "reshape", "solve_triangle")
-)
+eigvals = ops.eigvals
 
 
 class Triangles(NamedTuple):
@@ -43,7 +41,7 @@ def eig(x: Any) -> Eigen:
     >>> flow.linalg.eig(flow.tensor([[0., 1.], [-1., 0.]])).eigenvalues.tolist()
     [1j, -1j]
     """
-    return Eigen(*_eig(x))
+    return Eigen(*ops.eig(x))
 
 
 def check_pivot(pivot: bool) -> None:
@@ -58,7 +56,7 @@ def lu_factor(A: Any, *, pivot: bool = True) -> Packed:
     [[4.0, 0.0], [0.0, 2.0]]
     """
     check_pivot(pivot)
-    return Packed(*_lu_factor(A))
+    return Packed(*ops.lu_factor(A))
 
 
 def lu(A: Any, *, pivot: bool = True) -> Triangles:
@@ -95,10 +93,10 @@ def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool =
         return lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT if not LU.dtype.is_complex else _complex_right()
     order, lower, upper = lu_unpack(LU, pivots)
     if adjoint:
-        y = _solve_triangle(upper.mH, B, False)
-        return ops.matmul(order, _solve_triangle(lower.mH, y, True, True))
-    y = _solve_triangle(lower, ops.matmul(order.mT, B), False, True)
-    return _solve_triangle(upper, y, True)
+        y = ops.solve_triangle(upper.mH, B, False)
+        return ops.matmul(order, ops.solve_triangle(lower.mH, y, True, True))
+    y = ops.solve_triangle(lower, ops.matmul(order.mT, B), False, True)
+    return ops.solve_triangle(upper, y, True)
 
 
 def _complex_right() -> Any:
@@ -131,7 +129,7 @@ def tensorinv(A: Any, ind: int = 2) -> Any:
     n = math.prod(shape[:ind])
     if not 1 <= ind <= A.ndim or n != math.prod(shape[ind:]):
         raise ShapeError(f"tensorinv(): the first {ind} sizes of {list(shape)} and the others must have one product")
-    return _reshape(ops.inv(_reshape(A, (n, n))), shape[ind:] + shape[:ind])
+    return ops.reshape(ops.inv(ops.reshape(A, (n, n))), shape[ind:] + shape[:ind])
 
 
 def tensorsolve(A: Any, B: Any, dims: Sequence[int] | None = None) -> Any:
@@ -145,7 +143,7 @@ def tensorsolve(A: Any, B: Any, dims: Sequence[int] | None = None) -> Any:
     n = math.prod(of_x)
     if n != B.numel():
         raise ShapeError(f"tensorsolve(): {B.numel()} equations for {n} numbers of shape {list(of_x)}")
-    return _reshape(ops.solve(_reshape(A, (n, n)), _reshape(B, (n, 1))), of_x)
+    return ops.reshape(ops.solve(ops.reshape(A, (n, n)), ops.reshape(B, (n, 1))), of_x)
 
 
 @public("flow")

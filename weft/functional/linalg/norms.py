@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from weft.api.signature import door
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.linalg.decompositions import Dims
 from weft.functional.tensor.conversion import cast
@@ -15,10 +15,6 @@ from weft.ops import ops
 from weft.ops.pointwise.complex_numbers import real
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
-
-_abs, _amax, _root, _sum, _ne, _mul, _pow, _amin, _svd = map(
-    calling, ("abs", "amax", "root", "sum", "ne", "mul", "pow", "amin", "svd")
-)
 
 
 @public("flow tensor")
@@ -54,25 +50,25 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = Fal
     """
     x = x if dtype is None else cast(x, dtype)
     if ord == 2:
-        squares = real(_mul(x, ops.conj(x))) if x.dtype.is_complex else _mul(x, x)
-        return _root(_sum(squares, dim, keepdim))
-    x = _abs(x) if x.dtype.is_complex else x
-    size = _abs(x)
+        squares = real(ops.mul(x, ops.conj(x))) if x.dtype.is_complex else ops.mul(x, x)
+        return ops.root(ops.sum(squares, dim, keepdim))
+    x = ops.abs(x) if x.dtype.is_complex else x
+    size = ops.abs(x)
     if ord == math.inf:
-        return _amax(size, dim, keepdim)
+        return ops.amax(size, dim, keepdim)
     if ord == -math.inf:
-        return _amin(size, dim, keepdim)
+        return ops.amin(size, dim, keepdim)
     if ord == 0:
-        return _sum(cast(_ne(x, 0), x.dtype), dim, keepdim)
+        return ops.sum(cast(ops.ne(x, 0), x.dtype), dim, keepdim)
     if ord == 1:
-        return _sum(size, dim, keepdim)
+        return ops.sum(size, dim, keepdim)
     if ord < 1:  # the derivative at zero is infinite, and taken as zero
         none = ops.eq(x, 0)
-        powers = _pow(ops.masked_fill(size, none, 1.0), float(ord))
+        powers = ops.pow(ops.masked_fill(size, none, 1.0), float(ord))
         powers = ops.masked_fill(powers, none, 0.0 if ord > 0 else math.inf)
     else:
-        powers = _pow(size, float(ord))
-    return _root(_sum(powers, dim, keepdim), float(ord))
+        powers = ops.pow(size, float(ord))
+    return ops.root(ops.sum(powers, dim, keepdim), float(ord))
 
 
 @door
@@ -97,13 +93,13 @@ def matrix_norm(
     rows, columns = (dim_of(d, x.ndim) for d in dim)
     if ord in ("nuc", 2, -2):  # by singular values: their sum, the largest, the smallest
         rest = tuple(d for d in range(x.ndim) if d not in (rows, columns))
-        values = _svd(calling("permute")(x, (*rest, rows, columns)))[1]
-        y = _sum(values, -1) if ord == "nuc" else (_amax if ord == 2 else _amin)(values, -1)
+        values = ops.svd(ops.permute(x, (*rest, rows, columns)))[1]
+        y = ops.sum(values, -1) if ord == "nuc" else (ops.amax if ord == 2 else ops.amin)(values, -1)
         form = tuple(1 if d in (rows, columns) else n for d, n in enumerate(x.shape))
-        return calling("reshape")(y, form) if keepdim else y
+        return ops.reshape(y, form) if keepdim else y
     first, second = (rows, columns) if abs(ord) == 1 else (columns, rows)
-    extreme = _amax if ord > 0 else _amin
-    y = extreme(_sum(_abs(x), first, True), second, True)
+    extreme = ops.amax if ord > 0 else ops.amin
+    y = extreme(ops.sum(ops.abs(x), first, True), second, True)
     return y if keepdim else y.squeeze(tuple(dim))  # type: ignore[attr-defined]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.api.signature import door
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.core.errors import ShapeError
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
@@ -18,10 +18,6 @@ from weft.functional.tensor import in_place
 from weft.ops import ops
 from weft.ops.explain import LONGER, describe
 from weft.tensor.tensor import Tensor
-
-_transpose, _matmul, _mul, _add, _sum, _reshape, _expand = map(
-    calling, ("transpose", "matmul", "mul", "add", "sum", "reshape", "expand")
-)
 
 
 @public("flow")
@@ -45,9 +41,9 @@ def matmul(
     input: Tensor, other: Tensor, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0
 ) -> Tensor:
     """The matrix product with OneFlow's extra arguments: transposed operands, and a factor."""
-    a = _transpose(input, -2, -1) if transpose_a else input
-    y = _matmul(a, _transpose(other, -2, -1) if transpose_b else other)
-    return y if alpha == 1 else _mul(y, alpha)
+    a = ops.transpose(input, -2, -1) if transpose_a else input
+    y = ops.matmul(a, ops.transpose(other, -2, -1) if transpose_b else other)
+    return y if alpha == 1 else ops.mul(y, alpha)
 
 
 LONGER["matmul"] = door(matmul)
@@ -80,7 +76,7 @@ def _product(name: str, dims: tuple[int, int], doc: str) -> None:
 
     def multiply(x: Tensor, other: Tensor) -> Tensor:
         check_dims(name, dims, x, other)
-        return _matmul(x, other)
+        return ops.matmul(x, other)
 
     multiply.__name__ = multiply.__qualname__ = name
     multiply.__doc__ = doc
@@ -96,12 +92,12 @@ _product("dot", (1, 1), "The inner product of two vectors.")
 def addmm(x: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * x + alpha * (mat1 @ mat2)."""
     check_dims("addmm", (2, 2), mat1, mat2)
-    return plus_scaled("addmm", x, beta, _scaled(_matmul(mat1, mat2), alpha))
+    return plus_scaled("addmm", x, beta, _scaled(ops.matmul(mat1, mat2), alpha))
 
 
 def plus_scaled(name: str, x: Any, beta: Any, product: Tensor) -> Tensor:
     """beta * x + product, x broadcast; where beta is zero, x's values (NaN, too) don't matter."""
-    y = _add(_scaled(x, beta) if beta != 0 else ops.zeros_like(x), product)
+    y = ops.add(_scaled(x, beta) if beta != 0 else ops.zeros_like(x), product)
     if y.shape != product.shape:
         raise ShapeError(
             f"{name}(): x of shape {list(x.shape)} can't be expanded to the product's, {list(product.shape)}"
@@ -113,7 +109,7 @@ def plus_scaled(name: str, x: Any, beta: Any, product: Tensor) -> Tensor:
 def addmv(x: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * x + alpha * (mat @ vec)."""
     check_dims("addmv", (2, 1), mat, vec)
-    return plus_scaled("addmv", x, beta, _scaled(_matmul(mat, vec), alpha))
+    return plus_scaled("addmv", x, beta, _scaled(ops.matmul(mat, vec), alpha))
 
 
 @public("flow tensor")
@@ -124,7 +120,7 @@ def baddbmm(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: 
     [4.0, 4.0]
     """
     check_dims("baddbmm", (3, 3), batch1, batch2)
-    return plus_scaled("baddbmm", x, beta, _scaled(_matmul(batch1, batch2), alpha))
+    return plus_scaled("baddbmm", x, beta, _scaled(ops.matmul(batch1, batch2), alpha))
 
 
 @public("flow tensor")
@@ -132,7 +128,7 @@ def trace(x: Tensor) -> Tensor:
     """The sum of a matrix's diagonal."""
     if x.ndim != 2:
         raise ShapeError(f"trace: expected a matrix, but got tensor with dim {x.ndim}: {list(x.shape)}")
-    return _sum(ops.diagonal(x, 0, 0, 1))
+    return ops.sum(ops.diagonal(x, 0, 0, 1))
 
 
 def _vectors(name: str, *given: Any) -> None:
@@ -149,8 +145,8 @@ def inner(x: Any, other: Any) -> Any:
     """
     if not x.ndim or not other.ndim:
         return x * other
-    a, b = (_reshape(t, (math.prod(t.shape[:-1]), t.shape[-1])) for t in (x, other))
-    return _reshape(_matmul(a, ops.transpose(b, 0, 1)), (*x.shape[:-1], *other.shape[:-1]))
+    a, b = (ops.reshape(t, (math.prod(t.shape[:-1]), t.shape[-1])) for t in (x, other))
+    return ops.reshape(ops.matmul(a, ops.transpose(b, 0, 1)), (*x.shape[:-1], *other.shape[:-1]))
 
 
 @public("flow tensor")
@@ -161,7 +157,7 @@ def vdot(x: Any, other: Any) -> Any:
         raise ShapeError(
             f"vdot(): expected both vectors to have same dtype and size, but found {describe(x)} and {describe(other)}"
         )
-    return _sum(ops.conj(x) * other)
+    return ops.sum(ops.conj(x) * other)
 
 
 @public("flow tensor")
@@ -175,7 +171,7 @@ def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
 def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * x + alpha * the sum of the products of two batches of matrices."""
     check_dims("addbmm", (3, 3), batch1, batch2)
-    return plus_scaled("addbmm", x, beta, _sum(_matmul(batch1, batch2), 0) * alpha)
+    return plus_scaled("addbmm", x, beta, ops.sum(ops.matmul(batch1, batch2), 0) * alpha)
 
 
 for _f in (addmm, baddbmm, addr, addbmm):
@@ -190,10 +186,10 @@ def kron(x: Any, other: Any) -> Any:
     [[1.0, 2.0, 0.0, 0.0], [0.0, 0.0, 1.0, 2.0]]
     """
     n = max(x.ndim, other.ndim)
-    a, b = (_reshape(v, (1,) * (n - v.ndim) + tuple(v.shape)) for v in (x, other))
-    left = _reshape(a, tuple(k for size in a.shape for k in (size, 1)))
-    right = _reshape(b, tuple(k for size in b.shape for k in (1, size)))
-    return _reshape(left * right, tuple(p * q for p, q in zip(a.shape, b.shape, strict=True)))
+    a, b = (ops.reshape(v, (1,) * (n - v.ndim) + tuple(v.shape)) for v in (x, other))
+    left = ops.reshape(a, tuple(k for size in a.shape for k in (size, 1)))
+    right = ops.reshape(b, tuple(k for size in b.shape for k in (1, size)))
+    return ops.reshape(left * right, tuple(p * q for p, q in zip(a.shape, b.shape, strict=True)))
 
 
 @public("flow tensor")
@@ -204,10 +200,10 @@ def matrix_power(x: Any, n: int) -> Any:
     if n < 0:
         return matrix_power(ops.inv(x), -n)
     if n == 0:
-        return _expand(creation.eye(x.shape[-1], dtype=x.dtype, **device_of(x)), tuple(x.shape))
+        return ops.expand(creation.eye(x.shape[-1], dtype=x.dtype, **device_of(x)), tuple(x.shape))
     half = matrix_power(x, n // 2) if n > 1 else None
-    square = x if half is None else _matmul(half, half)
-    return _matmul(square, x) if n > 1 and n % 2 else square
+    square = x if half is None else ops.matmul(half, half)
+    return ops.matmul(square, x) if n > 1 and n % 2 else square
 
 
 @public("flow")
@@ -233,14 +229,14 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
     def product(i: int, j: int) -> Tensor:
         k = best(i, j)[1]
-        return tensors[i] if i == j else _matmul(product(i, k), product(k + 1, j))
+        return tensors[i] if i == j else ops.matmul(product(i, k), product(k + 1, j))
 
     return product(0, len(tensors) - 1)
 
 
 def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
     """The inner product along a dimension."""
-    return _sum(ops.conj(x) * y if x.dtype.is_complex else x * y, dim)
+    return ops.sum(ops.conj(x) * y if x.dtype.is_complex else x * y, dim)
 
 
 @public("flow")

@@ -6,15 +6,13 @@ import math
 from typing import Any
 
 from weft.api.signature import door
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.functional.linalg import decompositions, norms
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
-
-_matmul, _sum = map(calling, ("matmul", "sum"))
 
 
 def pinv(x: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
@@ -33,7 +31,7 @@ def pinv(x: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) ->
     limit = limit if atol is None else ops.maximum(limit, ops.zeros_like(limit) + atol)
     kept = parts > limit
     inverse = ops.where(kept, 1.0 / ops.where(kept, parts, 1.0), 0.0)
-    return _matmul(vh.mH * ops.unsqueeze(inverse, -2), u.mH)  # type: ignore[attr-defined]
+    return ops.matmul(vh.mH * ops.unsqueeze(inverse, -2), u.mH)  # type: ignore[attr-defined]
 
 
 @public("flow tensor")
@@ -78,7 +76,7 @@ def matrix_rank(x: Any, tol: Any = None, hermitian: bool = False, *, atol: Any =
     relative = (max(x.shape[-2:]) * tiny if given is None else 0.0) if rtol is None else rtol
     limit = ops.amax(s, -1, True) * relative
     limit = limit if given is None else ops.maximum(limit, ops.zeros_like(limit) + given)
-    return _sum(ops.cast(s > limit, dtypes.int64), -1)
+    return ops.sum(ops.cast(s > limit, dtypes.int64), -1)
 
 
 def cond(x: Any, p: Any = None) -> Any:
@@ -98,10 +96,10 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
     """
     vector = B.ndim == A.ndim - 1
     b = ops.unsqueeze(B, -1) if vector else B
-    x, rank = _matmul(pinv(A, rtol=rcond), b), matrix_rank(A)
+    x, rank = ops.matmul(pinv(A, rtol=rcond), b), matrix_rank(A)
     rows, columns = tuple(A.shape)[-2:]
     overdetermined = rows > columns and bool((rank == columns).all())
-    left = _sum((_matmul(A, x) - b).square(), -2) if overdetermined else decompositions.nothing(A)
+    left = ops.sum((ops.matmul(A, x) - b).square(), -2) if overdetermined else decompositions.nothing(A)
     return Solution(ops.squeeze(x, -1) if vector else x, left, rank, decompositions.svdvals(A))
 
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.autograd.inplace import in_place
 from weft.core.errors import OptionError, ShapeError
 from weft.functional.neural.softmax import softmax
 from weft.functional.tensor.conversion import cast
-from weft.ops import ops
+from weft.ops import OPS, ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
 
-_leaky_relu = calling("leaky_relu")
-
 
 def _held(x: Tensor, low: float, high: float, inplace: bool) -> Tensor:
-    return in_place(ops.hardtanh, (x, low, high)) if inplace else ops.hardtanh(x, low, high)
+    return in_place(OPS["hardtanh"], (x, low, high)) if inplace else ops.hardtanh(x, low, high)
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
@@ -79,7 +77,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 @public("neural")
 def leaky_relu(x: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x where positive, negative_slope * x elsewhere."""
-    return in_place(ops.leaky_relu, (x, negative_slope)) if inplace else _leaky_relu(x, negative_slope)
+    return in_place(OPS["leaky_relu"], (x, negative_slope)) if inplace else ops.leaky_relu(x, negative_slope)
 
 
 def rrelu(

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.core.dtype import int64
 from weft.core.errors import OptionError, ShapeError
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
-
-_reshape, _mul, _add, _log_softmax, _cross_entropy = map(
-    calling, ("reshape", "mul", "add", "log_softmax", "cross_entropy")
-)
 
 
 @public("neural")
@@ -29,8 +25,8 @@ def sparse_softmax_cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
             f"sparse_softmax_cross_entropy(): a label for each row of the logits, which are {list(logits.shape)}; got "
             f"labels of shape {list(shape)}"
         )
-    rows = _reshape(ops.log_softmax(logits, -1), (-1, logits.shape[-1]))
-    return _reshape(ops.neg(ops.pick(rows, _reshape(labels, (-1,)))), shape)
+    rows = ops.reshape(ops.log_softmax(logits, -1), (-1, logits.shape[-1]))
+    return ops.reshape(ops.neg(ops.pick(rows, ops.reshape(labels, (-1,)))), shape)
 
 
 @public("neural")
@@ -46,7 +42,7 @@ def cross_entropy(
     if not 0 <= label_smoothing <= 1:
         raise OptionError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if not (isinstance(target, Tensor) and target.dtype.is_floating_point):
-        return _cross_entropy(
+        return ops.cross_entropy(
             input, _labels(input, target, ignore_index), weight, ignore_index, reduction, label_smoothing
         )
     if tuple(target.shape) != tuple(input.shape):
@@ -61,15 +57,15 @@ def cross_entropy(
     d = min(1, input.ndim - 1)
     count = input.shape[d]
     if label_smoothing:
-        target = _add(_mul(target, 1 - label_smoothing), label_smoothing / count)
-    terms = _mul(_log_softmax(input, d), target)
+        target = ops.add(ops.mul(target, 1 - label_smoothing), label_smoothing / count)
+    terms = ops.mul(ops.log_softmax(input, d), target)
     if weight is not None:
-        terms = _mul(terms, calling("reshape")(weight, (-1, *(1,) * (input.ndim - 1 - d))))
-    losses = calling("neg")(calling("sum")(terms, d))
+        terms = ops.mul(terms, ops.reshape(weight, (-1, *(1,) * (input.ndim - 1 - d))))
+    losses = ops.neg(ops.sum(terms, d))
     if reduction == "none":
         return losses
-    total = calling("sum")(losses)
-    return total if reduction == "sum" else _mul(total, count / max(input.numel(), 1))
+    total = ops.sum(losses)
+    return total if reduction == "sum" else ops.mul(total, count / max(input.numel(), 1))
 
 
 def _labels(input: Any, target: Any, ignore_index: Any) -> Any:
@@ -82,7 +78,7 @@ def _labels(input: Any, target: Any, ignore_index: Any) -> Any:
     if not isinstance(target, Tensor) or target.dtype.differentiable:
         return target
     if target.ndim == 2 and target.shape[1] == 1 and isinstance(input, Tensor) and input.ndim == 2:
-        target = calling("squeeze")(target, 1)
+        target = ops.squeeze(target, 1)
     return target if target.dtype is int64 else cast(target, int64)
 
 

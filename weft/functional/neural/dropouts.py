@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.autograd.inplace import in_place
 from weft.core.errors import OptionError, ShapeError
 from weft.functional.create import creation
 from weft.functional.create.creation import drawing
 from weft.functional.create.likeness import fitted
-from weft.ops import ops
+from weft.ops import OPS, ops
 from weft.tensor.tensor import Tensor
 
-_dropout, _add = map(calling, ("dropout", "add"))
 LOWEST = -1.7580993408473766  # the limit of selu at minus infinity
 
 
@@ -37,7 +36,7 @@ def _drop(input: Tensor, p: float, training: bool, inplace: bool, dims: int) -> 
     if not training or p == 0:
         return input
     kept = _drawn(input, p, dims)
-    return in_place(ops.mul, (input, kept)) if inplace else ops.mul(input, kept)
+    return in_place(OPS["mul"], (input, kept)) if inplace else ops.mul(input, kept)
 
 
 def _inside(name: str, x: Tensor) -> int:
@@ -76,7 +75,7 @@ def _alpha(input: Tensor, p: float, training: bool, inplace: bool, dims: int | N
     scale = 0.0 if p == 1 else ((LOWEST**2 * p + 1) * (1 - p)) ** -0.5
     kept = ops.ne(_drawn(input.detach(), p, dims), 0)
     made = ops.sub(ops.where(kept, ops.mul(input, scale), LOWEST * scale), LOWEST * scale * p)
-    return in_place(ops.copy, (input, made)) if inplace else made
+    return in_place(OPS["copy"], (input, made)) if inplace else made
 
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
@@ -103,15 +102,15 @@ def dropout(
     OneFlow's extra arguments: a generator, and a tensor to add to the result.
     """
     if not training:
-        return x if addend is None else _add(x, addend)
+        return x if addend is None else ops.add(x, addend)
     if generator is None:
-        y = _dropout(x, p, True)
+        y = ops.dropout(x, p, True)
     else:
         with drawing(generator):
-            y = _dropout(x, p, True)
+            y = ops.dropout(x, p, True)
     if inplace:
-        y = in_place(ops.copy, (x, y))
-    return y if addend is None else _add(y, addend)
+        y = in_place(OPS["copy"], (x, y))
+    return y if addend is None else ops.add(y, addend)
 
 
 __all__ = ["alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "feature_dropout"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.autograd import assign, no_grad
 from weft.core.errors import DtypeError, IndexingError, OptionError
 from weft.core.idle import idle
@@ -14,8 +14,6 @@ from weft.functional.create.likeness import device_of
 from weft.functional.linalg import norms
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
-
-_embedding = calling("embedding")
 
 
 @public("neural")
@@ -32,7 +30,7 @@ def embedding(
     idle("embedding(sparse)", sparse)
     if max_norm is not None:
         embedding_renorm_(weight, input, max_norm, norm_type)
-    return _embedding(weight, input, padding_idx, scale_grad_by_freq)
+    return ops.embedding(weight, input, padding_idx, scale_grad_by_freq)
 
 
 @public("bound")

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.core.errors import ShapeError
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
-
-_matmul, _cat, _mul, _sub, _reshape = map(calling, ("matmul", "cat", "mul", "sub", "reshape"))
 
 
 @public("neural")
@@ -46,8 +44,8 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     for d in reversed(range(dims)):
         n = tail[d]
         step = 2.0 / max(n - 1, 1) if align_corners else 2.0 / n
-        line = _mul(_sub(creation.arange(n, **options), (n - 1) / 2), step)
-        line = _reshape(line, (*(1,) * d, n, *(1,) * (dims - 1 - d), 1))
+        line = ops.mul(ops.sub(creation.arange(n, **options), (n - 1) / 2), step)
+        line = ops.reshape(line, (*(1,) * d, n, *(1,) * (dims - 1 - d), 1))
         lines.append(ops.expand(line, (*tail, 1)))
-    base = _reshape(_cat([*lines, creation.ones((*tail, 1), **options)], dims), (1, -1, dims + 1))
-    return _reshape(_matmul(base, ops.transpose(theta, 1, 2)), (size[0], *tail, dims))
+    base = ops.reshape(ops.cat([*lines, creation.ones((*tail, 1), **options)], dims), (1, -1, dims + 1))
+    return ops.reshape(ops.matmul(base, ops.transpose(theta, 1, 2)), (size[0], *tail, dims))

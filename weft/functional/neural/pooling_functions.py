@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.core.errors import ShapeError
 from weft.functional.neural.sizes import several
 from weft.ops import OPS, ops
@@ -14,7 +14,7 @@ from weft.tensor.tensor import Tensor
 
 
 def _max_pool(name: str) -> None:
-    values, both = calling(name), calling(f"{name}_with_indices")
+    values, both = OPS[name].entry, OPS[f"{name}_with_indices"].entry
 
     def pool(
         x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
@@ -26,7 +26,7 @@ def _max_pool(name: str) -> None:
 
 
 def _adaptive_max_pool(name: str) -> None:
-    both = calling(name)
+    both = OPS[name].entry
 
     def pool(x: Tensor, output_size: Any, return_indices: bool = False) -> Any:
         found = both(x, output_size)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.functional.tensor.conversion import cast
+from weft.ops import ops
 from weft.tensor.tensor import Tensor
-
-_softmax, _log_softmax = map(calling, ("softmax", "log_softmax"))
 
 
 @public("neural flow tensor")
@@ -18,13 +17,13 @@ def softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     >>> flow.softmax(flow.zeros(2), 0).tolist()
     [0.5, 0.5]
     """
-    return _softmax(x if dtype is None else cast(x, dtype), _usual(x) if dim is None else dim)
+    return ops.softmax(x if dtype is None else cast(x, dtype), _usual(x) if dim is None else dim)
 
 
 @public("neural flow tensor")
 def log_softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     """log(softmax(x)), numerically stable."""
-    return _log_softmax(x if dtype is None else cast(x, dtype), _usual(x) if dim is None else dim)
+    return ops.log_softmax(x if dtype is None else cast(x, dtype), _usual(x) if dim is None else dim)
 
 
 def _usual(x: Tensor) -> int:

@@ -6,16 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.api.signature import overloaded
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.functional.index import gather_nd, scattering
 from weft.functional.neural import cross_entropy, dropouts
 from weft.ops import ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
-
-_reshape, _index_select, _embedding, _layer_norm, _rms_norm = map(
-    calling, ("reshape", "index_select", "embedding", "layer_norm", "rms_norm")
-)
 
 
 def _take(x: Tensor, indices: Tensor, axis: int = 0) -> Tensor:
@@ -26,31 +22,31 @@ def _take(x: Tensor, indices: Tensor, axis: int = 0) -> Tensor:
     """
     d = dim_of(axis, x.ndim)
     if x.ndim == 2 and d == 0:  # a table of rows, which may be split over ranks
-        return _embedding(x, indices, None)
-    taken = _index_select(x, d, _reshape(indices, (-1,)))
-    return _reshape(taken, (*x.shape[:d], *indices.shape, *x.shape[d + 1 :]))
+        return ops.embedding(x, indices, None)
+    taken = ops.index_select(x, d, ops.reshape(indices, (-1,)))
+    return ops.reshape(taken, (*x.shape[:d], *indices.shape, *x.shape[d + 1 :]))
 
 
 def _norm_from(x: Tensor, begin_norm_axis: int, begin_params_axis: int = -1, epsilon: float = 1e-5) -> Tensor:
     """layer_norm over the dimensions from `begin_norm_axis` on, without weights; with PyTorch's arguments, its own."""
-    return _layer_norm(x, tuple(x.shape)[dim_of(begin_norm_axis, x.ndim) :], None, None, epsilon)
+    return ops.layer_norm(x, tuple(x.shape)[dim_of(begin_norm_axis, x.ndim) :], None, None, epsilon)
 
 
 def _norm_over(
     input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
-    return _layer_norm(input, normalized_shape, weight, bias, eps)
+    return ops.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
 def _rms_weighed(x: Tensor, weight: Tensor | None, normalized_shape: Sequence[int], epsilon: float = 1e-6) -> Tensor:
     """rms_norm with the weight before the shape; or PyTorch's order."""
-    return _rms_norm(x, normalized_shape, weight, epsilon)
+    return ops.rms_norm(x, normalized_shape, weight, epsilon)
 
 
 def _rms_over(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float = 1e-6
 ) -> Tensor:
-    return _rms_norm(input, normalized_shape, weight, eps)
+    return ops.rms_norm(input, normalized_shape, weight, eps)
 
 
 def _hot(x: Tensor, num_classes: int, on_value: Any = 1, off_value: Any = 0) -> Tensor:

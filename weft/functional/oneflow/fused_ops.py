@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError, ShapeError
 from weft.core.sbp import broadcast
@@ -19,30 +19,25 @@ from weft.ops import OPS, ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
 
-_add, _sub, _mul, _div, _where, _dropout, _softmax, _sum, _reshape, _linear, _relu, _gelu, _narrow = map(
-    calling,
-    ("add", "sub", "mul", "div", "where", "dropout", "softmax", "sum", "reshape", "linear", "relu", "gelu", "narrow"),
-)
-
 
 @public("bound")
 def bias_add(x: Tensor, bias: Tensor, axis: int = 1) -> Tensor:
     """x plus a vector along an axis."""
     d = dim_of(axis, x.ndim)
-    return _add(x, _reshape(bias, (-1, *(1,) * (x.ndim - d - 1))))
+    return ops.add(x, ops.reshape(bias, (-1, *(1,) * (x.ndim - d - 1))))
 
 
 @public("bound")
 def fused_bias_add_gelu(x: Tensor, bias: Tensor, axis: int = 1) -> Tensor:
     """gelu(x + bias)."""
-    return _gelu(bias_add(x, bias, axis))
+    return ops.gelu(bias_add(x, bias, axis))
 
 
 @public("bound")
 def fused_bias_add_dropout(x: Tensor, bias: Tensor, p: float = 0.5, axis: int = 1, training: bool = True) -> Tensor:
     """dropout(x + bias)."""
     y = bias_add(x, bias, axis)
-    return _dropout(y, p, True) if training else y
+    return ops.dropout(y, p, True) if training else y
 
 
 @public("bound")
@@ -51,13 +46,13 @@ def fused_bias_add_scale_mask_softmax_dropout(
     train: bool = True,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """dropout(softmax((x + bias) * scale, masked where the mask is False)), and the softmax."""
-    return fused_scale_mask_softmax_dropout(_add(x, bias), mask, fill_value, scale, p, train)
+    return fused_scale_mask_softmax_dropout(ops.add(x, bias), mask, fill_value, scale, p, train)
 
 
 @public("bound")
 def fused_scale_mask_softmax(x: Tensor, mask: Tensor, fill_value: float = 0.0, scale: float = 1.0) -> Tensor:
     """softmax(x * scale), with the fill value where the mask is False."""
-    return _softmax(indexing.where(mask, _mul(x, scale), fill_value), -1)
+    return ops.softmax(indexing.where(mask, ops.mul(x, scale), fill_value), -1)
 
 
 @public("bound")
@@ -66,7 +61,7 @@ def fused_scale_mask_softmax_dropout(
 ) -> tuple[Tensor, Tensor]:
     """dropout(softmax(x * scale, masked where the mask is False)), and the softmax."""
     y = fused_scale_mask_softmax(x, mask, fill_value, scale)
-    return (_dropout(y, p, True) if train and p else y), y
+    return (ops.dropout(y, p, True) if train and p else y), y
 
 
 @public("bound")
@@ -78,9 +73,9 @@ def fused_self_attention(hidden_states: Tensor, head_size: int, alpha: float = 1
         raise ShapeError(
             f"fused_self_attention(): the width, {width}, is 3 * head_size for each head; got head_size={head_size}"
         )
-    heads = _reshape(hidden_states, (length, samples, -1, 3 * head_size))
-    q, k, v = (views.permute(_narrow(heads, 3, i * head_size, head_size), (1, 2, 0, 3)) for i in range(3))
-    return _mul(ops.matmul(q, ops.transpose(k, 2, 3)), alpha), v
+    heads = ops.reshape(hidden_states, (length, samples, -1, 3 * head_size))
+    q, k, v = (views.permute(ops.narrow(heads, 3, i * head_size, head_size), (1, 2, 0, 3)) for i in range(3))
+    return ops.mul(ops.matmul(q, ops.transpose(k, 2, 3)), alpha), v
 
 
 @public("bound")
@@ -97,9 +92,9 @@ def fused_dot_feature_interaction(
     if pooling == "sum":
         if output_concat is not None or self_interaction or output_padding:
             raise OptionError('fused_dot_feature_interaction(pooling="sum") takes no output_concat and no padding')
-        whole = _sum(every, 1, False)
-        pairs = _sub(_mul(whole, whole), _sum(_mul(every, every), 1, False))
-        return _mul(_sum(pairs, -1, True), 0.5)
+        whole = ops.sum(every, 1, False)
+        pairs = ops.sub(ops.mul(whole, whole), ops.sum(ops.mul(every, every), 1, False))
+        return ops.mul(ops.sum(pairs, -1, True), 0.5)
     if pooling != "none":
         raise OptionError(f'fused_dot_feature_interaction(): pooling must be "none" or "sum"; got {pooling!r}')
     products = ops.matmul(every, ops.transpose(every, 1, 2))
@@ -108,7 +103,7 @@ def fused_dot_feature_interaction(
     index = creation.tensor(chosen, dtypes.int64, None if every.is_global else every.device)
     if every.is_global:
         index = conversion.to_global(index, every.placement, (broadcast,) * every.placement.ndim)
-    flat = ops.index_select(_reshape(products, (-1, count * count)), 1, index)
+    flat = ops.index_select(ops.reshape(products, (-1, count * count)), 1, index)
     parts = [flat] if output_concat is None else [output_concat, flat]
     made = ops.cat(parts, 1) if len(parts) > 1 else flat
     return ops.pad_with(made, (0, output_padding), 0.0) if output_padding else made
@@ -117,18 +112,18 @@ def fused_dot_feature_interaction(
 @public("bound")
 def fused_scale_tril(x: Tensor, diagonal: int = 0, fill_value: float = 0.0, scale: float = 1.0) -> Tensor:
     """The lower triangle of x * scale, and the fill value above."""
-    below = _mul(ops.tril(x, diagonal), scale)
+    below = ops.mul(ops.tril(x, diagonal), scale)
     if not fill_value:
         return below
     ones = ops.ones_like(x.detach())
-    return _add(below, _mul(_sub(ones, ops.tril(ones, diagonal)), fill_value))
+    return ops.add(below, ops.mul(ops.sub(ones, ops.tril(ones, diagonal)), fill_value))
 
 
 @public("bound")
 def fused_matmul_bias(x: Tensor, weight: Tensor, bias: Tensor, _add_to_output: Tensor | None = None) -> Tensor:
     """x @ weight.T + bias."""
-    y = _linear(x, weight, bias)
-    return y if _add_to_output is None else _add(y, _add_to_output)
+    y = ops.linear(x, weight, bias)
+    return y if _add_to_output is None else ops.add(y, _add_to_output)
 
 
 @public("bound")
@@ -137,8 +132,8 @@ def fused_mlp(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], sk
     if len(weights) != len(biases):
         raise ShapeError(f"fused_mlp(): {len(weights)} weights and {len(biases)} biases; they go in pairs")
     for i, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
-        x = _linear(x, weight, bias)
-        x = x if skip_final_activation and i == len(weights) - 1 else _relu(x)
+        x = ops.linear(x, weight, bias)
+        x = x if skip_final_activation and i == len(weights) - 1 else ops.relu(x)
     return x
 
 
@@ -149,9 +144,9 @@ def fused_matmul_bias_add_relu_dropout(
 ) -> Tensor:  # fmt: skip
     """Linear layers, each followed by relu and dropout."""
     for i, (weight, bias, p) in enumerate(zip(weights, biases, dropout_rate_list, strict=True)):
-        x = _linear(x, weight, bias)
-        x = x if skip_final_activation and i == len(weights) - 1 else _relu(x)
-        x = _dropout(x, p, True) if p else x
+        x = ops.linear(x, weight, bias)
+        x = x if skip_final_activation and i == len(weights) - 1 else ops.relu(x)
+        x = ops.dropout(x, p, True) if p else x
     return x
 
 
@@ -162,38 +157,38 @@ def fused_glu(
 ) -> Tensor:  # fmt: skip
     """A gated linear unit: one linear layer's result times the activated other's; with one weight, its halves."""
     if v is None:
-        y = _linear(x, w, b)
+        y = ops.linear(x, w, b)
         half = y.shape[-1] // 2
-        plain, gate = _narrow(y, -1, 0, half), _narrow(y, -1, half, half)
+        plain, gate = ops.narrow(y, -1, 0, half), ops.narrow(y, -1, half, half)
     else:
-        plain, gate = _linear(x, w, b), _linear(x, v, c)
-    return _mul(plain, gate if activation == "none" else OPS[activation](gate))
+        plain, gate = ops.linear(x, w, b), ops.linear(x, v, c)
+    return ops.mul(plain, gate if activation == "none" else OPS[activation](gate))
 
 
 @public("bound")
 def fused_fast_gelu_mul(x: Tensor, multiplier: Tensor) -> Tensor:
     """gelu(x), by the tanh formula, times the multiplier."""
-    return _mul(_gelu(x, "tanh"), multiplier)
+    return ops.mul(ops.gelu(x, "tanh"), multiplier)
 
 
 @public("bound")
 def fast_gelu(x: Tensor) -> Tensor:
     """gelu by the tanh formula."""
-    return _gelu(x, "tanh")
+    return ops.gelu(x, "tanh")
 
 
 @public("bound")
 def gelu_with_approximate(x: Tensor, approximate: str = "none") -> Tensor:
     """gelu, exact or by the tanh formula."""
-    return _gelu(x, approximate)
+    return ops.gelu(x, approximate)
 
 
 @public("bound")
 def fused_weighted_sum(tensors: Sequence[Tensor], weights: Sequence[float], alpha: float = 1.0) -> Tensor:
     """The sum of tensors, each times its weight, all times alpha."""
-    total = _mul(tensors[0], weights[0] * alpha)
+    total = ops.mul(tensors[0], weights[0] * alpha)
     for x, w in zip(tensors[1:], weights[1:], strict=True):
-        total = _add(total, _mul(x, w * alpha))
+        total = ops.add(total, ops.mul(x, w * alpha))
     return total
 
 
@@ -213,37 +208,37 @@ def trunc_divide(x: Any, other: Any) -> Tensor:
 def reciprocal_no_nan(x: Tensor) -> Tensor:
     """1 / x, and 0 where x is 0."""
     none = ops.eq(x, 0)
-    return _where(none, 0.0, ops.reciprocal(_where(none, 1.0, x)))
+    return ops.where(none, 0.0, ops.reciprocal(ops.where(none, 1.0, x)))
 
 
 @public("bound")
 def sqrt_square_sum(x: Tensor) -> Tensor:
     """The root of the sum of squares of all elements."""
-    return ops.root(_sum(_mul(x, x)))
+    return ops.root(ops.sum(ops.mul(x, x)))
 
 
 @public("bound")
 def reshape_like(x: Tensor, like: Tensor) -> Tensor:
     """x reshaped like another."""
-    return _reshape(x, tuple(like.shape))
+    return ops.reshape(x, tuple(like.shape))
 
 
 @public("bound")
 def reduce_sum_like(x: Tensor, like: Tensor, axis: Sequence[int] = ()) -> Tensor:
     """x summed over dimensions, reshaped like another."""
-    return _reshape(_sum(x, tuple(axis)) if axis else x, tuple(like.shape))
+    return ops.reshape(ops.sum(x, tuple(axis)) if axis else x, tuple(like.shape))
 
 
 @public("bound")
 def grouped_matmul(xs: Sequence[Tensor], weights: Sequence[Tensor]) -> list[Tensor]:
     """x @ weight.T of each pair."""
-    return [_linear(x, w, None) for x, w in zip(xs, weights, strict=True)]
+    return [ops.linear(x, w, None) for x, w in zip(xs, weights, strict=True)]
 
 
 @public("bound")
 def grouped_matmul_bias(xs: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor]) -> list[Tensor]:
     """x @ weight.T + bias of each triple."""
-    return [_linear(x, w, b) for x, w, b in zip(xs, weights, biases, strict=True)]
+    return [ops.linear(x, w, b) for x, w, b in zip(xs, weights, biases, strict=True)]
 
 
 @public("bound")
@@ -260,7 +255,7 @@ def softmax_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
             f"softmax_cross_entropy(): takes a probability for each class of each row, {list(logits.shape)}; got "
             f"{list(labels.shape)}"
         )
-    return ops.neg(_sum(_mul(labels, ops.log_softmax(logits, -1)), -1))
+    return ops.neg(ops.sum(ops.mul(labels, ops.log_softmax(logits, -1)), -1))
 
 
 @public("bound", "T")

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from weft.api.table import calling, overwriting, public
+from weft.api.table import overwriting, public
 from weft.core.dtype import of_torch
 from weft.core.errors import ArgumentError
 from weft.functional.tensor.conversion import cast
@@ -17,12 +17,11 @@ from weft.functional.tensor.in_place import into, number_like
 from weft.ops import OPS, ops
 from weft.tensor.tensor import Tensor
 
-_mul, _add, _sub, _div, _round = map(calling, ("mul", "add", "sub", "div", "round"))
 _add_to, _clamp_, _div_to = (overwriting(OPS[name]) for name in ("add", "clamp", "div"))
 
 
 def _scaled(other: Any, alpha: Any) -> Any:
-    return other if alpha == 1 else other * alpha if _numbers(other, alpha) else _mul(other, alpha)
+    return other if alpha == 1 else other * alpha if _numbers(other, alpha) else ops.mul(other, alpha)
 
 
 def _numbers(a: Any, b: Any) -> bool:
@@ -38,13 +37,13 @@ def add(x: Any, other: Any = None, *, alpha: Any = 1) -> Tensor:
     """
     if other is None:
         return _sum(x)
-    return _add(x, other) if alpha == 1 else _add(x, _scaled(other, alpha))
+    return ops.add(x, other) if alpha == 1 else ops.add(x, _scaled(other, alpha))
 
 
 def _sum(tensors: Any) -> Tensor:
     if not isinstance(tensors, (list, tuple)) or not tensors:
         raise ArgumentError("add(): missing required argument 'other'; a list of tensors needs none: add([a, b])")
-    return functools.reduce(_add, tensors)
+    return functools.reduce(ops.add, tensors)
 
 
 @public("flow tensor")
@@ -54,7 +53,7 @@ def sub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     >>> flow.sub(flow.ones(2), 1, alpha=3).tolist()
     [-2.0, -2.0]
     """
-    return _sub(x, other) if alpha == 1 else _sub(x, _scaled(other, alpha))
+    return ops.sub(x, other) if alpha == 1 else ops.sub(x, _scaled(other, alpha))
 
 
 @public("flow tensor")
@@ -65,7 +64,7 @@ def div(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     [-3.0]
     """
     if rounding_mode is None:
-        return _div(x, other)
+        return ops.div(x, other)
     if rounding_mode == "floor":
         return ops.floor_divide(x, other)
     if rounding_mode != "trunc":
@@ -76,7 +75,7 @@ def div(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         return ops.where(ops.lt(ops.mul(ops.sign(x), ops.sign(other)), 0),
                             ops.neg(ops.floor_divide(ops.abs(x), ops.abs(other))),
                             ops.floor_divide(ops.abs(x), ops.abs(other)))  # fmt: skip
-    return ops.trunc(_div(x, other))
+    return ops.trunc(ops.div(x, other))
 
 
 def _accumulating(plain: Callable[..., Tensor]) -> None:
@@ -98,7 +97,7 @@ _accumulating(sub)
 @public("flow tensor", "rsub")
 def rsub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """other - alpha * x."""
-    return _sub(other, _scaled(x, alpha))
+    return ops.sub(other, _scaled(x, alpha))
 
 
 def _promoted(x: Tensor, *factors: Tensor) -> Iterator[Tensor]:
@@ -117,25 +116,25 @@ def _promoted(x: Tensor, *factors: Tensor) -> Iterator[Tensor]:
 @public("flow tensor")
 def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """x + value * tensor1 * tensor2."""
-    return _add(x, _scaled(_mul(*_promoted(x, tensor1, tensor2)), value))
+    return ops.add(x, _scaled(ops.mul(*_promoted(x, tensor1, tensor2)), value))
 
 
 @public("flow tensor")
 def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """x + value * tensor1 / tensor2."""
-    return _add(x, _scaled(_div(*_promoted(x, tensor1, tensor2)), value))
+    return ops.add(x, _scaled(ops.div(*_promoted(x, tensor1, tensor2)), value))
 
 
 @public("flow tensor")
 def addcmul_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """In-place `addcmul`."""
-    return _add_to(x, _scaled(_mul(tensor1, tensor2), value))
+    return _add_to(x, _scaled(ops.mul(tensor1, tensor2), value))
 
 
 @public("flow tensor")
 def addcdiv_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """In-place `addcdiv`."""
-    return _add_to(x, _scaled(_div(tensor1, tensor2), value))
+    return _add_to(x, _scaled(ops.div(tensor1, tensor2), value))
 
 
 @public("flow tensor")
@@ -146,9 +145,9 @@ def round(x: Tensor, decimals: int = 0) -> Tensor:
     [1.2999..., -0.5]
     """
     if not decimals:
-        return _round(x)
+        return ops.round(x)
     by = 10.0 ** builtins.abs(decimals)
-    return _div(_round(_mul(x, by)), by) if decimals > 0 else _mul(_round(_div(x, by)), by)
+    return ops.div(ops.round(ops.mul(x, by)), by) if decimals > 0 else ops.mul(ops.round(ops.div(x, by)), by)
 
 
 @public("flow tensor", "div_ divide_ true_divide_")

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.functional.pointwise.arithmetic import _clamp_
 from weft.functional.tensor.in_place import into, number_like
 from weft.ops import OPS, ops
 from weft.tensor.tensor import Tensor
-
-_clamp = calling("clamp")
 
 
 @public("flow tensor")
@@ -47,7 +45,7 @@ def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         low = x if min is None else _bounded("lt", x, number_like(x, min))
         return low if max is None else _bounded("gt", low, number_like(x, max))
-    return _clamp(x, min, max)
+    return ops.clamp(x, min, max)
 
 
 @public("flow tensor", "clamp_ clip_")

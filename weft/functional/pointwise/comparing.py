@@ -7,14 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.api.signature import Signature, door
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.core.errors import OptionError
 from weft.core.program_line import warn
 from weft.ops import ops
 from weft.tensor.data import whole_data
 from weft.tensor.tensor import Tensor
-
-_add, _mul, _sub = map(calling, ("add", "mul", "sub"))
 
 
 @public("flow tensor")
@@ -54,8 +52,8 @@ def isclose(x: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, 
     for name, given in (("rtol", rtol), ("atol", atol)):
         if given < 0:
             raise OptionError(f"{name} must be greater than or equal to zero, but got {given}")
-    apart = ops.abs(_sub(x, other))
-    near = ops.logical_and(ops.le(apart, _add(_mul(ops.abs(other), rtol), atol)), ops.isfinite(apart))
+    apart = ops.abs(ops.sub(x, other))
+    near = ops.logical_and(ops.le(apart, ops.add(ops.mul(ops.abs(other), rtol), atol)), ops.isfinite(apart))
     near = ops.logical_or(near, ops.eq(x, other))
     both = ops.logical_and(ops.isnan(x), ops.isnan(other))
     return ops.logical_or(near, both) if equal_nan else near

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from weft.api.signature import door
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.core.errors import ArgumentError, OptionError
 from weft.functional.create import creation
 from weft.functional.create.creation import drawing, finished
@@ -19,8 +19,6 @@ from weft.ops import ops
 from weft.ops.explain import LONGER
 from weft.ops.shape.views import dim_of, together
 from weft.tensor.tensor import Tensor, at_hand
-
-_log, _div, _softmax, _sub, _add = map(calling, ("log", "div", "softmax", "sub", "add"))
 
 
 @public("flow tensor")
@@ -106,8 +104,8 @@ def gumbel_softmax(
         )
     empty = creation.empty(tuple(logits.shape), **form(logits, None, None, None, None))
     waits = exponential_(empty, generator=generator)
-    noise = ops.neg(_log(waits))
-    soft = _softmax(_div(_add(logits, noise), float(tau)), dim)
+    noise = ops.neg(ops.log(waits))
+    soft = ops.softmax(ops.div(ops.add(logits, noise), float(tau)), dim)
     if not hard:
         return soft
     d, n = dim_of(dim, soft.ndim), soft.shape[dim]
@@ -115,4 +113,4 @@ def gumbel_softmax(
     order = [*range(soft.ndim - 1)]
     order.insert(d, soft.ndim - 1)
     whole = cast(ops.permute(ones, tuple(order)), soft.dtype)
-    return _add(_sub(whole, soft.detach()), soft)
+    return ops.add(ops.sub(whole, soft.detach()), soft)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
@@ -12,8 +12,6 @@ from weft.functional.reduce.running import diff
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
-
-_narrow, _unique = map(calling, ("narrow", "unique_values"))
 
 
 @public("flow tensor")
@@ -28,7 +26,7 @@ def unique_consecutive(
     rows = ops.reshape(x, (-1,)) if dim is None else ops.transpose(x, 0, dim)
     n = rows.shape[0]
     flat = ops.reshape(rows, (n, -1))
-    changes = ops.any(ops.ne(_narrow(flat, 0, 1, n - 1), _narrow(flat, 0, 0, n - 1)), 1)
+    changes = ops.any(ops.ne(ops.narrow(flat, 0, 1, n - 1), ops.narrow(flat, 0, 0, n - 1)), 1)
     starts = ops.cat([creation.ones(1, dtype=dtypes.bool_, **device_of(x)), changes], 0)
     at = ops.select(ops.nonzero(starts), 1, 0)
     kept = ops.index_select(rows, 0, at)
@@ -61,7 +59,7 @@ def unique(
     >>> flow.unique(flow.tensor([3, 1, 3])).tolist()
     [1, 3]
     """
-    values, inverse, counts = _unique(x, dim)
+    values, inverse, counts = ops.unique_values(x, dim)
     more = [
         t if dtype is None else cast(t, dtype) for t, w in ((inverse, return_inverse), (counts, return_counts)) if w
     ]

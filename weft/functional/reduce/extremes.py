@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from weft.api.signature import overloaded
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.functional.reduce.sorting import Ranked
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
-
-_amin, _amax, _maximum, _minimum = map(calling, ("amin", "amax", "maximum", "minimum"))
 
 
 class Extremes(NamedTuple):
@@ -23,7 +21,7 @@ class Extremes(NamedTuple):
 @public("flow tensor")
 def aminmax(x: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Extremes:
     """The smallest and the largest element, over a dimension or all."""
-    return Extremes(_amin(x, dim, keepdim), _amax(x, dim, keepdim))
+    return Extremes(ops.amin(x, dim, keepdim), ops.amax(x, dim, keepdim))
 
 
 def _max_of_all(x: Tensor) -> Tensor:
@@ -32,7 +30,7 @@ def _max_of_all(x: Tensor) -> Tensor:
     >>> flow.max(flow.tensor([[1., 3.], [5., 2.]]), 1)[0].tolist()
     [3.0, 5.0]
     """
-    return _amax(x)
+    return ops.amax(x)
 
 
 def _max_along(x: Tensor, dim: int, keepdim: bool = False) -> Ranked:
@@ -40,12 +38,12 @@ def _max_along(x: Tensor, dim: int, keepdim: bool = False) -> Ranked:
 
 
 def _max_of_two(x: Tensor, other: Tensor) -> Tensor:
-    return _maximum(x, other)
+    return ops.maximum(x, other)
 
 
 def _min_of_all(x: Tensor) -> Tensor:
     """The minimum; with `dim`, that of each slice and its index; of two tensors, the element-wise minimum."""
-    return _amin(x)
+    return ops.amin(x)
 
 
 def _min_along(x: Tensor, dim: int, keepdim: bool = False) -> Ranked:
@@ -53,7 +51,7 @@ def _min_along(x: Tensor, dim: int, keepdim: bool = False) -> Ranked:
 
 
 def _min_of_two(x: Tensor, other: Tensor) -> Tensor:
-    return _minimum(x, other)
+    return ops.minimum(x, other)
 
 
 max = public("flow tensor", "max")(overloaded("max", _max_of_all, _max_along, _max_of_two))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.create import creation
@@ -13,8 +13,6 @@ from weft.functional.create.likeness import device_of
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
-
-_where, _amin, _amax, _narrow = map(calling, ("where", "amin", "amax", "narrow"))
 
 
 @public("flow tensor")
@@ -29,13 +27,13 @@ def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     if min > max:
         raise ArgumentError(f"histc(): max is at least min; got {min} and {max}")
     flat = ops.reshape(x, (-1,))
-    low, high = (min, max) if min != max else (_amin(flat).item(), _amax(flat).item())
+    low, high = (min, max) if min != max else (ops.amin(flat).item(), ops.amax(flat).item())
     low, high = (low, high) if low != high else (low - 1, high + 1)
     inside = ops.logical_and(flat >= low, flat <= high)
     part = ops.clamp(ops.floor((flat - low) * (bins / (high - low))), 0, bins - 1)
-    part = cast(_where(inside, part, float(bins)), dtypes.int64)
+    part = cast(ops.where(inside, part, float(bins)), dtypes.int64)
     counts = ops.index_put_zeros(ops.ones_like(flat), [part], (bins + 1,))
-    return _narrow(counts, 0, 0, bins)
+    return ops.narrow(counts, 0, 0, bins)
 
 
 class Histogram(NamedTuple):
@@ -59,17 +57,17 @@ def histogram(
     if isinstance(bins, Tensor):
         edges: Any = ops.clone(bins)
     else:
-        low, high = (_amin(flat).item(), _amax(flat).item()) if range is None else map(float, range)
+        low, high = (ops.amin(flat).item(), ops.amax(flat).item()) if range is None else map(float, range)
         low, high = (low, high) if low != high else (low - 0.5, high + 0.5)
         edges = creation.linspace(low, high, bins + 1, dtype=x.dtype, **device_of(x))
     n = edges.shape[0] - 1
     part = ops.searchsorted(edges, flat, True) - 1
-    part = _where(flat == ops.select(edges, 0, n), n - 1, part)  # the last bin includes its right edge
+    part = ops.where(flat == ops.select(edges, 0, n), n - 1, part)  # the last bin includes its right edge
     inside = ops.logical_and(part >= 0, part < n)
     each = ops.ones_like(flat.detach()) if weight is None else ops.reshape(weight, (-1,))
-    hist = ops.index_put_zeros(each, [cast(_where(inside, part, n), dtypes.int64)], (n + 1,))
-    hist = _narrow(hist, 0, 0, n)
+    hist = ops.index_put_zeros(each, [cast(ops.where(inside, part, n), dtypes.int64)], (n + 1,))
+    hist = ops.narrow(hist, 0, 0, n)
     if density:
-        wide = _narrow(edges, 0, 1, n) - _narrow(edges, 0, 0, n)
+        wide = ops.narrow(edges, 0, 1, n) - ops.narrow(edges, 0, 0, n)
         hist = hist / (ops.sum(hist) * wide)
     return Histogram(hist, edges)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from weft.api.signature import overloaded
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, OptionError, ShapeError
 from weft.functional.create import creation
@@ -19,9 +19,6 @@ from weft.ops import ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor, at_hand
 
-_reshape, _median, _mul, _sub, _select, _sort, _where, _sum = map(
-    calling, ("reshape", "median", "mul", "sub", "select", "sort", "where", "sum")
-)
 WAYS = ("linear", "lower", "higher", "nearest", "midpoint")  # of interpolation between two elements
 
 
@@ -31,11 +28,11 @@ def _median_of_all(x: Tensor) -> Tensor:
     >>> flow.median(flow.tensor([3., 1., 2.])).item()
     2.0
     """
-    return _median(_reshape(x, (-1,)), 0)[0]
+    return ops.median(ops.reshape(x, (-1,)), 0)[0]
 
 
 def _median_along(x: Tensor, dim: int, keepdim: bool = False) -> Ranked:
-    return Ranked(*_median(x, dim, keepdim))
+    return Ranked(*ops.median(x, dim, keepdim))
 
 
 median = public("flow tensor", "median")(overloaded("median", _median_of_all, _median_along))
@@ -69,10 +66,10 @@ def quantile(
         dim_of(dim, 0)
         dim = None
     shape = tuple(x.shape)
-    rows = _reshape(x, (-1,)) if dim is None else ops.transpose(x, dim_of(dim, x.ndim), -1)
-    ordered = _sort(rows, -1)[0]
+    rows = ops.reshape(x, (-1,)) if dim is None else ops.transpose(x, dim_of(dim, x.ndim), -1)
+    ordered = ops.sort(rows, -1)[0]
     shares = q if isinstance(q, Tensor) else creation.tensor(q, dtype=x.dtype, **device_of(x))
-    place = _reshape(_mul(shares, float(ordered.shape[-1] - 1)), (-1,))
+    place = ops.reshape(ops.mul(shares, float(ordered.shape[-1] - 1)), (-1,))
     low, high = ops.floor(place), ops.ceil(place)
     if interpolation == "nearest":
         low = high = ops.round(place)
@@ -80,15 +77,15 @@ def quantile(
         high = low
     elif interpolation == "higher":
         low = high
-    weight = ops.full_like(place, 0.5) if interpolation == "midpoint" else _sub(place, low)
+    weight = ops.full_like(place, 0.5) if interpolation == "midpoint" else ops.sub(place, low)
     first, second = (ops.index_select(ordered, -1, cast(p, dtypes.int64)) for p in (low, high))
     y = ops.permute(ops.lerp(first, second, weight), _last_first(first.ndim))
     if keepdim:
         kept = [1] * len(shape) if dim is None else [1 if i == dim_of(dim, x.ndim) else n for i, n in enumerate(shape)]
-        y = _reshape(y if dim is None else _back(y, dim_of(dim, x.ndim), len(shape)), (place.shape[0], *kept))
+        y = ops.reshape(y if dim is None else _back(y, dim_of(dim, x.ndim), len(shape)), (place.shape[0], *kept))
     elif dim is not None:
         y = _back(y, dim_of(dim, x.ndim), len(shape))
-    return y if shares.ndim else _select(y, 0, 0)
+    return y if shares.ndim else ops.select(y, 0, 0)
 
 
 @public("flow tensor")
@@ -105,19 +102,19 @@ def nanquantile(
         each = [nanquantile(x, s, dim, keepdim, interpolation=interpolation) for s in unbind(q)]
         return stack(each, 0)
     d = -1 if dim is None else dim_of(dim, x.ndim)
-    rows = _reshape(x, (-1,)) if dim is None else x
-    ordered = _sort(rows, d)[0]  # NaN comes last
+    rows = ops.reshape(x, (-1,)) if dim is None else x
+    ordered = ops.sort(rows, d)[0]  # NaN comes last
     count = ops.sum(cast(ops.logical_not(ops.isnan(rows)), x.dtype), d, True)
-    place = ops.clamp(_mul(_sub(count, 1.0), q), 0.0)
+    place = ops.clamp(ops.mul(ops.sub(count, 1.0), q), 0.0)
     low, high = ops.floor(place), ops.ceil(place)
     if interpolation in ("nearest", "lower", "higher"):
         low = high = {"nearest": ops.round(place), "lower": low, "higher": high}[interpolation]
     elif interpolation not in ("linear", "midpoint"):
         raise ArgumentError(f"nanquantile(): interpolation is one of {', '.join(WAYS)}; got {interpolation!r}")
     first, second = (ops.gather(ordered, d, cast(p, dtypes.int64)) for p in (low, high))
-    y = ops.lerp(first, second, ops.full_like(place, 0.5) if interpolation == "midpoint" else _sub(place, low))
+    y = ops.lerp(first, second, ops.full_like(place, 0.5) if interpolation == "midpoint" else ops.sub(place, low))
     if dim is None:
-        return _reshape(y, (1,) * x.ndim if keepdim else ())
+        return ops.reshape(y, (1,) * x.ndim if keepdim else ())
     return y if keepdim else ops.squeeze(y, d)
 
 
@@ -140,11 +137,11 @@ def nanmedian(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     rows = ops.reshape(x, (-1,)) if dim is None else x
     d = dim_of(0 if dim is None else dim, rows.ndim)
     there = ops.logical_not(ops.isnan(rows))
-    ordered, places = ops.sort(_where(there, rows, math.inf) if x.dtype.is_floating_point else rows, d)
-    middle = ops.clamp((_sum(cast(there, dtypes.int64), d, True) - 1) // 2, 0)
+    ordered, places = ops.sort(ops.where(there, rows, math.inf) if x.dtype.is_floating_point else rows, d)
+    middle = ops.clamp((ops.sum(cast(there, dtypes.int64), d, True) - 1) // 2, 0)
     value, place = ops.gather(ordered, d, middle), ops.gather(places, d, middle)
     if x.dtype.is_floating_point:
-        value = _where(ops.any(there, d, True), value, math.nan)
+        value = ops.where(ops.any(there, d, True), value, math.nan)
     if dim is None:
         return ops.reshape(value, ())
     return Ranked(value, place) if keepdim else Ranked(ops.squeeze(value, d), ops.squeeze(place, d))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.create import creation
@@ -16,8 +16,6 @@ from weft.functional.tensor.conversion import cast
 from weft.ops import OPS, ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
-
-_narrow, _sum, _cummax, _cummin = map(calling, ("narrow", "sum", "cummax", "cummin"))
 
 
 def _from(x: Any, dim: int, start: int, count: int) -> Any:
@@ -127,7 +125,7 @@ def diff(x: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, ap
     for _ in range(min(n, y.shape[d] + 1)):  # empty stays empty
         size = max(y.shape[d] - 1, 0)
         change = ops.ne if y.dtype is dtypes.bool_ else ops.sub
-        y = change(_narrow(y, d, y.shape[d] - size, size), _narrow(y, d, 0, size))
+        y = change(ops.narrow(y, d, y.shape[d] - size, size), ops.narrow(y, d, 0, size))
     return y
 
 
@@ -139,17 +137,17 @@ def trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Any:
     2.0
     """
     d, n = dim_of(dim, y.ndim), y.shape[dim]
-    between = (_narrow(y, d, 1, n - 1) + _narrow(y, d, 0, n - 1)) / 2
+    between = (ops.narrow(y, d, 1, n - 1) + ops.narrow(y, d, 0, n - 1)) / 2
     if x is None:
-        return _sum(between, d) * dx
+        return ops.sum(between, d) * dx
     steps = diff(x, dim=d if x.ndim == y.ndim else -1)
     if x.ndim == 1:
         steps = ops.reshape(steps, (-1, *(1,) * (y.ndim - d - 1)))
-    return _sum(between * steps, d)
+    return ops.sum(between * steps, d)
 
 
 def _running(name: str) -> None:
-    run = calling(name)
+    run = OPS[name].entry
 
     def running(x: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
         return run(x if dtype is None else cast(x, dtype), dim)
@@ -166,10 +164,10 @@ _running("cumprod")
 @public("flow tensor")
 def cummax(x: Tensor, dim: int) -> Ranked:
     """The cumulative maximum along a dimension, and its index."""
-    return Ranked(*_cummax(x, dim))
+    return Ranked(*ops.cummax(x, dim))
 
 
 @public("flow tensor")
 def cummin(x: Tensor, dim: int) -> Ranked:
     """The cumulative minimum along a dimension, and its index."""
-    return Ranked(*_cummin(x, dim))
+    return Ranked(*ops.cummin(x, dim))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.create import creation
@@ -12,8 +12,6 @@ from weft.functional.create.likeness import device_of
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
-
-_sort, _topk, _kthvalue, _mode = map(calling, ("sort", "topk", "kthvalue", "mode"))
 
 
 class Ranked(NamedTuple):
@@ -30,7 +28,7 @@ def sort(x: Tensor, dim: int = -1, descending: bool = False, stable: bool = Fals
     >>> flow.sort(flow.tensor([3, 1, 2])).indices.tolist()
     [1, 2, 0]
     """
-    return Ranked(*_sort(x, dim, descending, stable))
+    return Ranked(*ops.sort(x, dim, descending, stable))
 
 
 @public("flow tensor")
@@ -40,19 +38,19 @@ def topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = 
     >>> flow.topk(flow.tensor([3, 1, 2]), 2).values.tolist()
     [3, 2]
     """
-    return Ranked(*_topk(x, k, dim, largest, sorted))
+    return Ranked(*ops.topk(x, k, dim, largest, sorted))
 
 
 @public("flow tensor")
 def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Ranked:
     """The k-th smallest element along a dimension, and its index."""
-    return Ranked(*_kthvalue(x, k, dim, keepdim))
+    return Ranked(*ops.kthvalue(x, k, dim, keepdim))
 
 
 @public("flow tensor")
 def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> Ranked:
     """The most frequent element along a dimension, and its index."""
-    return Ranked(*_mode(x, dim, keepdim))
+    return Ranked(*ops.mode(x, dim, keepdim))
 
 
 @public("flow tensor")

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.functional.create.creation import get_default_dtype
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
 from weft.ops.reduce.sums import dims_of
 from weft.tensor.tensor import Tensor
-
-_sum, _mean, _prod, _amax, _log, _exp, _sub, _add, _where = map(
-    calling, ("sum", "mean", "prod", "amax", "log", "exp", "sub", "add", "where")
-)
 
 Dims = int | tuple[int, ...] | list[int] | None
 
@@ -26,7 +22,7 @@ def sum(x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None
     >>> flow.ones(2, 3).sum(1).tolist()
     [3.0, 3.0]
     """
-    return _sum(x if dtype is None else cast(x, dtype), dim, keepdim)
+    return ops.sum(x if dtype is None else cast(x, dtype), dim, keepdim)
 
 
 @public("flow tensor")
@@ -36,7 +32,7 @@ def mean(x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = Non
     >>> flow.mean(flow.tensor([[1., 3.]])).item()
     2.0
     """
-    return _mean(x if dtype is None else cast(x, dtype), dim, keepdim)
+    return ops.mean(x if dtype is None else cast(x, dtype), dim, keepdim)
 
 
 @public("flow tensor")
@@ -48,9 +44,9 @@ def prod(x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = Non
     """
     y = x if dtype is None else cast(x, dtype)
     if not isinstance(dim, (tuple, list)):
-        return _prod(y, dim, keepdim)
+        return ops.prod(y, dim, keepdim)
     for d in sorted(dims_of(tuple(dim), x.ndim), reverse=True):
-        y = _prod(y, d, keepdim)
+        y = ops.prod(y, d, keepdim)
     return y
 
 
@@ -66,9 +62,9 @@ def logsumexp(x: Tensor, dim: int | tuple[int, ...] | list[int], keepdim: bool =
     """log(sum(exp(x))) over some dimensions, without overflow."""
     x = cast(x, get_default_dtype()) if not x.dtype.differentiable else x
     if not _count(x, dim):
-        return _log(_sum(_exp(x), dim, keepdim))  # empty: minus infinity
-    top = _amax(x.real if x.dtype.is_complex else x, dim, True).detach()  # type: ignore[attr-defined]
-    y = _add(_log(_sum(_exp(_sub(x, top)), dim, True)), top)
+        return ops.log(ops.sum(ops.exp(x), dim, keepdim))  # empty: minus infinity
+    top = ops.amax(x.real if x.dtype.is_complex else x, dim, True).detach()  # type: ignore[attr-defined]
+    y = ops.add(ops.log(ops.sum(ops.exp(ops.sub(x, top)), dim, True)), top)
     return y if keepdim else y.squeeze(tuple(dims_of(dim, x.ndim)))  # type: ignore[attr-defined]
 
 
@@ -79,7 +75,7 @@ def count_nonzero(x: Tensor, dim: Any = None) -> Tensor:
     >>> flow.count_nonzero(flow.tensor([0, 2, 3])).item()
     2
     """
-    return _sum(cast(ops.ne(x, 0), dtypes.int64), dim)
+    return ops.sum(cast(ops.ne(x, 0), dtypes.int64), dim)
 
 
 @public("flow tensor")
@@ -91,7 +87,7 @@ def nanmean(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
     """
     x = x if dtype is None else cast(x, dtype)
     there = ops.logical_not(ops.isnan(x))
-    return _sum(_where(there, x, 0.0), dim, keepdim) / _sum(cast(there, x.dtype), dim, keepdim)
+    return ops.sum(ops.where(there, x, 0.0), dim, keepdim) / ops.sum(cast(there, x.dtype), dim, keepdim)
 
 
 @public("flow tensor", "nansum reduce_nansum")

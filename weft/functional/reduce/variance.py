@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.core.dtype import bool_
 from weft.core.errors import ArgumentError, DtypeError, ShapeError
 from weft.functional.create import creation
@@ -15,8 +15,6 @@ from weft.ops import ops
 from weft.ops.reduce.sums import dims_of, spread
 from weft.tensor.tensor import Tensor, at_hand
 
-_mean, _sum, _variance, _root = map(calling, ("mean", "sum", "variance", "root"))
-
 
 @public("flow")
 def var_mean(
@@ -25,7 +23,7 @@ def var_mean(
     """The variance and the mean."""
     if isinstance(dim, bool):  # PyTorch's overload
         dim, unbiased = None, dim
-    return var(x, dim, unbiased, keepdim, correction=correction), _mean(x, dim, keepdim)
+    return var(x, dim, unbiased, keepdim, correction=correction), ops.mean(x, dim, keepdim)
 
 
 @public("flow")
@@ -35,7 +33,7 @@ def std_mean(
     """The standard deviation and the mean."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
-    return std(x, dim, unbiased, keepdim, correction=correction), _mean(x, dim, keepdim)
+    return std(x, dim, unbiased, keepdim, correction=correction), ops.mean(x, dim, keepdim)
 
 
 @public("flow tensor")
@@ -55,17 +53,17 @@ def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = No
     rows = rows if rows.dtype is kind else cast(rows, kind)
     weights = [w for w in (fweights, aweights) if w is not None]
     if not weights:
-        off = rows - _mean(rows, 1, True)
+        off = rows - ops.mean(rows, 1, True)
         found = off @ off.mH / float(max(rows.shape[1] - correction, 0))
     else:
         weight = cast(weights[0], rows.dtype)
         weight = weight * weights[1] if len(weights) == 2 else weight
-        whole = _sum(weight)
-        off = rows - _sum(rows * weight, 1, True) / whole
+        whole = ops.sum(weight)
+        off = rows - ops.sum(rows * weight, 1, True) / whole
         if aweights is None:
             less = whole - correction
         else:
-            less = whole - correction * _sum(weight * aweights) / whole
+            less = whole - correction * ops.sum(weight * aweights) / whole
         found = (off * weight) @ off.mH / ops.clamp(less, 0.0)
     return found.squeeze() if found.numel() == 1 else found
 
@@ -109,7 +107,7 @@ def var(
     less = int(unbiased) if correction is None else correction
     if not x.dtype.is_floating_point or _count(x, dim) <= less:
         return spread(x, dim, less, keepdim)
-    return _variance(x, dims_of(dim, x.ndim), less, keepdim)
+    return ops.variance(x, dims_of(dim, x.ndim), less, keepdim)
 
 
 @public("flow tensor")
@@ -117,4 +115,4 @@ def std(
     x: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False, *, correction: int | None = None
 ) -> Tensor:
     """The standard deviation of the elements, over some dimensions or all."""
-    return _root(var(x, dim, unbiased, keepdim, correction=correction))
+    return ops.root(var(x, dim, unbiased, keepdim, correction=correction))

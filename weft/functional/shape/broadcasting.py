@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torch import Size
 
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.core.errors import ShapeError
 from weft.functional.create import creation
 from weft.functional.create.creation import size_of
@@ -14,8 +14,6 @@ from weft.functional.shape.views import _expanded
 from weft.ops import ops
 from weft.ops.shape.views import dim_of, together
 from weft.tensor.tensor import Tensor
-
-_expand, _unsqueeze = map(calling, ("expand", "unsqueeze"))
 
 
 @public("flow tensor")
@@ -33,7 +31,7 @@ def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor:
 @public("tensor")
 def expand_as(x: Tensor, other: Tensor) -> Tensor:
     """x expanded to the other's shape, as a view."""
-    return _expand(x, tuple(other.shape))
+    return ops.expand(x, tuple(other.shape))
 
 
 @public("flow")
@@ -56,7 +54,7 @@ def broadcast_tensors(*tensors: Tensor) -> list[Tensor]:
     """The tensors, broadcast to their common shape as views."""
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
     shape = broadcast_shapes(*(tuple(t.shape) for t in given))
-    return [_expand(t, tuple(shape)) for t in given]
+    return [ops.expand(t, tuple(shape)) for t in given]
 
 
 @public("flow")
@@ -69,5 +67,5 @@ def broadcast_like(x: Tensor, like_tensor: Tensor, broadcast_axes: Sequence[int]
     shape = tuple(like_tensor.shape)
     if broadcast_axes and x.ndim < len(shape):
         for d in sorted(dim_of(d, len(shape)) for d in broadcast_axes):
-            x = _unsqueeze(x, d)
-    return _expand(x, shape)
+            x = ops.unsqueeze(x, d)
+    return ops.expand(x, shape)

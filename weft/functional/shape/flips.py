@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.core.errors import ShapeError
 from weft.functional.create.creation import Sizes, size_of
 from weft.ops import ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
-
-_flip = calling("flip")
 
 
 @public("flow tensor")
@@ -58,4 +56,4 @@ def flip(x: Tensor, *dims: Sizes) -> Tensor:
     >>> flow.arange(3).flip(0).tolist()
     [2, 1, 0]
     """
-    return _flip(x, size_of("flip", dims))
+    return ops.flip(x, size_of("flip", dims))

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.core.dtype import bool_, int64
 from weft.core.errors import ArgumentError, OptionError, ShapeError
@@ -20,8 +20,6 @@ from weft.functional.tensor.conversion import cast
 from weft.ops import ops
 from weft.ops.explain import describe
 from weft.tensor.tensor import Tensor
-
-_reshape, _expand = map(calling, ("reshape", "expand"))
 
 
 @public("flow")
@@ -119,7 +117,9 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     if exchanged:
         given[:2] = given[1::-1]
     shape = tuple(x.numel() for x in given)
-    made = [_expand(_reshape(x, (1,) * i + (-1,) + (1,) * (len(given) - 1 - i)), shape) for i, x in enumerate(given)]
+    made = [
+        ops.expand(ops.reshape(x, (1,) * i + (-1,) + (1,) * (len(given) - 1 - i)), shape) for i, x in enumerate(given)
+    ]
     if exchanged:
         made[:2] = made[1::-1]
     return tuple(made)

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.api.fast_path import Short
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, ShapeError
+from weft.ops import ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
-
-_unsqueeze, _stack, _cat, _reshape = map(calling, ("unsqueeze", "stack", "cat", "reshape"))
 
 
 @public("flow", short=Short("stack"))
@@ -26,13 +25,13 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         raise ArgumentError("stack expects a non-empty TensorList; got none")
     if here.trace is None:
         try:
-            return _stack(tensors, dim)
+            return ops.stack(tensors, dim)
         except ShapeError:
             _same_shapes(tensors)
             raise
     _same_shapes(tensors)
     d = dim_of(dim, tensors[0].ndim + 1)
-    return _cat([_unsqueeze(x, d) for x in tensors], d)  # a graph writes the operands in place
+    return ops.cat([ops.unsqueeze(x, d) for x in tensors], d)  # a graph writes the operands in place
 
 
 def _same_shapes(tensors: Sequence[Tensor]) -> None:
@@ -47,7 +46,7 @@ def _same_shapes(tensors: Sequence[Tensor]) -> None:
 def _at_least(ndim: int) -> Any:
     def raised(*tensors: Any) -> Any:
         given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
-        shaped = tuple(x if x.ndim >= ndim else _reshape(x, _LIFTED[ndim](tuple(x.shape))) for x in given)
+        shaped = tuple(x if x.ndim >= ndim else ops.reshape(x, _LIFTED[ndim](tuple(x.shape))) for x in given)
         return shaped[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else shaped
 
     raised.__name__ = raised.__qualname__ = f"atleast_{ndim}d"
@@ -67,22 +66,22 @@ atleast_1d, atleast_2d, atleast_3d = _at_least(1), _at_least(2), _at_least(3)
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors concatenated along the second dimension, vectors along their only one."""
     lifted = [atleast_1d(x) for x in tensors]
-    return _cat(lifted, 0 if lifted[0].ndim == 1 else 1)
+    return ops.cat(lifted, 0 if lifted[0].ndim == 1 else 1)
 
 
 @public("flow")
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors concatenated along the first dimension, vectors as rows."""
-    return _cat([atleast_2d(x) for x in tensors], 0)
+    return ops.cat([atleast_2d(x) for x in tensors], 0)
 
 
 @public("flow")
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors concatenated along the third dimension."""
-    return _cat([atleast_3d(x) for x in tensors], 2)
+    return ops.cat([atleast_3d(x) for x in tensors], 2)
 
 
 @public("flow")
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors concatenated along the second dimension, vectors as columns."""
-    return _cat([_reshape(x, (-1, 1)) if x.ndim <= 1 else x for x in tensors], 1)
+    return ops.cat([ops.reshape(x, (-1, 1)) if x.ndim <= 1 else x for x in tensors], 1)

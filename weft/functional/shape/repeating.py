@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.core.dispatch import here, tracing
 from weft.core.errors import OptionError, ShapeError
 from weft.functional.create.creation import Sizes, size_of
-from weft.functional.shape.views import _clone
 from weft.ops import ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
-
-_reshape, _expand, _unsqueeze, _index_select = map(calling, ("reshape", "expand", "unsqueeze", "index_select"))
 
 
 @public("flow tensor")
@@ -32,9 +29,9 @@ def repeat(x: Tensor, *sizes: Sizes) -> Tensor:
         )
     if any(n < 0 for n in counts):
         raise ShapeError(f"repeat{counts}: Trying to create tensor with negative dimension: copies of {list(x.shape)}")
-    y = _reshape(x, tuple(n for pair in zip((1,) * len(shape), shape, strict=True) for n in pair))
-    y = _expand(y, tuple(n for pair in zip(counts, shape, strict=True) for n in pair))
-    return _reshape(_clone(y), tuple(c * n for c, n in zip(counts, shape, strict=True)))  # no view
+    y = ops.reshape(x, tuple(n for pair in zip((1,) * len(shape), shape, strict=True) for n in pair))
+    y = ops.expand(y, tuple(n for pair in zip(counts, shape, strict=True) for n in pair))
+    return ops.reshape(ops.clone(y), tuple(c * n for c, n in zip(counts, shape, strict=True)))  # no view
 
 
 @public("flow tensor")
@@ -58,21 +55,21 @@ def repeat_interleave(
     [1, 1, 2, 2]
     """
     if dim is None:
-        x, dim = _reshape(x, (-1,)), 0
+        x, dim = ops.reshape(x, (-1,)), 0
     d, shape = dim_of(dim, x.ndim), tuple(x.shape)
     if isinstance(repeats, int):
         if repeats < 0:
             raise OptionError(f"repeat_interleave(): Repeats must be non-negative; got {repeats}")
         _check_size(output_size, shape[d] * repeats)
-        wide = _expand(_unsqueeze(x, d + 1), (*shape[: d + 1], repeats, *shape[d + 1 :]))
-        return _reshape(ops.clone(wide), (*shape[:d], shape[d] * repeats, *shape[d + 1 :]))  # not a view
+        wide = ops.expand(ops.unsqueeze(x, d + 1), (*shape[: d + 1], repeats, *shape[d + 1 :]))
+        return ops.reshape(ops.clone(wide), (*shape[:d], shape[d] * repeats, *shape[d + 1 :]))  # not a view
     known = here.trace is not None and not repeats.is_lazy  # then the result's shape is known while tracing, too
     with tracing(None) if known else nullcontext():
         if repeats.numel() != shape[d]:
-            repeats = _expand(repeats, (shape[d],))
+            repeats = ops.expand(repeats, (shape[d],))
         places = ops.repeat_places(repeats)
     _check_size(output_size, places.shape[0])
-    return _index_select(x, d, places)
+    return ops.index_select(x, d, places)
 
 
 def _check_size(told: int | None, size: int) -> None:

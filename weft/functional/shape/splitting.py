@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from weft.api.fast_path import Parts
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.autograd.call import edge
 from weft.autograd.freshness import looking_each
 from weft.autograd.function import Context, CustomNode, Function
@@ -18,11 +18,10 @@ from weft.autograd.node import Slot
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.shape.joining import stack
-from weft.ops import Op, ops
+from weft.ops import OPS, Op, ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
 
-_narrow, _cat, _zeros_like, _select = map(calling, ("narrow", "cat", "zeros_like", "select"))
 MOST_PARTS = 1 << 20  # views of one tensor: more would be a mistake, and take minutes
 
 
@@ -52,16 +51,16 @@ def split(x: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) 
     places = [(d, end - size, size, 1) for size, end in zip(sizes, itertools.accumulate(sizes), strict=True)]
     data = x.blob.now
     if data is not None and here.plain:
-        return _views(x, ops.narrow, places, torch.split_with_sizes(data, sizes, d), _Cut)
+        return _views(x, OPS["narrow"], places, torch.split_with_sizes(data, sizes, d), _Cut)
     if len(places) > 1 and here.grad and x.requires_grad:
-        return _Cut.apply(x, ops.narrow, places)
-    return tuple(_narrow(x, *place) for place in places)
+        return _Cut.apply(x, OPS["narrow"], places)
+    return tuple(ops.narrow(x, *place) for place in places)
 
 
 class _Cut(Function):
     """Views that together are all of x: their gradients are concatenated once."""
 
-    join = _cat
+    join = ops.cat
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> tuple[Tensor, ...]:
@@ -72,7 +71,7 @@ class _Cut(Function):
     @classmethod
     def backward(cls, ctx: Any, *gradients: Any) -> tuple[Any, ...]:
         pairs = zip(gradients, ctx.places, strict=True)
-        every = [_zeros_like(ctx.op(ctx.whole, *place), None) if g is None else g for g, place in pairs]
+        every = [ops.zeros_like(ctx.op(ctx.whole, *place), None) if g is None else g for g, place in pairs]
         return cls.join(every, ctx.places[0][0]), None, None
 
 
@@ -107,7 +106,7 @@ def _views(
 
 def _chunked(x: Tensor, parts: Sequence[torch.Tensor], dim: int) -> tuple[Tensor, ...] | None:
     whole = x.blob.data.shape[dim]  # type: ignore[union-attr]  # it is at hand
-    return _views(x, ops.narrow, _spans(dim, whole, len(parts)), parts, _Cut) if whole else None
+    return _views(x, OPS["narrow"], _spans(dim, whole, len(parts)), parts, _Cut) if whole else None
 
 
 @functools.lru_cache(1024)
@@ -123,7 +122,7 @@ def _indices(dim: int, count: int) -> tuple[tuple[int, ...], ...]:
 
 
 def _unbound(x: Tensor, parts: Sequence[torch.Tensor], dim: int) -> tuple[Tensor, ...] | None:
-    return _views(x, ops.select, _indices(dim, len(parts)), parts, _Slices) if parts else None
+    return _views(x, OPS["select"], _indices(dim, len(parts)), parts, _Slices) if parts else None
 
 
 @public("flow tensor", short=Parts(f"d0.chunk(chunks, dim) if chunks <= {MOST_PARTS} else ()", _chunked))
@@ -157,7 +156,7 @@ def tensor_split(x: Tensor, indices_or_sections: int | Sequence[int], dim: int =
         found = indices_or_sections.tolist()
         return tensor_split(x, found, dim)
     cuts = [0, *(min(i if i >= 0 else max(n + i, 0), n) for i in indices_or_sections), n]
-    return tuple(_narrow(x, dim, a, max(b - a, 0)) for a, b in itertools.pairwise(cuts))
+    return tuple(ops.narrow(x, dim, a, max(b - a, 0)) for a, b in itertools.pairwise(cuts))
 
 
 @public("flow tensor", short=Parts("d0.unbind(dim)", _unbound))
@@ -170,8 +169,8 @@ def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     d = dim_of(dim, x.ndim)
     places = _indices(d, x.shape[d])
     if len(places) > 1 and here.grad and x.requires_grad:
-        return _Slices.apply(x, ops.select, places)
-    return tuple(_select(x, *place) for place in places)
+        return _Slices.apply(x, OPS["select"], places)
+    return tuple(ops.select(x, *place) for place in places)
 
 
 @public("flow tensor")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.api.fast_path import Short, shortened
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.core.dtype import DType
 from weft.core.errors import IndexingError, ShapeError
 from weft.functional.create.creation import Sizes, size_of
@@ -14,10 +14,6 @@ from weft.functional.tensor.conversion import contiguous
 from weft.ops import ops
 from weft.ops.shape.views import dim_of, resolve
 from weft.tensor.tensor import Tensor
-
-_reshape, _view, _permute, _expand, _transpose = map(calling, ("reshape", "view", "permute", "expand", "transpose"))
-
-_reinterpret, _clone = calling("reinterpret"), calling("clone")
 
 
 @public("flow tensor", short=Short("reshape", "d0.reshape(*shape)"))
@@ -27,7 +23,7 @@ def reshape(x: Tensor, *shape: Sizes) -> Tensor:
     >>> flow.arange(6).reshape(3, -1).tolist()
     [[0, 1], [2, 3], [4, 5]]
     """
-    return _reshape(x, size_of("reshape", shape))
+    return ops.reshape(x, size_of("reshape", shape))
 
 
 @public("flow tensor", short=Short("view", "d0.view(*shape)"))
@@ -38,19 +34,19 @@ def view(x: Tensor, *shape: Sizes) -> Tensor:
     [[0, 1, 2], [3, 4, 5]]
     """
     if len(shape) == 1 and isinstance(shape[0], DType):
-        return _reinterpret(x, shape[0])
+        return ops.reinterpret(x, shape[0])
     return _viewed(x, size_of("view", shape))
 
 
 def _viewed(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     """A global tensor has no strides, as in OneFlow: this rank's shard can be viewed however a kernel laid it out."""
-    return _view(x, shape) if x.spec is None else _reshape(x, shape)
+    return ops.view(x, shape) if x.spec is None else ops.reshape(x, shape)
 
 
 @public("tensor")
 def reshape_as(x: Tensor, other: Tensor) -> Tensor:
     """x with the other's shape."""
-    return _reshape(x, tuple(other.shape))
+    return ops.reshape(x, tuple(other.shape))
 
 
 @public("tensor")
@@ -76,7 +72,7 @@ def permute(x: Tensor, *dims: Sizes) -> Tensor:
             wrong = "number of dimensions in the tensor input does not match the length of the desired ordering of "
             wrong += "dimensions"
         raise IndexingError(f"permute(): {wrong}: {list(order)} must name each of the {n} dimensions once")
-    return _permute(x, order)
+    return ops.permute(x, order)
 
 
 @public("flow tensor", short=Short("expand", "d0.expand(*shape)"))
@@ -92,7 +88,7 @@ def expand(x: Tensor, *shape: Sizes) -> Tensor:
 def _expanded(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     if min(shape[: max(len(shape) - x.ndim, 0)], default=0) < 0:  # the kernel accepts it for empty tensors
         raise ShapeError(f"expand(): {list(x.shape)} to {list(shape)}: -1 is not allowed for a new dimension")
-    return _expand(x, shape)
+    return ops.expand(x, shape)
 
 
 @public("flow tensor", short=Short("reshape", "d0.flatten(start_dim, end_dim)"))
@@ -105,20 +101,20 @@ def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     shape = tuple(x.shape)
     first, last = dim_of(start_dim, len(shape)), dim_of(end_dim, len(shape))
     if not shape:
-        return _reshape(x, (1,))
+        return ops.reshape(x, (1,))
     if first > last:
         raise ShapeError(f"flatten(): start_dim={start_dim} comes after end_dim={end_dim} in shape {list(shape)}")
     merged = 1
     for n in shape[first : last + 1]:
         merged *= n
-    return _reshape(x, (*shape[:first], merged, *shape[last + 1 :]))
+    return ops.reshape(x, (*shape[:first], merged, *shape[last + 1 :]))
 
 
 @public("flow tensor")
 def unflatten(x: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """x with a dimension split into several; one of their sizes may be -1."""
     shape, d = tuple(x.shape), dim_of(dim, x.ndim)
-    return _reshape(x, (*shape[:d], *resolve((shape[d],), tuple(sizes)), *shape[d + 1 :]))
+    return ops.reshape(x, (*shape[:d], *resolve((shape[d],), tuple(sizes)), *shape[d + 1 :]))
 
 
 _MATRIX = Short("transpose", "d0.t() if d0.ndim == 2 else None", "dim0, dim1 = 0, 1")
@@ -129,12 +125,12 @@ def t(x: Tensor) -> Tensor:
     """The transpose of a matrix; a vector itself."""
     if x.ndim > 2:
         raise ShapeError(f"t() transposes matrices, and this has shape {list(x.shape)}: write x.transpose(-2, -1)")
-    return x if x.ndim < 2 else _transpose(x, 0, 1)
+    return x if x.ndim < 2 else ops.transpose(x, 0, 1)
 
 
 def _reversed(x: Tensor) -> Tensor:
     """x with its dimensions reversed."""
-    return x if x.ndim < 2 else _permute(x, tuple(reversed(range(x.ndim))))
+    return x if x.ndim < 2 else ops.permute(x, tuple(reversed(range(x.ndim))))
 
 
 transposed = shortened(_reversed, _reversed, _MATRIX)
@@ -144,7 +140,7 @@ def matrix_transposed(x: Tensor) -> Tensor:
     """x with its last two dimensions swapped."""
     if x.ndim < 2:
         raise ShapeError(f"mT swaps the last two dimensions; this tensor has shape {list(x.shape)}")
-    return _transpose(x, -2, -1)
+    return ops.transpose(x, -2, -1)
 
 
 @public("flow")
@@ -155,7 +151,7 @@ def transpose(x: Tensor, dim0: Any = None, dim1: int | None = None, *, perm: Seq
     torch.Size([3, 2])
     """
     order = dim0 if perm is None and dim1 is None and isinstance(dim0, (tuple, list)) else perm
-    return _transpose(x, dim0, dim1) if order is None else _permute(x, tuple(order))
+    return ops.transpose(x, dim0, dim1) if order is None else ops.permute(x, tuple(order))
 
 
 @public("flow tensor")
@@ -167,7 +163,7 @@ def movedim(x: Tensor, source: int | Sequence[int], destination: int | Sequence[
     if len(src) != len(dst) or len(set(src)) != len(src) or len(set(dst)) != len(dst):
         raise IndexingError(f"movedim(): {source} to {destination}: give as many, and each dimension once")
     rest = iter(d for d in range(n) if d not in src)
-    return _permute(x, tuple(src[dst.index(i)] if i in dst else next(rest) for i in range(n)))
+    return ops.permute(x, tuple(src[dst.index(i)] if i in dst else next(rest) for i in range(n)))
 
 
 @public("flow tensor")

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from weft.api.table import calling, public
+from weft.api.table import public
 from weft.autograd.freshness import fresh, in_order
 from weft.core import dtype as dtypes
 from weft.core import sbp as sbps
@@ -18,14 +18,12 @@ from weft.core.errors import ArgumentError, DtypeError, SbpError
 from weft.core.idle import idle_format
 from weft.core.placement import Placement, placed_at
 from weft.core.sbp import NdSbp
+from weft.ops import ops
 from weft.ops.create import convert, move
 from weft.tensor.blob import Blob
 from weft.tensor.data import local_data
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor, of_value
-
-_clone = calling("clone")
-_cast = calling("cast")
 
 
 @public("tensor")
@@ -61,7 +59,7 @@ def to(
     y = x if device is None else _on(x, Device(device), non_blocking)
     if dtype is not None:
         y = cast(y, dtype)
-    return _clone(y) if copy and y is x else y
+    return ops.clone(y) if copy and y is x else y
 
 
 def _as_kind(x: Tensor, kind: Any, cause: DtypeError) -> Any:
@@ -101,12 +99,12 @@ def cast(x: Tensor, dtype: Any) -> Tensor:
     [1]
     """
     kind = dtype if type(dtype) is DType else dtypes.of(dtype)
-    return x if isinstance(x, Tensor) and x.dtype is kind else _still(_cast(x, kind), x)
+    return x if isinstance(x, Tensor) and x.dtype is kind else _still(ops.cast(x, kind), x)
 
 
 def _as(name: str, kind: DType) -> None:
     def converted(x: Tensor) -> Tensor:
-        return x if x.dtype is kind else _still(_cast(x, kind), x)
+        return x if x.dtype is kind else _still(ops.cast(x, kind), x)
 
     converted.__name__ = converted.__qualname__ = name
     converted.__doc__ = f"x as {kind.name}."
@@ -171,7 +169,7 @@ def clone(x: Tensor, memory_format: Any = None) -> Tensor:
     """
     if memory_format is not None:
         idle_format("clone(memory_format)", memory_format)
-    return _still(_clone(x), x)
+    return _still(ops.clone(x), x)
 
 
 @public("flow tensor")
@@ -249,7 +247,7 @@ def global_to_global(
     where, how = _layout("to_global", target, x.sbp if sbp is None else sbp)
     sbps.nd(how, where.ndim, x.ndim)
     if where is x.placement and how == x.sbp and grad_sbp is None:
-        return _clone(x) if copy else x
+        return ops.clone(x) if copy else x
     y = convert.to_global(x, where, how)
     if grad_sbp is not None and y.requires_grad:
         wanted = sbps.nd(grad_sbp, where.ndim, x.ndim)
@@ -292,7 +290,7 @@ def to_local(x: Any, *, copy: bool = False) -> Any:
     """This rank's shard of a global tensor, sharing memory; nested tensors are converted one by one."""
     if isinstance(x, Tensor):
         local = convert.to_local(x)
-        return _clone(local) if copy else local
+        return ops.clone(local) if copy else local
     return _each("to_local", x, lambda t: to_local(t, copy=copy))
 
 

@@ -15,12 +15,12 @@ from weft.core.sbp import broadcast
 from weft.functional.create import creation
 from weft.functional.random.draws_in_place import _between, _uniform
 from weft.functional.tensor.conversion import to
-from weft.ops import ops
+from weft.ops import OPS, ops
 from weft.ops.create import constructors
 from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor
 
-_fill, _copy = overwriting(ops.fill), overwriting(ops.copy)
+_fill, _copy = overwriting(OPS["fill"]), overwriting(OPS["copy"])
 
 
 @public("tensor")

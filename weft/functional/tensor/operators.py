@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from weft.api.table import entry, overwriting
+from weft.api.table import overwriting
 from weft.autograd.call import call
 from weft.autograd.entry import make_entry
 from weft.ops import OPS, ops
@@ -57,11 +57,11 @@ def _multiplied(op: Op, args: tuple[Any, ...]) -> Any:
 
 def operators() -> dict[str, Callable[..., Any]]:
     """Tensor's operators whose ops are declared."""
-    bound = {magic: entry(OPS[name]) for magic, name in STRAIGHT.items() if name in OPS}
-    bound |= {magic: _reflected(entry(OPS[name])) for magic, name in REFLECTED.items() if name in OPS}
+    bound = {magic: OPS[name].entry for magic, name in STRAIGHT.items() if name in OPS}
+    bound |= {magic: _reflected(OPS[name].entry) for magic, name in REFLECTED.items() if name in OPS}
     bound |= {magic: overwriting(OPS[name]) for magic, name in OVERWRITING.items() if name in OPS}
     shifts = {"__rlshift__": "bitwise_left_shift", "__rrshift__": "bitwise_right_shift"}
-    bound |= {magic: _shifted(entry(OPS[name])) for magic, name in shifts.items()}
+    bound |= {magic: _shifted(OPS[name].entry) for magic, name in shifts.items()}
     bound["__mul__"] = bound["__rmul__"] = make_entry(OPS["mul"], _multiplied)
     bound["__pos__"] = lambda x: x
-    return bound | {"__eq__": _compared(entry(ops.eq)), "__ne__": _compared(entry(ops.ne))}
+    return bound | {"__eq__": _compared(ops.eq), "__ne__": _compared(ops.ne)}

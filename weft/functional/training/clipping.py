@@ -109,7 +109,7 @@ def _scale(grads: list[Tensor], max_norm: float, norm: Tensor) -> None:
             ops.scale_all(group, _on_device_of(factor, group[0]))
             continue
         for g in group:
-            in_place(ops.mul, (g, _on_device_of(factor, g)))
+            in_place(OPS["mul"], (g, _on_device_of(factor, g)))
 
 
 def clipped(grads: list[Tensor], max_norm: float, norm_type: float = 2.0) -> list[Tensor]:
@@ -128,7 +128,7 @@ def clip_grad_value(parameters: Tensor | Iterable[Tensor], clip_value: float, fo
     """Clamp every element of every gradient, in place, to [-clip_value, clip_value]."""
     with no_grad():
         for g in grads_of(parameters):
-            in_place(ops.clamp, (g, -float(clip_value), float(clip_value)))
+            in_place(OPS["clamp"], (g, -float(clip_value), float(clip_value)))
 
 
 def _on_device_of(factor: Tensor, t: Tensor) -> Tensor:
