@@ -1837,7 +1837,7 @@ class Bound:
 
     @staticmethod
     def lp_pool1d(
-        input: Any, norm_type: _float, kernel_size: _int, stride: Any = None, ceil_mode: _bool = False
+        input: Any, norm_type: _float, kernel_size: Any, stride: Any = None, ceil_mode: _bool = False
     ) -> Any: ...
 
     @staticmethod

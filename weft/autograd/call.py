@@ -13,7 +13,6 @@ from weft.autograd.node import Node, Slot, leading
 from weft.autograd.plain import plain
 from weft.core.dispatch import here
 from weft.core.dtype import DType
-from weft.core.spec import Spec
 from weft.interpreter import conversions, stack
 from weft.ops import OPS
 from weft.ops.declaration import Op
@@ -207,10 +206,6 @@ def _zeros_like(y: Tensor) -> Callable[[], Tensor]:
 
     def zeros() -> Tensor:
         data = torch.zeros(shape, dtype=dtype, device=device)
-        return of_torch(data) if spec is None else _global_zeros(data, spec)
+        return of_torch(data) if spec is None else of_shard(data, spec)
 
     return zeros
-
-
-def _global_zeros(data: torch.Tensor, spec: Spec) -> Tensor:
-    return of_shard(data, spec)

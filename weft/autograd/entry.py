@@ -250,7 +250,7 @@ def _record(op: Op) -> list[str]:
         f"{pad}y0.node = made",
         f"{pad}y0._requires_grad = True",
     ]
-    if op.differentiable[0] and _may_be_integer(op):
+    if op.differentiable[0] and any("DType" in p.type for p in op.params):  # the result may be of integers
         lines[0] = (
             f"            if ({' or '.join(wants)}) and here.grad and (r0.is_floating_point() or r0.is_complex()):"
         )
@@ -267,7 +267,3 @@ def _promotes(op: Op) -> str:
     i, j = places
     tensors = " and ".join(f"k{n} is not float and k{n} is not int" for n in places)
     return f"{tensors} and d{i}.dtype is not d{j}.dtype"
-
-
-def _may_be_integer(op: Op) -> bool:
-    return any("DType" in p.type for p in op.params)

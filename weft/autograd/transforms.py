@@ -80,11 +80,7 @@ class _Called:
 
     def out(self, tree: Any) -> Any:
         """The function's result, detached from tensors inside the transform."""
-        return tree if self.deep else mapped(tree, _loose)
-
-
-def _loose(x: Any) -> Any:
-    return x.detach() if isinstance(x, Tensor) else x
+        return tree if self.deep else mapped(tree, lambda x: x.detach() if isinstance(x, Tensor) else x)
 
 
 def _kind(result: Any) -> str:

@@ -14,7 +14,7 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import torch
 
@@ -269,15 +269,11 @@ def _named(folder: str, shards: Sequence[Shard], temporary: Sequence[str], tenso
             "metadata": {"total_size": sum(map(_size, tensors.values()))},
             "weight_map": {name: shard.name for shard in shards for name in shard.places},
         }
-        text = json.dumps(index, indent=2, sort_keys=True) + "\n"
-        place.replace(os.path.join(folder, STEM + INDEX), lambda out: _wrote(out, text))
+        text = json.dumps(index, indent=2, sort_keys=True).encode() + b"\n"
+        place.replace(os.path.join(folder, STEM + INDEX), lambda out: out.write(text))
     for name in os.listdir(folder):
         if OURS.fullmatch(name) and name not in names:
             os.unlink(os.path.join(folder, name))
-
-
-def _wrote(out: BinaryIO, text: str) -> None:
-    out.write(text.encode())
 
 
 def _removed(paths: Sequence[str]) -> None:

@@ -35,7 +35,7 @@ def named(path: Any) -> str:
     return text
 
 
-def replace(path: Any, write: Callable[[BinaryIO], None]) -> None:
+def replace(path: Any, write: Callable[[BinaryIO], object]) -> None:
     """Let `write` make the file, atomically: readers see the old one until the new one is complete and on the disk.
     A link stays, and its target is replaced; the new file keeps the mode of the old one."""
     start, (target, before) = time.perf_counter(), _target(path)

@@ -46,9 +46,9 @@ class Hooks:
 
     road: Callable[[Any], Callable[..., Any]]  # autograd: the entry of an op
     call: Callable[[Any, tuple[Any, ...]], Any]  # autograd: the general way, with complete arguments
-    wait_read: Callable[[Any], None]  # vm: until nothing pending writes the blob
-    wait_write: Callable[[Any], None]  # vm: until nothing pending reads or writes the blob
-    wait_over: Callable[[Any], None]  # vm: likewise, whether the pending work succeeds or fails
+    wait_read: Callable[[Any], Any]  # vm: until nothing pending writes the blob
+    wait_write: Callable[[Any], Any]  # vm: until nothing pending reads or writes the blob
+    wait_over: Callable[[Any], Any]  # vm: likewise, whether the pending work succeeds or fails
     whole: Callable[[Any, str], Any]  # autograd: a global tensor's logical value on every rank, as a local tensor
     fresh: Callable[[Any], Any]  # autograd: a view brought up to date
     detached: Callable[[Any], Any]  # autograd: `detach()` of a view, or while a graph is traced

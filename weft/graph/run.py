@@ -90,7 +90,11 @@ class Running:
         self._registers()
         self.ended = self.dropped = False
         self.feeds: list[Feed] = []
-        self.waits = Waits(self.transport, self.line.name, self._launch_shown)
+        self.waits = Waits(
+            self.transport,
+            self.line.name,
+            lambda: f"launch {self.executor.finished + 1} of graph {self.lowered.plan.name}",
+        )
         self.launches = 0
         self.brief = False  # the last launch took less time than handing it to another thread
         acts = {t.id: self._chain(t) for t in lowered.plan.tasks if t.kind in CHAINS} | self._ends() | self._readers()
@@ -339,9 +343,6 @@ class Running:
                 other.instruction.finish(error)
         self.under_way.clear()
         self.waiting.clear()
-
-    def _launch_shown(self) -> str:
-        return f"launch {self.executor.finished + 1} of graph {self.lowered.plan.name}"
 
     def _rebind(self) -> None:
         """Bind the chains again after a variable got other memory, once nothing is in flight."""

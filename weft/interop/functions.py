@@ -127,17 +127,13 @@ def _body(func: Any) -> Function | None:
         func = func.__wrapped__
     if not isinstance(func, FunctionType):
         return None
-    space = {**func.__globals__, **dict.fromkeys(ASKING, _nobody)}
+    space = {**func.__globals__, **dict.fromkeys(ASKING, lambda *_: False)}
     body = FunctionType(func.__code__, space, func.__name__, func.__defaults__, func.__closure__)
     body.__kwdefaults__ = func.__kwdefaults__
     return body
 
 
 ASKING: Final = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
-
-
-def _nobody(*_: Any) -> bool:
-    return False
 
 
 def _running(body: Function, args: Any, kwargs: dict[str, Any]) -> Any:

@@ -138,10 +138,6 @@ class OwnOp:
         )
 
 
-def _own_op(name: str, fn: Any = None, /, **_: Any) -> Any:
-    return OwnOp if fn is None else OwnOp(fn)
-
-
 def _left_out(*_: Any, **__: Any) -> Callable[[Any], Any]:
     """A decorator without effect, for what Weft derives anyway."""
     return lambda f: f
@@ -150,7 +146,7 @@ def _left_out(*_: Any, **__: Any) -> Callable[[Any], Any]:
 ABOUT_TENSORS: Final = (torch.nn.Module, torch.optim.Optimizer, torch.autograd.Function)
 OURS: Final[dict[str, Any]] = {  # replacements in modules that are torch's own
     "torch.ops": torch._ops.ops,  # where libraries look up and load operators of their own
-    "torch.library.custom_op": _own_op,
+    "torch.library.custom_op": lambda name, fn=None, /, **_: OwnOp if fn is None else OwnOp(fn),
     "torch.library.register_fake": _left_out,
     "torch._dynamo.mark_static_address": lambda t, guard=False: None,  # addresses don't matter here
 }

@@ -139,7 +139,9 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
     if op.dynamic:
         sizes = torch.tensor([n for t in results for n in t.shape], dtype=torch.int64)
         _tell(sizes, prepared.outputs[0].placement)
-        return [_grown(r, s) for r, s in zip(results, prepared.outputs, strict=True)], args
+        return [
+            of_shard(r, s.replace(shape=tuple(r.shape))) for r, s in zip(results, prepared.outputs, strict=True)
+        ], args
     return [of_shard(r, s) for r, s in zip(results, prepared.outputs, strict=True)], args
 
 
@@ -170,10 +172,6 @@ def _pass_over(prepared: Prepared) -> None:
 def _outside(spec: Spec, rank: int) -> Tensor:
     """An empty tensor, for a rank outside the placement, which runs the same program."""
     return of_shard(torch.empty(spec.local_shape(rank), dtype=spec.dtype.torch), spec)
-
-
-def _grown(result: torch.Tensor, spec: Spec) -> Tensor:
-    return of_shard(result, spec.replace(shape=tuple(result.shape)))
 
 
 def _tell(word: torch.Tensor, placement: Placement) -> None:

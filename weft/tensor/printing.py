@@ -37,7 +37,7 @@ def show(x: Tensor) -> str:
     A global tensor is gathered, so every rank of the world must call this. `print(x)` shows the rank's own shard.
     """
     if x.value is None and x.is_global:
-        return _titled(x, _global(x))
+        return _titled(x, _bare(whole_data(x, "show(tensor)").cpu(), [*_where(x), *_gradient(x)]))
     return text(x)
 
 
@@ -63,11 +63,6 @@ def _where(t: Tensor) -> list[str]:
     placement, sbp = t.placement, t.sbp
     text = repr(sbp[0]) if len(sbp) == 1 else f"({', '.join(map(repr, sbp))})"
     return [f"placement={placement!r}", f"sbp={text}"]
-
-
-def _global(t: Tensor) -> str:
-    """A global tensor's logical value. Every rank of the world takes part in gathering it."""
-    return _bare(whole_data(t, "show(tensor)").cpu(), [*_where(t), *_gradient(t)])
 
 
 def _part(t: Tensor) -> str:

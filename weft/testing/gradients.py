@@ -71,12 +71,8 @@ def _keywords(op: Op, args: Args) -> dict[str, Any]:
 
 def _chosen(op: Op, outputs: Any, dys: list[Any]) -> tuple[list[Any], list[Any]]:
     """The outputs that have gradients, with their output gradients."""
-    pairs = [(y, d) for y, d, ok in zip(outputs, dys, op.differentiable, strict=False) if ok and _floating(y)]
+    pairs = [(y, d) for y, d, ok in zip(outputs, dys, op.differentiable, strict=False) if ok and y.is_floating_point()]
     return [y for y, _ in pairs], [d for _, d in pairs]
-
-
-def _floating(y: Any) -> bool:
-    return bool(y.is_floating_point())
 
 
 def _gradients(library: Any, ys: list[Any], xs: list[Any], dys: list[Any], second: bool) -> Any:

@@ -56,11 +56,6 @@ OPS = {
 TIMES = {"allreduce": lambda n: 2 * (n - 1) / n, "allgather": lambda n: n - 1, "broadcast": lambda n: 1}
 
 
-def frame_bytes(size: int) -> int:
-    """The size of a frame in a group of this size: smaller in large groups, as every member gets all."""
-    return max(HEADER + LITTLE, min(FRAME, FRAMES // size) // HEADER * HEADER)
-
-
 class C10dGroup(Group):
     def __init__(self, transport: C10dTransport, ranks: tuple[int, ...], line: str) -> None:
         self.ranks, self.index, self.size = ranks, ranks.index(transport.rank), len(ranks)
@@ -70,7 +65,8 @@ class C10dGroup(Group):
         self._calls: dict[tuple[object, ...], Call] = {}
         self._agreed: set[Call] = set()  # on CUDA
         self._sums: deque[Sum] = deque()  # in flight, in the same order on all members
-        self._length = frame = frame_bytes(self.size)
+        # smaller in large groups, as every member gets all
+        self._length = frame = max(HEADER + LITTLE, min(FRAME, FRAMES // self.size) // HEADER * HEADER)
         self._room = frame - HEADER
         with torch.inference_mode(False):
             self._frame = torch.zeros(frame, dtype=torch.uint8)

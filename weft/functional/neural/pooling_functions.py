@@ -22,7 +22,7 @@ def _max_pool(name: str) -> None:
     ) -> Any:  # fmt: skip
         return (both if return_indices else values)(x, kernel_size, stride, padding, dilation, ceil_mode)
 
-    _name(pool, name, "Max pooling; with `return_indices`, the flat indices, too.")
+    public("neural")(_named(pool, name, "Max pooling; with `return_indices`, the flat indices, too."))
 
 
 def _adaptive_max_pool(name: str) -> None:
@@ -35,14 +35,14 @@ def _adaptive_max_pool(name: str) -> None:
     def where(x: Tensor, output_size: Any) -> Any:
         return both(x, output_size)
 
-    _name(pool, name, "Adaptive max pooling; with `return_indices`, the flat indices, too.")
-    _name(where, f"{name}_with_indices", "Adaptive max pooling, and the flat indices.")
+    public("neural")(_named(pool, name, "Adaptive max pooling; with `return_indices`, the flat indices, too."))
+    public("neural")(_named(where, f"{name}_with_indices", "Adaptive max pooling, and the flat indices."))
 
 
-def _name(pool: Any, name: str, doc: str) -> None:
-    pool.__name__ = pool.__qualname__ = name
-    pool.__doc__ = doc
-    public("neural")(pool)
+def _named(f: Any, name: str, doc: str = "") -> Any:
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = doc or f.__doc__
+    return f
 
 
 for _d in (1, 2, 3):
@@ -50,68 +50,46 @@ for _d in (1, 2, 3):
     _adaptive_max_pool(f"adaptive_max_pool{_d}d")
 
 
-def _lp_pool(dims: int, input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Any:
-    size = kernel_size if isinstance(kernel_size, Sequence) else (kernel_size,) * dims
-    step = size if stride is None else stride if isinstance(stride, Sequence) else (stride,) * dims
-    powers = ops.pow(input, float(norm_type))
-    pooled = OPS[f"avg_pool{dims}d"](powers, tuple(size), tuple(step), (0,) * dims, ceil_mode)
-    whole = ops.sign(pooled) * ops.relu(ops.abs(pooled)) * math.prod(size)
-    return ops.pow(whole, 1.0 / norm_type)
+def _lp_pool(dims: int) -> Any:
+    mean = OPS[f"avg_pool{dims}d"].entry
+
+    def pool(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
+        """Power-average pooling: the p-norm of every window."""
+        size = kernel_size if isinstance(kernel_size, Sequence) else (kernel_size,) * dims
+        step = size if stride is None else stride if isinstance(stride, Sequence) else (stride,) * dims
+        pooled = mean(ops.pow(input, float(norm_type)), tuple(size), tuple(step), (0,) * dims, ceil_mode)
+        whole = ops.sign(pooled) * ops.relu(ops.abs(pooled)) * math.prod(size)
+        return ops.pow(whole, 1.0 / norm_type)
+
+    return _named(pool, f"lp_pool{dims}d")
 
 
-def lp_pool1d(input: Any, norm_type: float, kernel_size: int, stride: Any = None, ceil_mode: bool = False) -> Any:
-    """Power-average pooling: the p-norm of every window."""
-    return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
+def _max_unpool(dims: int) -> Any:
+    def unpool(
+        input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+    ) -> Tensor:
+        if indices.shape != input.shape:
+            raise ShapeError(
+                f"values of shape {list(input.shape)} need indices of this shape; got {list(indices.shape)}"
+            )
+        kernel = several(kernel_size, dims, "kernel_size")
+        step = kernel if stride is None else several(stride, dims, "stride")
+        border = several(padding, dims, "padding")
+        lead, sizes = input.shape[:-dims], input.shape[-dims:]
+        if output_size is None:
+            wanted = tuple((n - 1) * s - 2 * p + k for n, s, p, k in zip(sizes, step, border, kernel, strict=True))
+        else:
+            wanted = tuple(output_size)[-dims:]
+        flat = ops.reshape(input, (*lead, math.prod(sizes)))
+        blank = ops.pad_with(ops.zeros_like(flat), (0, math.prod(wanted) - math.prod(sizes)), 0.0)
+        placed = ops.scatter(blank, len(lead), ops.reshape(indices, tuple(flat.shape)), flat)
+        return ops.reshape(placed, (*lead, *wanted))
+
+    doc = f"The partial inverse of max_pool{dims}d: values at their indices, zero elsewhere."
+    return _named(unpool, f"max_unpool{dims}d", doc)
 
 
-def lp_pool2d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
-    """Power-average pooling: the p-norm of every window."""
-    return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-def lp_pool3d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
-    """Power-average pooling: the p-norm of every window."""
-    return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-def _max_unpool(
-    dims: int, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any
-) -> Tensor:
-    if indices.shape != input.shape:
-        raise ShapeError(f"values of shape {list(input.shape)} need indices of this shape; got {list(indices.shape)}")
-    kernel = several(kernel_size, dims, "kernel_size")
-    step = kernel if stride is None else several(stride, dims, "stride")
-    border = several(padding, dims, "padding")
-    lead, sizes = input.shape[:-dims], input.shape[-dims:]
-    if output_size is None:
-        wanted = tuple((n - 1) * s - 2 * p + k for n, s, p, k in zip(sizes, step, border, kernel, strict=True))
-    else:
-        wanted = tuple(output_size)[-dims:]
-    flat = ops.reshape(input, (*lead, math.prod(sizes)))
-    blank = ops.pad_with(ops.zeros_like(flat), (0, math.prod(wanted) - math.prod(sizes)), 0.0)
-    placed = ops.scatter(blank, len(lead), ops.reshape(indices, tuple(flat.shape)), flat)
-    return ops.reshape(placed, (*lead, *wanted))
-
-
-def max_unpool1d(
-    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
-) -> Tensor:
-    """The partial inverse of max_pool1d: values at their indices, zero elsewhere."""
-    return _max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
-
-
-def max_unpool2d(
-    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
-) -> Tensor:
-    """The partial inverse of max_pool2d: values at their indices, zero elsewhere."""
-    return _max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
-
-
-def max_unpool3d(
-    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
-) -> Tensor:
-    """The partial inverse of max_pool3d: values at their indices, zero elsewhere."""
-    return _max_unpool(3, input, indices, kernel_size, stride, padding, output_size)
-
+lp_pool1d, lp_pool2d, lp_pool3d = map(_lp_pool, (1, 2, 3))
+max_unpool1d, max_unpool2d, max_unpool3d = map(_max_unpool, (1, 2, 3))
 
 __all__ = ["lp_pool1d", "lp_pool2d", "lp_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d"]

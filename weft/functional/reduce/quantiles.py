@@ -79,7 +79,7 @@ def quantile(
         low = high
     weight = ops.full_like(place, 0.5) if interpolation == "midpoint" else ops.sub(place, low)
     first, second = (ops.index_select(ordered, -1, cast(p, dtypes.int64)) for p in (low, high))
-    y = ops.permute(ops.lerp(first, second, weight), _last_first(first.ndim))
+    y = ops.permute(ops.lerp(first, second, weight), (first.ndim - 1, *range(first.ndim - 1)))
     if keepdim:
         kept = [1] * len(shape) if dim is None else [1 if i == dim_of(dim, x.ndim) else n for i, n in enumerate(shape)]
         y = ops.reshape(y if dim is None else _back(y, dim_of(dim, x.ndim), len(shape)), (place.shape[0], *kept))
@@ -116,10 +116,6 @@ def nanquantile(
     if dim is None:
         return ops.reshape(y, (1,) * x.ndim if keepdim else ())
     return y if keepdim else ops.squeeze(y, d)
-
-
-def _last_first(ndim: int) -> tuple[int, ...]:
-    return (ndim - 1, *range(ndim - 1))
 
 
 def _back(y: Tensor, d: int, ndim: int) -> Tensor:

@@ -46,7 +46,8 @@ def copy_(x: Tensor, value: Any, non_blocking: bool = False) -> Tensor:
 def into(x: Tensor, f: Callable[..., Tensor], *args: Any, **options: Any) -> Tensor:
     """Overwrite x with the result of a function composed of ops, whose gradients read x's old value."""
     before = x
-    if here.grad and here.trace is None and any(map(_wants, leaves((x, args, options)))):
+    given = (v for v in leaves((x, args, options)) if isinstance(v, Tensor))
+    if here.grad and here.trace is None and any(v.requires_grad for v in given):
         before = ops.clone(x)
     made = f(before, *args, **options)
     held(f.__name__, made.dtype, x.dtype)
@@ -70,10 +71,6 @@ def refuse_out(name: str, options: dict[str, Any]) -> None:
         raise ArgumentError(
             f"{name}_() got an unexpected keyword argument 'out': it writes into the tensor itself; {name}() takes one"
         )
-
-
-def _wants(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.requires_grad
 
 
 def _flat(x: Tensor) -> Any:

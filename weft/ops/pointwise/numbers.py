@@ -107,12 +107,8 @@ def nan_to_num(x: Tensor, nan: float | None = None, posinf: float | None = None,
 
 @nan_to_num.grad
 def _(dy, x):
-    odd = logical_or(isnan(x), _infinite(x))
+    odd = logical_or(isnan(x), logical_or(isposinf(x), isneginf(x)))
     return mul(dy, cast(logical_not(odd), dy.dtype))
-
-
-def _infinite(x: Any) -> Any:
-    return logical_or(isposinf(x), isneginf(x))
 
 
 @nan_to_num.samples
