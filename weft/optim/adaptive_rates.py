@@ -10,7 +10,7 @@ from typing import Any
 
 from weft.ops.update.optimizer import adadelta_update, adagrad_update, rmsprop_update
 from weft.optim.optimizer import Bucket, Optimizer
-from weft.optim.ranges import at_least_zero, below_one, options
+from weft.optim.ranges import below_one, options
 from weft.optim.short import short
 from weft.tensor.tensor import Tensor
 
@@ -20,21 +20,15 @@ _adadelta, _adagrad, _rmsprop = short(adadelta_update), short(adagrad_update), s
 class Adagrad(Optimizer):
     """Divides by the root of the sum of squared gradients."""
 
+    first_values = {"sum": "initial_accumulator_value"}
+    nonnegative = ("lr", "lr_decay", "weight_decay", "eps", "initial_accumulator_value")
+
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-2, lr_decay: float = 0.0, weight_decay: float = 0.0,
         initial_accumulator_value: float = 0.0, eps: float = 1e-10, *, maximize: bool = False,
         fused: Any = None, foreach: Any = None, contiguous_params: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(params, options(locals()))
-
-    def check_options(self, options: Mapping[str, Any]) -> None:
-        at_least_zero(options, "lr", "lr_decay", "weight_decay", "eps", "initial_accumulator_value")
-
-    def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
-        return ("sum",)
-
-    def first_value(self, group: Mapping[str, Any], name: str) -> float:
-        return group["initial_accumulator_value"]
 
     def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
         _adagrad(
@@ -47,6 +41,7 @@ class RMSprop(Optimizer):
     """Divides by the root of a running mean square; `centered` subtracts the mean gradient."""
 
     counts_steps = False
+    nonnegative = ("lr", "eps", "weight_decay", "momentum", "alpha")
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
@@ -54,9 +49,6 @@ class RMSprop(Optimizer):
         foreach: Any = None, maximize: bool = False, differentiable: bool = False, *, contiguous_params: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(params, options(locals()))
-
-    def check_options(self, options: Mapping[str, Any]) -> None:
-        at_least_zero(options, "lr", "eps", "weight_decay", "momentum", "alpha")
 
     def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
         return ("square_avg", *["grad_avg"] * bool(group["centered"]), *["momentum_buffer"] * bool(group["momentum"]))
@@ -73,6 +65,7 @@ class Adadelta(Optimizer):
     """Scales gradients by the ratio of the running mean squares of steps and gradients."""
 
     counts_steps = False
+    first_values = {"square_avg": 0.0, "acc_delta": 0.0}
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0.0, *,
@@ -82,11 +75,8 @@ class Adadelta(Optimizer):
         super().__init__(params, options(locals()))
 
     def check_options(self, options: Mapping[str, Any]) -> None:
-        at_least_zero(options, "lr", "eps", "weight_decay")
+        super().check_options(options)
         below_one(options, "rho")
-
-    def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
-        return ("square_avg", "acc_delta")
 
     def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
         states = bucket.states

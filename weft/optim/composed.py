@@ -74,8 +74,7 @@ def _moments(group: Mapping[str, Any], grad: Any, mean: Any, square: Any) -> tup
 class _Moments(Composed):
     """The common part of optimizers with running means of gradients and their squares."""
 
-    def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
-        return ("exp_avg", "exp_avg_sq")
+    first_values = {"exp_avg": 0.0, "exp_avg_sq": 0.0}
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         at_least_zero(options, "lr", "eps", "weight_decay", "momentum_decay")
@@ -86,18 +85,14 @@ class _Moments(Composed):
 class NAdam(_Moments):
     """Adam with Nesterov momentum."""
 
+    first_values = {"exp_avg": 0.0, "exp_avg_sq": 0.0, "mu_product": 1.0}
+
     def __init__(
         self, params: Iterable[Any], lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0.0, momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *,
         foreach: Any = None, maximize: bool = False, capturable: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(params, options(locals()))
-
-    def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
-        return ("exp_avg", "exp_avg_sq", "mu_product")
-
-    def first_value(self, group: Mapping[str, Any], name: str) -> float:
-        return 1.0 if name == "mu_product" else 0.0
 
     def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
         one, two = group["betas"]
@@ -138,15 +133,14 @@ class RAdam(_Moments):
 class Adamax(Composed):
     """Adam by the infinity norm instead of the mean square."""
 
+    first_values = {"exp_avg": 0.0, "exp_inf": 0.0}
+
     def __init__(
         self, params: Iterable[Any], lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0.0, foreach: Any = None, *, maximize: bool = False, capturable: bool = False,
         differentiable: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(params, options(locals()))
-
-    def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
-        return ("exp_avg", "exp_inf")
 
     def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
         one, two = group["betas"]
@@ -158,18 +152,14 @@ class Adamax(Composed):
 class ASGD(Composed):
     """Averaged SGD: decaying rates, and the mean of past parameters as the state "ax"."""
 
+    first_values = {"eta": "lr", "mu": 1.0, "ax": 0.0}
+
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
         weight_decay: float = 0.0, foreach: Any = None, maximize: bool = False, differentiable: bool = False,
         capturable: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(params, options(locals()))
-
-    def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
-        return ("eta", "mu", "ax")
-
-    def first_value(self, group: Mapping[str, Any], name: str) -> float:
-        return {"eta": group["lr"], "mu": 1.0, "ax": 0.0}[name]
 
     def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
         rate, lambd = states["eta"], group["lambd"]
@@ -184,6 +174,8 @@ class Rprop(Composed):
     """Resilient backpropagation: a step size per element, which grows while the gradient keeps its sign, and shrinks
     when it flips."""
 
+    first_values = {"prev": 0.0, "step_size": "lr"}
+
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
         step_sizes: tuple[float, float] = (1e-6, 50.0), *, foreach: Any = None, maximize: bool = False,
@@ -195,12 +187,6 @@ class Rprop(Composed):
         super().check_options(options)
         if not 0 < options["etas"][0] < 1 < options["etas"][1]:
             raise OptionError(f"Invalid eta values: {options['etas']}; the first must be below 1, the second above")
-
-    def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
-        return ("prev", "step_size")
-
-    def first_value(self, group: Mapping[str, Any], name: str) -> float:
-        return group["lr"] if name == "step_size" else 0.0
 
     def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
         along = grad * states["prev"]

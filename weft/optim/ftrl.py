@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.ops import ops
 from weft.optim.composed import Composed
-from weft.optim.ranges import at_least_zero, options
+from weft.optim.ranges import options
 
 
 class Ftrl(Composed):
@@ -18,21 +18,14 @@ class Ftrl(Composed):
     """
 
     counts_steps = False
+    first_values = {"accumulator_value": "initial_accumulator_value", "z": 0.0}
+    nonnegative = ("lr", "weight_decay", "initial_accumulator_value", "lambda1", "lambda2", "beta")
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-3, weight_decay: float = 0.0, lr_power: float = -0.5,
         initial_accumulator_value: float = 0.1, lambda1: float = 0.0, lambda2: float = 0.0, beta: float = 0.0,
     ) -> None:  # fmt: skip
         super().__init__(params, options(locals()) | {"maximize": False})
-
-    def check_options(self, options: Mapping[str, Any]) -> None:
-        at_least_zero(options, "lr", "weight_decay", "initial_accumulator_value", "lambda1", "lambda2", "beta")
-
-    def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
-        return ("accumulator_value", "z")
-
-    def first_value(self, group: Mapping[str, Any], name: str) -> float:
-        return group["initial_accumulator_value"] if name == "accumulator_value" else 0.0
 
     def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
         before, z = states["accumulator_value"], states["z"]

@@ -23,6 +23,8 @@ class LAMB(Optimizer):
     `amsgrad` and `contiguous_params` are accepted as in OneFlow: the first has no effect there either.
     """
 
+    first_values = {"exp_avg": 0.0, "exp_avg_sq": 0.0}
+
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0.0, adam_w_mode: bool = True, do_bias_correction: bool = True, amsgrad: bool = False,
@@ -34,9 +36,6 @@ class LAMB(Optimizer):
     def check_options(self, options: Mapping[str, Any]) -> None:
         at_least_zero(options, "lr", "eps", "weight_decay")
         check_betas(options)
-
-    def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
-        return ("exp_avg", "exp_avg_sq")
 
     def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
         assert bucket.step is not None

@@ -23,7 +23,7 @@ class Muon(Composed):
     """
 
     counts_steps = False
-
+    first_values = {"momentum_buffer": 0.0}
     by_element = False
 
     def __init__(
@@ -43,9 +43,6 @@ class Muon(Composed):
                     f"Muon is for matrices; a parameter has shape {list(p.shape)}. Give vectors, embeddings and "
                     "convolutions to another optimizer, such as AdamW"
                 )
-
-    def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
-        return ("momentum_buffer",)
 
     def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
         keep = group["momentum"]

@@ -34,10 +34,12 @@ STEP = "step"
 
 
 class Optimizer:
-    """Subclasses define a parameter's states (`states_of`) and the op that updates a bucket (`update`); or, for eager
-    programs only, a custom `step`, as in PyTorch, with any `state`."""
+    """Subclasses define a parameter's states (`first_values`, or `states_of` where options decide) and the op that
+    updates a bucket (`update`); or, for eager programs only, a custom `step`, as in PyTorch, with any `state`."""
 
     counts_steps = True  # whether the update needs the count of steps
+    first_values: Mapping[str, float | str] = {}  # of states: a number, or the name of the option that gives it
+    nonnegative: tuple[str, ...] = ("lr", "weight_decay", "eps", "momentum", "lr_decay")  # options
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
@@ -88,7 +90,7 @@ class Optimizer:
 
     def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
         """The names of the states of each parameter of a group."""
-        return ()
+        return tuple(self.first_values)
 
     def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
         """Call the op that updates a bucket."""
@@ -103,11 +105,12 @@ class Optimizer:
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         """Raise if an option is out of range."""
-        at_least_zero(options, "lr", "weight_decay", "eps", "momentum", "lr_decay")
+        at_least_zero(options, *self.nonnegative)
 
     def first_value(self, group: Mapping[str, Any], name: str) -> float:
         """The initial value of a state."""
-        return 0.0
+        first = self.first_values.get(name, 0.0)
+        return group[first] if isinstance(first, str) else first
 
     # ---- groups --------------------------------------------------------------------------------------
 
