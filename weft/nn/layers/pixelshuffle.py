@@ -13,6 +13,9 @@ from weft.tensor.tensor import Tensor
 ChannelShuffle = layer_of(
     "ChannelShuffle", channels.channel_shuffle, "Interleaves the channels of groups.", home=__name__, groups=...
 )
+PixelUnshuffle = layer_of(
+    "PixelUnshuffle", channels.pixel_unshuffle, "Rearranges pixels to channels.", home=__name__, downscale_factor=...
+)
 
 
 class PixelShuffle(Module):
@@ -33,17 +36,3 @@ class PixelShuffle(Module):
 
     def extra_repr(self) -> str:
         return f"upscale_factor={self.upscale_factor}"
-
-
-class PixelUnshuffle(Module):
-    """Rearranges pixels to channels."""
-
-    def __init__(self, downscale_factor: int) -> None:
-        super().__init__()
-        self.downscale_factor = downscale_factor
-
-    def forward(self, x: Tensor) -> Tensor:
-        return channels.pixel_unshuffle(x, self.downscale_factor)
-
-    def extra_repr(self) -> str:
-        return f"downscale_factor={self.downscale_factor}"
