@@ -78,13 +78,9 @@ def flat_operands(op: Op, args: tuple[Any, ...]) -> list[Any]:
 
 
 def record(
-    op: Op,
-    args: tuple[Any, ...],
-    visible: tuple[Tensor, ...],
-    hidden: tuple[Any, ...],
-    used: tuple[Any, ...] | None = None,
-    before: dict[int, int] | None = None,
-) -> None:
+    op: Op, args: tuple[Any, ...], visible: tuple[Tensor, ...], hidden: tuple[Any, ...],
+    used: tuple[Any, ...] | None = None, before: dict[int, int] | None = None,
+) -> None:  # fmt: skip
     """Record a call on the tape if a gradient will be needed. Hidden outputs come as tensors, or as torch's.
 
     Gradients go to `args`; saved are the operands as they were `used`, so that backward needn't box them again.

@@ -218,12 +218,9 @@ class _Lowering:
         return lowered
 
     def _output(
-        self,
-        v: Value,
-        given: dict[Value, Packet],
-        made: dict[Value, Key],
+        self, v: Value, given: dict[Value, Packet], made: dict[Value, Key],
         exports: dict[Key, dict[Value, list[Packet]]],
-    ) -> Packet | None:
+    ) -> Packet | None:  # fmt: skip
         """The packet that brings an output to the sink; None if it is a variable's, or on other ranks."""
         if (v.spec is not None and self.rank not in v.spec.placement) or v in self.memory:
             return None

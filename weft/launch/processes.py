@@ -43,23 +43,17 @@ class Processes:
     """The running processes of this host's ranks."""
 
     def __init__(
-        self,
-        command: Sequence[str],
-        variables: Sequence[Mapping[str, str]],
+        self, command: Sequence[str], variables: Sequence[Mapping[str, str]],
         outputs: Sequence[Sequence[IO[bytes] | int | None]],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.started: list[tuple[int, subprocess.Popen[bytes]]] = []
         try:
             for own, (out, err) in zip(variables, outputs, strict=True):
                 # A new session, so that a rank's children can be ended with it.
                 process = subprocess.Popen(
-                    command,
-                    env={**os.environ, **own},
-                    stdout=out,
-                    stderr=err,
-                    start_new_session=True,
+                    command, env={**os.environ, **own}, stdout=out, stderr=err, start_new_session=True,
                     preexec_fn=partial(follow, os.getpid()),
-                )
+                )  # fmt: skip
                 self.started.append((int(own["RANK"]), process))
         except BaseException as error:
             self.end(0)
@@ -68,11 +62,9 @@ class Processes:
             raise
 
     def wait(
-        self,
-        deadline: float | None = None,
-        enough: Callable[[], bool] | None = None,
+        self, deadline: float | None = None, enough: Callable[[], bool] | None = None,
         on_exit: Callable[[int, str], object] = lambda rank, how: None,
-    ) -> list[tuple[int, int]]:
+    ) -> list[tuple[int, int]]:  # fmt: skip
         """Wait for the processes: ranks and exit codes in order, up to the first failure, or until it is `enough`.
 
         `on_exit` is called with each rank, and how it failed, if it did.
@@ -123,16 +115,9 @@ def follow(parent: int) -> None:
 
 
 def variables_of(
-    local: int,
-    per_node: int,
-    node: int = 0,
-    nodes: int = 1,
-    *,
-    host: str,
-    port: int,
-    secret: str | None = None,
+    local: int, per_node: int, node: int = 0, nodes: int = 1, *, host: str, port: int, secret: str | None = None,
     transport: str | None = None,
-) -> dict[str, str]:
+) -> dict[str, str]:  # fmt: skip
     """The environment variables of a rank's process, as torchrun sets them."""
     variables = {
         "RANK": str(node * per_node + local),
@@ -170,15 +155,9 @@ def blamed(run: Signed | None, rank: int, code: int) -> tuple[int, str]:
 
 
 def spawn(
-    n: int,
-    target: str,
-    *args: str,
-    transport: str | None = None,
-    env: Mapping[str, str] | None = None,
-    deadline: float = 120.0,
-    check: bool = True,
-    watch: Callable[[Processes], None] | None = None,
-) -> list[Ended]:
+    n: int, target: str, *args: str, transport: str | None = None, env: Mapping[str, str] | None = None,
+    deadline: float = 120.0, check: bool = True, watch: Callable[[Processes], None] | None = None,
+) -> list[Ended]:  # fmt: skip
     """Run `target` as `n` processes of a new world, and return what they wrote.
 
     `target` is a script ("train.py"), or a function to call with `args`: "package.module:function" or

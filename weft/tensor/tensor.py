@@ -134,12 +134,9 @@ class Tensor(Described):
         return getattr(self.node, "index", 0)
 
     def backward(
-        self,
-        gradient: Tensor | None = None,
-        retain_graph: bool | None = None,
-        create_graph: bool = False,
+        self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
         inputs: Any = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Add this tensor's gradients to `.grad` of the leaves (or of `inputs`)."""
         hooks.backward((self,), (gradient,), retain_graph, create_graph, inputs)
 

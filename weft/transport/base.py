@@ -332,14 +332,9 @@ class Transport(ABC):
         return lambda: (line, what(), [Need(r, key, turn) for r in ranks if r != self.rank], self.promises(line))
 
     def _wait(
-        self,
-        ready: Callable[[], object],
-        what: str | Callable[[], str],
-        needed: Sequence[int],
-        limit: float,
-        watcher: Watcher,
-        rest: Callable[[float], object] | None,
-    ) -> None:
+        self, ready: Callable[[], object], what: str | Callable[[], str], needed: Sequence[int], limit: float,
+        watcher: Watcher, rest: Callable[[float], object] | None,
+    ) -> None:  # fmt: skip
         start = looked = spoke = time.monotonic()
         nap = NAP
         while not ready():

@@ -154,13 +154,9 @@ class C10dTransport(Transport):
         return C10dGroup(self, ranks, line)
 
     def finish(
-        self,
-        work: Any,
-        what: str | Callable[[], str],
-        ranks: Sequence[int],
-        cuda: bool = False,
+        self, work: Any, what: str | Callable[[], str], ranks: Sequence[int], cuda: bool = False,
         waiting: Waiting | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Wait for c10d's work; on CUDA only the stream waits."""
         try:
             if not cuda:
@@ -180,12 +176,9 @@ class C10dTransport(Transport):
         return RankError(f"rank {self.rank} in {what} over ranks {tuple(ranks)}: {str(error).splitlines()[0]}")
 
     def exchange(
-        self,
-        sends: Sequence[tuple[int, Tensor]],
-        receives: Sequence[tuple[int, Tensor]],
-        line: str = "",
+        self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]], line: str = "",
         among: tuple[int, ...] = (),
-    ) -> None:
+    ) -> None:  # fmt: skip
         """`among`: a group whose ranks all make this call. Without it, each pair has a separate connection."""
         with self.moving(sends, receives, line):
             try:
@@ -195,12 +188,9 @@ class C10dTransport(Transport):
                 raise
 
     def _exchange(
-        self,
-        sends: Sequence[tuple[int, Tensor]],
-        receives: Sequence[tuple[int, Tensor]],
-        line: str,
+        self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]], line: str,
         among: tuple[int, ...],
-    ) -> None:
+    ) -> None:  # fmt: skip
         for dst, t in sends:
             if dst == self.rank:
                 self._to_myself[line].append(t.clone())
@@ -291,12 +281,9 @@ class C10dTransport(Transport):
                 return list(needs[max(waiter.done - before, 0) :])
 
             self.wait_until(
-                waiter.idle,
-                what,
-                peers,
-                waiting=lambda: (line, _spoken(left()), left(), self.promises(line)),
+                waiter.idle, what, peers, waiting=lambda: (line, _spoken(left()), left(), self.promises(line)),
                 rest=waiter.rest,
-            )
+            )  # fmt: skip
             if waiter.error is not None:
                 raise self.explained(waiter.error, what, peers)
         for _, work, cuda in works:

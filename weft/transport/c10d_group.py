@@ -293,10 +293,8 @@ class C10dGroup(Group):
         others = [(i, r) for i, r in enumerate(self.ranks) if i != self.index]
         self._transport.exchange(
             [(r, parts[i]) for i, r in others if not (came and came[self.index])],
-            [(r, outs[i]) for i, r in others if not (came and came[i])],
-            self._line,
-            self.ranks,
-        )
+            [(r, outs[i]) for i, r in others if not (came and came[i])], self._line, self.ranks,
+        )  # fmt: skip
 
     @collective
     def broadcast(self, t: Tensor, root: int) -> None:

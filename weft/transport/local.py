@@ -157,14 +157,9 @@ class LocalTransport(Transport):
                 raise PeerFailed(f"rank {rank} has ended" + (f", at {note}" if note else ""))
 
     def wait(
-        self,
-        ready: Callable[[], object],
-        what: str | Callable[[], str],
-        needed: Sequence[int] = (),
-        deadline: float | None = None,
-        waiting: Waiting | None = None,
-        rest: Callable[[float], object] | None = None,
-    ) -> None:
+        self, ready: Callable[[], object], what: str | Callable[[], str], needed: Sequence[int] = (),
+        deadline: float | None = None, waiting: Waiting | None = None, rest: Callable[[float], object] | None = None,
+    ) -> None:  # fmt: skip
         """Like `wait_until`, for changes that notify the world's condition: no polling."""
         if ready():
             return

@@ -83,15 +83,9 @@ def serve(host: str, port: int, patience: float) -> dist.TCPStore:
     try:
         # `multi_tenant`: torch.distributed in the same process may meet at the same port, as it would without Weft.
         return dist.TCPStore(
-            host,
-            listening.getsockname()[1] if listening else port,
-            None,
-            True,
-            timedelta(seconds=patience),
-            wait_for_workers=False,
-            multi_tenant=True,
-            master_listen_fd=listening.detach() if listening else None,
-        )
+            host, listening.getsockname()[1] if listening else port, None, True, timedelta(seconds=patience),
+            wait_for_workers=False, multi_tenant=True, master_listen_fd=listening.detach() if listening else None,
+        )  # fmt: skip
     except (dist.DistNetworkError, dist.DistStoreError, RuntimeError) as error:
         raise RankError(
             f"can't serve the store at {host}:{port}: {str(error).splitlines()[0]}. Is the port taken by another "
@@ -236,13 +230,9 @@ class Meeting:
         return self.attempt(lambda: self.store.first(key, mine)).decode()
 
     def wait_until(
-        self,
-        ready: Callable[[], object],
-        what: str,
-        patience: float,
-        look_around: Callable[[], None] = lambda: None,
+        self, ready: Callable[[], object], what: str, patience: float, look_around: Callable[[], None] = lambda: None,
         needed: Sequence[int] = (),
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Wait until the store is `ready`; meanwhile report which of `needed`, or of all, haven't joined."""
         start = spoke = time.monotonic()
         nap = 1e-4

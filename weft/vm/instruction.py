@@ -41,14 +41,9 @@ class Instruction:
     )  # fmt: skip
 
     def __init__(
-        self,
-        kind: Kind,
-        action: Callable[[], object] | None = None,
-        const: Sequence[Blob] = (),
-        mut: Sequence[Blob] = (),
-        mut2: Sequence[Blob] = (),
-        name: str = "",
-    ) -> None:
+        self, kind: Kind, action: Callable[[], object] | None = None, const: Sequence[Blob] = (),
+        mut: Sequence[Blob] = (), mut2: Sequence[Blob] = (), name: str = "",
+    ) -> None:  # fmt: skip
         self.kind: Kind = kind
         self.action = action
         self.const, self.mut, self.mut2 = const, mut, mut2

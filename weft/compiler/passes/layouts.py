@@ -249,12 +249,10 @@ class _Program:
         matrix = sparse.csr_array((data, places, ends), shape=(len(self.rows), len(self.costs)))
         scale = max(self.costs) or 1.0
         found = optimize.milp(
-            np.array(self.costs) / scale,
-            integrality=np.array(self.whole),
-            bounds=optimize.Bounds(0.0, 1.0),
+            np.array(self.costs) / scale, integrality=np.array(self.whole), bounds=optimize.Bounds(0.0, 1.0),
             constraints=optimize.LinearConstraint(matrix, [r[1] for r in self.rows], [r[2] for r in self.rows]),
             options={"node_limit": BRANCHES, "mip_rel_gap": 1e-3},
-        )
+        )  # fmt: skip
         if found.x is None:
             return self.problem.improved(traced)
         ends = [*self.first, self.first[-1] + len(self.problem.free[-1].candidates)] if self.first else []

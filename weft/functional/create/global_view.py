@@ -74,12 +74,9 @@ def current_global_mode() -> global_mode:
 
 
 def to_global(
-    input: Any,
-    placement: Placement | None = None,
-    sbp: Any = None,
-    warn_on_non_tensor_leaf: bool = True,
+    input: Any, placement: Placement | None = None, sbp: Any = None, warn_on_non_tensor_leaf: bool = True,
     **options: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Make every tensor in nested lists, tuples and dicts global; `sbp` may be a function of the tensor, or of the
     whole input and the tensor. A rank outside of the placement gives None."""
     chosen = sbp if callable(sbp) and not isinstance(sbp, sbps.Sbp) else None

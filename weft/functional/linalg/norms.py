@@ -73,13 +73,9 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = Fal
 
 @door
 def matrix_norm(
-    x: Tensor,
-    ord: Any = "fro",
-    dim: tuple[int, ...] | list[int] = (-2, -1),
-    keepdim: bool = False,
-    *,
+    x: Tensor, ord: Any = "fro", dim: tuple[int, ...] | list[int] = (-2, -1), keepdim: bool = False, *,
     dtype: Any = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """The norm of matrices: "fro", "nuc", 1, -1, 2, -2, inf or -inf.
 
     >>> flow.linalg.matrix_norm(flow.eye(3), 2).item()

@@ -100,19 +100,9 @@ class _Forward(_Conv):
         dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            padding,
-            dilation,
-            groups,
-            bias,
-            padding_mode,
-            0,
-            device,
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, 0, device,
             dtype,
-        )
+        )  # fmt: skip
 
     def forward(self, x: Tensor) -> Tensor:
         return self._conv_forward(x, self.weight, self.bias)

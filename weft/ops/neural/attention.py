@@ -71,13 +71,9 @@ def _scale(width: int, scale: float | None) -> float:
 
 @op(returns="y | logsumexp", promotes=True)
 def scaled_dot_product_attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    attn_mask: Tensor | None = None,
-    is_causal: bool = False,
+    q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
     scale: float | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """softmax(q @ k.T * scale + mask) @ v, for [batch, heads, sequence, width]; scale is 1 / sqrt(width) by default.
 
     >>> q = flow.ones(1, 1, 2, 4)

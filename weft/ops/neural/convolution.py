@@ -59,15 +59,9 @@ def _of_empty(
 
 
 def _shape(
-    x: Any,
-    weight: Any,
-    stride: Size,
-    padding: Size,
-    dilation: Size,
-    transposed: bool,
-    output_padding: Size,
+    x: Any, weight: Any, stride: Size, padding: Size, dilation: Size, transposed: bool, output_padding: Size,
     groups: int,
-) -> tuple[int, ...]:
+) -> tuple[int, ...]:  # fmt: skip
     out = []
     for n, k, s, p, d, o in zip(x.shape[2:], weight.shape[2:], stride, padding, dilation, output_padding, strict=True):
         reach = d * (k - 1)
@@ -203,15 +197,9 @@ def _backward(dy, x, weight, stride, padding, dilation, transposed, output_paddi
 
 
 def again(
-    x: Any,
-    weight: Any,
-    stride: Size,
-    padding: Size,
-    dilation: Size,
-    transposed: bool,
-    output_padding: Size,
+    x: Any, weight: Any, stride: Size, padding: Size, dilation: Size, transposed: bool, output_padding: Size,
     groups: int,
-) -> Any:
+) -> Any:  # fmt: skip
     """The op of a convolution with these attributes."""
     dims = len(stride)
     if transposed:

@@ -99,14 +99,9 @@ def _(rand):
 
 @op(returns="dx dw db", uniform=True, linear="dy")
 def layer_norm_grad(
-    dy: Tensor,
-    x: Tensor,
-    mean: Tensor,
-    rstd: Tensor,
-    weight: Tensor | None,
-    normalized_shape: Size,
+    dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, normalized_shape: Size,
     wanted: tuple[bool, ...],
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """The gradients of layer_norm's x, weight and bias; those that aren't needed are zero."""
     if dy.shape != x.shape or mean.numel() != rstd.numel():
         raise ShapeError(  # the kernel doesn't check, and would read out of bounds

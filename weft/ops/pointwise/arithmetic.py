@@ -110,13 +110,9 @@ add = binary(
 add.grad(lambda dy, input_shape, other_shape: (fit(dy, input_shape), fit(dy, other_shape)))
 
 sub = binary(
-    "sub",
-    torch.sub,
-    "a - b, element by element.",
-    "3.0, 2.0 -> 1.0",
-    linear="input+other",
+    "sub", torch.sub, "a - b, element by element.", "3.0, 2.0 -> 1.0", linear="input+other",
     inplace=lambda a, b: a.sub_(b),
-)
+)  # fmt: skip
 sub.out(lambda y, a, b: torch.sub(a, b, out=y) if isinstance(a, Tensor) else torch.add(a, b, alpha=-1, out=y))
 
 
@@ -198,19 +194,13 @@ def log_number(a: Any) -> float:
 
 
 maximum = binary(
-    "maximum",
-    torch.maximum,
-    "The larger of a and b, element by element.",
-    "3.0, flow.tensor([2.0]) -> 3.0",
+    "maximum", torch.maximum, "The larger of a and b, element by element.", "3.0, flow.tensor([2.0]) -> 3.0",
     scalar=False,
-)
+)  # fmt: skip
 minimum = binary(
-    "minimum",
-    torch.minimum,
-    "The smaller of a and b, element by element.",
-    "3.0, flow.tensor([2.0]) -> 2.0",
+    "minimum", torch.minimum, "The smaller of a and b, element by element.", "3.0, flow.tensor([2.0]) -> 2.0",
     scalar=False,
-)
+)  # fmt: skip
 
 maximum.grad(lambda dy, input, other, input_shape, other_shape: _share(dy, input, other, input_shape, other_shape))
 

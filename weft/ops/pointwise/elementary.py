@@ -74,12 +74,9 @@ acos = _function("acos", "The arc cosine.", "1.0 -> 0.0", lambda x: neg(rsqrt(su
 atan = _function("atan", "The arc tangent.", "0.0 -> 0.0", lambda x: reciprocal(add(square(x), 1.0)))
 asinh = _function("asinh", "The inverse of sinh.", "0.0 -> 0.0", lambda x: rsqrt(add(square(x), 1.0)))
 acosh = _function(
-    "acosh",
-    "The inverse of cosh.",
-    "1.0 -> 0.0",
-    lambda x: mul(rsqrt(sub(x, 1.0)), rsqrt(add(x, 1.0))),
+    "acosh", "The inverse of cosh.", "1.0 -> 0.0", lambda x: mul(rsqrt(sub(x, 1.0)), rsqrt(add(x, 1.0))),
     lambda x: x.abs() + 1.5,
-)
+)  # fmt: skip
 atanh = _function("atanh", "The inverse of tanh.", "0.0 -> 0.0", lambda x: reciprocal(sub(1.0, square(x))), _inside_one)
 sinc = unary("sinc", torch.sinc, "sin(pi x) / (pi x), and 1 at zero.", "0.0 -> 1.0", inplace=torch.sinc_)
 
@@ -92,12 +89,9 @@ def _(dy, x):
 
 
 atan2 = binary(
-    "atan2",
-    torch.atan2,
-    "The angle of the point (b, a), in the correct quadrant.",
-    "0.0, flow.tensor([1.0]) -> 0.0",
+    "atan2", torch.atan2, "The angle of the point (b, a), in the correct quadrant.", "0.0, flow.tensor([1.0]) -> 0.0",
     scalar=False,
-)
+)  # fmt: skip
 
 
 @atan2.grad

@@ -180,11 +180,9 @@ def _plain_adam(
 
 
 adam_update = _adam(
-    "adam_update",
-    over._fused_adam_,
-    False,
+    "adam_update", over._fused_adam_, False,
     "params -= lr * mean / (sqrt(square) + eps); `most` holds the largest squares so far, or nothing.",
-)
+)  # fmt: skip
 adamw_update = _adam(
     "adamw_update", over._fused_adamw_, True, "As adam_update, with the weight decay applied to the parameters alone."
 )

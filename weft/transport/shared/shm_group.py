@@ -220,15 +220,10 @@ class ShmGroup(Group):
         self._began = -1
 
     def _rounds(
-        self,
-        tag: int,
-        puts: Sequence[tuple[int, Tensor]],
-        takes: Sequence[tuple[int, int, Tensor]],
-        longest: int,
-        lane: int,
-        function: Callable[..., object] | None = None,
+        self, tag: int, puts: Sequence[tuple[int, Tensor]], takes: Sequence[tuple[int, int, Tensor]], longest: int,
+        lane: int, function: Callable[..., object] | None = None,
         agree: tuple[Sequence[Tensor], Sequence[Tensor]] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Puts are (offset in my slot, tensor), takes (whose slot, offset in it, tensor); each through `lane` bytes.
 
         `longest` is the greatest number of elements of any of them on any member, unless they `agree` on it, and on the

@@ -176,14 +176,9 @@ class ShmChannel(Channel):
     """Registers that the producer writes and the consumer reads in place."""
 
     def __init__(
-        self,
-        segment: Segment,
-        produces: bool,
-        dst: int,
-        key: str,
-        layout: tuple[tuple[int, ...], torch.dtype, int],
+        self, segment: Segment, produces: bool, dst: int, key: str, layout: tuple[tuple[int, ...], torch.dtype, int],
         stride: int,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.shape, self.dtype, self.copies = layout
         self.dst = dst
         self._segment, self._words = segment, segment.words
