@@ -53,13 +53,8 @@ def _at_site(make: Callable[..., Any], shaped: bool) -> Callable[..., Any]:
 
 
 SHAPED: Final = (
-    random_tensors.rand,
-    random_tensors.randn,
-    creation.zeros,
-    creation.ones,
-    creation.empty,
-    creation.full,
-)
+    random_tensors.rand, random_tensors.randn, creation.zeros, creation.ones, creation.empty, creation.full,
+)  # fmt: skip
 
 
 def _as_tensor(x: Any, dtype: Any = None, device: Any = None) -> Any:

@@ -44,17 +44,8 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 1
 KEYS: Final = (
-    "format",
-    "machine",
-    "rank",
-    "world_size",
-    "plan",
-    "arguments",
-    "outputs",
-    "numbers",
-    "written",
-    "variables",
-)
+    "format", "machine", "rank", "world_size", "plan", "arguments", "outputs", "numbers", "written", "variables",
+)  # fmt: skip
 
 
 def machine() -> str:

@@ -29,28 +29,11 @@ from weft.functional.neural import (
     similarity,
 )
 
-COMPOSED = {
-    name: door(getattr(module, name))
-    for module in (
-        activations,
-        ctc,
-        dropouts,
-        fractional_pooling,
-        image_padding,
-        folding,
-        channels,
-        interpolation,
-        pooling_functions,
-        losses,
-        similarity,
-        embeddings,
-        margin_losses,
-        bilinear_product,
-        regions,
-        convolution,
-    )
-    for name in module.__all__
-}
+MODULES = (
+    activations, ctc, dropouts, fractional_pooling, image_padding, folding, channels, interpolation, pooling_functions,
+    losses, similarity, embeddings, margin_losses, bilinear_product, regions, convolution,
+)  # fmt: skip
+COMPOSED = {name: door(getattr(module, name)) for module in MODULES for name in module.__all__}
 
 
 def composed(function: Callable[..., Any]) -> Callable[..., Any]:

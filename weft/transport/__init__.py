@@ -27,24 +27,9 @@ from weft.transport.shared.shm import ShmTransport
 from weft.transport.whole import raised
 
 __all__ = [
-    "BACKENDS",
-    "Channel",
-    "FileStore",
-    "Group",
-    "HashStore",
-    "Line",
-    "LocalTransport",
-    "LocalWorld",
-    "PeerFailed",
-    "PrefixStore",
-    "Store",
-    "TCPStore",
-    "Transport",
-    "join",
-    "open_transport",
-    "raised",
-    "transport_of",
-]
+    "BACKENDS", "Channel", "FileStore", "Group", "HashStore", "Line", "LocalTransport", "LocalWorld", "PeerFailed",
+    "PrefixStore", "Store", "TCPStore", "Transport", "join", "open_transport", "raised", "transport_of",
+]  # fmt: skip
 
 BACKENDS: dict[str, Callable[[Rank, Meeting, float], Transport]] = {
     "shm": ShmTransport,  # processes of one host, CPU
