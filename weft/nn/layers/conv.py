@@ -74,19 +74,10 @@ class _Conv(Module):
     def extra_repr(self) -> str:
         n = self.dims
         parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
-        if self.padding != (0,) * n:
-            parts.append(f"padding={self.padding}")
-        if self.dilation != (1,) * n:
-            parts.append(f"dilation={self.dilation}")
-        if self.output_padding != (0,) * n:
-            parts.append(f"output_padding={self.output_padding}")
-        if self.groups != 1:
-            parts.append(f"groups={self.groups}")
-        if self.bias is None:
-            parts.append("bias=False")
-        if self.padding_mode != "zeros":
-            parts.append(f"padding_mode={self.padding_mode}")
-        return ", ".join(parts)
+        usual = {"padding": (0,) * n, "dilation": (1,) * n, "output_padding": (0,) * n, "groups": 1}
+        now = {name: getattr(self, name) for name in (*usual, "padding_mode")} | {"bias": self.bias is not None}
+        usual |= {"bias": True, "padding_mode": "zeros"}
+        return ", ".join([*parts, *(f"{name}={now[name]}" for name in usual if now[name] != usual[name])])
 
 
 class _Forward(_Conv):

@@ -19,12 +19,13 @@ from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 
-def _check(formula: str, bits: int, scheme: str) -> None:
+def _checked(formula: str, bits: int, scheme: str) -> tuple[str, int, str]:
     if formula not in ("google", "cambricon") or scheme not in ("symmetric", "affine") or not 2 <= bits <= 8:
         raise OptionError(
             'quantization: the formula is "google" or "cambricon", the scheme "symmetric" or "affine", bits from 2 to '
             f"8; got {formula!r}, {scheme!r} and {bits}"
         )
+    return formula, bits, scheme
 
 
 def _scale(low: Any, high: Any, formula: str, bits: int, scheme: str) -> tuple[Any, Any]:
@@ -44,7 +45,7 @@ def min_max_observer(
     per_layer_quantization: bool = True,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Scale and zero point of a tensor, or of each of its slices along the first dimension."""
-    _check(quantization_formula, quantization_bit, quantization_scheme)
+    _checked(quantization_formula, quantization_bit, quantization_scheme)
     whole = per_layer_quantization or quantization_formula == "cambricon"
     rows = ops.reshape(x.detach(), (1 if whole else x.shape[0], -1))
     symmetric = quantization_scheme == "symmetric" or quantization_formula == "cambricon"
@@ -59,7 +60,7 @@ def moving_average_min_max_observer(
     quantization_scheme: str = "symmetric", momentum: float = 0.95,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Scale and zero point from running extremes, which the first training steps update."""
-    _check(quantization_formula, quantization_bit, quantization_scheme)
+    _checked(quantization_formula, quantization_bit, quantization_scheme)
     symmetric = quantization_scheme == "symmetric" or quantization_formula == "cambricon"
     with no_grad():
         if training:
@@ -80,7 +81,7 @@ def _moved(running: Any, now: Any, momentum: float, goes_on: Any) -> Any:
 
 def _counted(x: Any, scale: Any, zero_point: Any, formula: str, bits: int, scheme: str) -> tuple[Any, Any, Any]:
     """The quantized integers, with the scale and zero point that broadcast to x."""
-    _check(formula, bits, scheme)
+    _checked(formula, bits, scheme)
     form = (-1, *(1,) * (x.ndim - 1)) if scale.numel() > 1 else (1,) * x.ndim
     scale, zero_point = ops.reshape(scale, form), ops.reshape(zero_point, form)
     if formula == "cambricon":
@@ -141,8 +142,7 @@ class MinMaxObserver(Module):
         per_layer_quantization: bool = True,
     ) -> None:  # fmt: skip
         super().__init__()
-        _check(quantization_formula, quantization_bit, quantization_scheme)
-        self.options = quantization_formula, quantization_bit, quantization_scheme
+        self.options = _checked(quantization_formula, quantization_bit, quantization_scheme)
         self.per_layer_quantization = per_layer_quantization
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -157,8 +157,7 @@ class MovingAverageMinMaxObserver(Module):
         quantization_scheme: str = "symmetric", momentum: float = 0.95,
     ) -> None:  # fmt: skip
         super().__init__()
-        _check(quantization_formula, quantization_bit, quantization_scheme)
-        self.options = quantization_formula, quantization_bit, quantization_scheme
+        self.options = _checked(quantization_formula, quantization_bit, quantization_scheme)
         self.stop_update_after_iters, self.momentum = stop_update_after_iters, momentum
         self.register_buffer("moving_max", filled((1,), 0.0))
         self.register_buffer("moving_min", filled((1,), 0.0))
@@ -183,8 +182,7 @@ class Quantization(Module):
         self, quantization_formula: str = "google", quantization_bit: int = 8, quantization_scheme: str = "symmetric"
     ) -> None:
         super().__init__()
-        _check(quantization_formula, quantization_bit, quantization_scheme)
-        self.options = quantization_formula, quantization_bit, quantization_scheme
+        self.options = _checked(quantization_formula, quantization_bit, quantization_scheme)
 
     def forward(self, x: Tensor, scale: Tensor, zero_point: Tensor) -> Tensor:
         return quantization(x, scale, zero_point, *self.options)
