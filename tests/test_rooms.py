@@ -128,18 +128,6 @@ def test_a_file_name_means_one_thing_in_its_half(core: bool) -> None:
     assert not twice, "\n".join(map(str, twice))
 
 
-# Files that know each other: classes of one thing in several files. Whoever parts one takes it from here.
-CIRCLES = [
-    {"weft.graph.graph", "weft.graph.saved", "weft.graph.scaling", "weft.graph.trace", "weft.graph.update",
-     "weft.graph.zero"},
-    {"weft.transport.base", "weft.transport.check", "weft.transport.stuck"},
-    {"weft.transport.c10d", "weft.transport.c10d_channel", "weft.transport.c10d_group", "weft.transport.c10d_roads"},
-    {"weft.transport.rendezvous", "weft.transport.roll"},
-    {"weft.transport.shared.shm", "weft.transport.shared.shm_group"},
-    {"weft.vm.dependency", "weft.vm.instruction", "weft.vm.machine", "weft.vm.stream", "weft.vm.waiting"},
-]  # fmt: skip
-
-
 def imports(tree: ast.Module, modules: set[str]) -> set[str]:
     """The files that a file imports, for type checkers too."""
     found = set()
@@ -160,8 +148,5 @@ def test_no_files_import_each_other_in_a_circle() -> None:
     for name, path in modules.items():
         for other in imports(ast.parse(path.read_text()), set(modules)) - {name}:
             graph.add_edge(node[name], node[other], None)
-    circles = [{graph[i] for i in c} for c in rx.strongly_connected_components(graph) if len(c) > 1]
-    new = [sorted(c) for c in circles if not any(c <= known for known in CIRCLES)]
-    gone = [sorted(k) for k in CIRCLES if not any(c <= k for c in circles)]
-    assert not new, f"files in a circle: {new}"
-    assert not gone, f"no circles any more: take them from CIRCLES: {gone}"
+    circles = [sorted(graph[i] for i in c) for c in rx.strongly_connected_components(graph) if len(c) > 1]
+    assert not circles, f"files in a circle, where a protocol or a move would part them: {circles}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 
@@ -14,9 +14,13 @@ from weft.compiler.lower import Lowered
 from weft.core.device import Device
 from weft.core.errors import GraphError
 from weft.graph import tree
+from weft.graph.blocks import ProxyModule
+from weft.graph.config import GraphConfig
 from weft.graph.run import Running
+from weft.graph.scaling import Scaler
 from weft.job.value import Value
 from weft.ops import OPS
+from weft.optim import Optimizer
 from weft.optim.agreement import Agreement, check_alike
 from weft.plan.calls import Ref
 from weft.plan.plan import Plan
@@ -25,6 +29,23 @@ from weft.tensor.counters import counters
 from weft.tensor.tensor import Tensor, of_shard, of_torch
 from weft.tensor.written import mark
 from weft.transport.check import Check, check_of
+
+
+class Program(Protocol):
+    """What tracing, saving and loading read of an nn.Graph."""
+
+    config: GraphConfig
+    numbers: dict[str, Any]
+    _blocks: dict[str, ProxyModule]
+    _optimizers: list[tuple[Optimizer, Any]]  # with their schedules
+    _scaler: Scaler
+    _compiled: Compiled | None
+    _debug_level: int
+
+    @property
+    def name(self) -> str: ...
+    def build(self, *args: Any, **kwargs: Any) -> Any: ...
+    def _need(self) -> Compiled: ...
 
 
 class Compiled:

@@ -24,6 +24,7 @@ from weft.graph.blocks import ProxyModule, meta_text
 from weft.graph.compiled import Compiled
 from weft.graph.config import GraphConfig
 from weft.graph.run import Running
+from weft.graph.scaling import Scaler
 from weft.graph.shapes import share, with_dynamic_input_shape
 from weft.graph.simulated_launch import imagine
 from weft.graph.trace import compile_graph, settings_of
@@ -49,6 +50,14 @@ class Graph:
     The first call traces `build` and compiles it for tensors of these shapes. Calls return at once; reading an output
     waits for it. Parameters are shared with the eager modules.
     """
+
+    config: GraphConfig
+    numbers: dict[str, Any]
+    _blocks: dict[str, ProxyModule]
+    _optimizers: list[tuple[Optimizer, Any]]
+    _scaler: Scaler
+    _compiled: Compiled | None
+    _debug_level: int
 
     def __init__(self) -> None:
         self.__dict__.update(
@@ -198,7 +207,7 @@ class Graph:
     def load_runtime_state_dict(self, state: Mapping[str, Any]) -> None:
         """Load a compiled graph from `runtime_state_dict()`, without tracing and compiling: `build` isn't called, and
         no modules are needed. `graph.numbers` holds the numbers that each launch reads, such as learning rates."""
-        saved.load(self, state)
+        self.__dict__["_compiled"] = saved.load(self, state)
 
     def _training(self) -> list[Any]:
         """The optimizers, each followed by its schedule, and the scaler."""
@@ -220,7 +229,7 @@ class Graph:
         compiled = self._compiled
         if compiled is None:
             self.compile(*args, **kwargs)
-            compiled = self._compiled
+            compiled = self._need()
         return compiled(args, kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:

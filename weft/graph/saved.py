@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import torch
 
@@ -25,7 +25,7 @@ from weft.core.program_line import warn
 from weft.core.rank import current
 from weft.graph import tree
 from weft.graph.agree import agree
-from weft.graph.compiled import Compiled, Output
+from weft.graph.compiled import Compiled, Output, Program
 from weft.graph.lines import lines
 from weft.graph.run import Running
 from weft.job.job import Job
@@ -39,9 +39,6 @@ from weft.plan.verify import verify
 from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor, of_shard, of_torch
 
-if TYPE_CHECKING:
-    from weft.graph.graph import Graph
-
 FORMAT: Final = 1
 KEYS: Final = (
     "format", "machine", "rank", "world_size", "plan", "arguments", "outputs", "numbers", "written", "variables",
@@ -53,7 +50,7 @@ def machine() -> str:
     return f"{platform.machine()} {sys.byteorder}, torch {'.'.join(torch.__version__.split('.')[:2])}"
 
 
-def state_of(graph: Graph) -> dict[str, Any]:
+def state_of(graph: Program) -> dict[str, Any]:
     """The state that `load` takes; `flow.save` writes it."""
     compiled = graph._need()
     running, plan = compiled.running, compiled.lowered.plan
@@ -73,7 +70,7 @@ def state_of(graph: Graph) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def load(graph: Graph, state: Mapping[str, Any]) -> None:
+def load(graph: Program, state: Mapping[str, Any]) -> Compiled:
     """Load a compiled graph's state into a graph. Parameters and buffers of its modules with the same names get the
     values and are trained; for other names the graph makes its own tensors."""
     if graph._compiled is not None:
@@ -111,12 +108,10 @@ def load(graph: Graph, state: Mapping[str, Any]) -> None:
     rank.resources.setdefault(f"graph {graph.name}", running)
     numbers: list[Callable[[], float]] = [lambda name=name: float(graph.numbers[name]) for name in names]
     made = outputs[: len(outputs) - len(running.written)]
-    graph.__dict__["_compiled"] = Compiled(
-        lowered, running, tree.form(arguments), marked, examples, [], numbers, made, None, [], blank
-    )
+    return Compiled(lowered, running, tree.form(arguments), marked, examples, [], numbers, made, None, [], blank)
 
 
-def _refuse(graph: Graph, compiled: Compiled) -> None:
+def _refuse(graph: Program, compiled: Compiled) -> None:
     draws, why = compiled.running.draws, ""
     if compiled.lowered.loaders:
         why = "it reads from a loader of the program's"

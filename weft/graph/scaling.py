@@ -5,9 +5,9 @@ step with gradients that aren't finite is undone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from weft.amp.scaler import GradScaler
+from weft.amp.scaler import GradScaler, StaticGradScaler
 from weft.core.placement import Placement
 from weft.core.sbp import broadcast
 from weft.functional.training.clipping import INFINITY, total_norm
@@ -15,16 +15,13 @@ from weft.job.builder import Builder
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
-if TYPE_CHECKING:
-    from weft.graph.graph import Graph
-
 SCALE: Final = "loss scale"
 INVERSE: Final = "1 / loss scale"
+Scaler = GradScaler | StaticGradScaler | None
 
 
-def begin(graph: Graph, builder: Builder, numbers: dict[str, Callable[[], float]]) -> None:
+def begin(scaler: Scaler, builder: Builder, numbers: dict[str, Callable[[], float]]) -> None:
     """Scale the losses, if the graph has a scaler."""
-    scaler = graph._scaler
     if scaler is None or not scaler.is_enabled():
         return
     builder.scaled_by = SCALE
@@ -48,10 +45,10 @@ def _known_to_all(flag: Tensor, grads: list[Tensor]) -> Tensor:
 class Guard:
     """Restores what an update wrote if a gradient wasn't finite."""
 
-    def __init__(self, graph: Graph, grads: Iterable[Tensor]) -> None:
+    def __init__(self, scaler: Scaler, grads: Iterable[Tensor]) -> None:
         given = list(grads)
         self.finite: Any = None
-        if isinstance(graph._scaler, GradScaler) and graph._scaler.is_enabled() and given:
+        if isinstance(scaler, GradScaler) and scaler.is_enabled() and given:
             self.finite = _known_to_all(ops.isfinite(total_norm(given, INFINITY)), given)
         self.before: list[tuple[Tensor, Tensor]] = []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -19,7 +19,7 @@ from weft.core.rank import current
 from weft.graph import budget, scaling, tree
 from weft.graph.agree import agree
 from weft.graph.blocks import BlockSettings
-from weft.graph.compiled import Compiled, Holder, Output
+from weft.graph.compiled import Compiled, Holder, Output, Program
 from weft.graph.lines import lines
 from weft.graph.overlap import refuse_overlaps
 from weft.graph.run import Running
@@ -34,11 +34,8 @@ from weft.plan.verify import verify
 from weft.tensor.tensor import Tensor, of_value
 from weft.transport import transport_of
 
-if TYPE_CHECKING:
-    from weft.graph.graph import Graph
 
-
-def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Compiled:
+def compile_graph(graph: Program, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Compiled:
     """Trace, rewrite, lower, agree with the other ranks, start the runtime."""
     if dispatch.here.trace is not None:
         raise GraphError(
@@ -57,9 +54,9 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     examples: list[tuple[str, Tensor]] = []
     fed: list[tuple[Tensor, Value]] = []
     numbers: dict[str, Callable[[], float]] = {}
-    scaling.begin(graph, builder, numbers)
+    scaling.begin(graph._scaler, builder, numbers)
     finite = None
-    with partition(graph, builder), dispatch.tracing(builder):
+    with partition([o for o, _ in graph._optimizers], graph.config.shard_min_size, builder), dispatch.tracing(builder):
         holders = _name_parameters(graph, builder)
         symbols = mapped((args, kwargs), _feeder(builder, graph.name, examples, fed))
         try:
@@ -120,7 +117,7 @@ def _dropped(running: Running) -> None:
         _forget()
 
 
-def settings_of(graph: Graph) -> dict[int, BlockSettings]:
+def settings_of(graph: Program) -> dict[int, BlockSettings]:
     """The settings of each module, by identity."""
     found: dict[int, BlockSettings] = {}
     for block in graph._blocks.values():
@@ -129,7 +126,7 @@ def settings_of(graph: Graph) -> dict[int, BlockSettings]:
     return found
 
 
-def _name_parameters(graph: Graph, builder: Builder) -> list[Holder]:
+def _name_parameters(graph: Program, builder: Builder) -> list[Holder]:
     """Name the graph's parameters; return where each is held."""
     holders = []
     for name, block in graph._blocks.items():

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from weft.core import dispatch
 from weft.core.dispatch import here
 from weft.core.errors import GraphError, TraceError
 from weft.core.rank import current
 from weft.graph import scaling
+from weft.graph.compiled import Program
 from weft.job.builder import Builder
 from weft.nn.module.module import Module
 from weft.ops import ops
 from weft.optim import Optimizer
 from weft.tensor.tensor import Tensor, of_value
 
-if TYPE_CHECKING:
-    from weft.graph.graph import Graph
 
-
-def update(graph: Graph, builder: Builder, numbers: dict[str, Callable[[], float]]) -> Tensor | None:
+def update(graph: Program, builder: Builder, numbers: dict[str, Callable[[], float]]) -> Tensor | None:
     """Add the nodes that update parameters. `numbers` gets the functions that each launch asks for numbers.
 
     Returns the flag that says whether the gradients were finite, if there is a scaler.
@@ -39,7 +37,7 @@ def update(graph: Graph, builder: Builder, numbers: dict[str, Callable[[], float
             raise TraceError(
                 f"{graph.name} has an optimizer, but build() calls no backward(); write loss.backward() in it"
             )
-        guard = scaling.Guard(graph, (g for grads in every for g in grads.values()))
+        guard = scaling.Guard(graph._scaler, (g for grads in every for g in grads.values()))
         for i, ((optimizer, _), grads) in enumerate(zip(graph._optimizers, every, strict=True)):
             with dispatch.tracing(None):  # make the states eagerly
                 optimizer.prepare(grads)
@@ -62,7 +60,7 @@ def update(graph: Graph, builder: Builder, numbers: dict[str, Callable[[], float
         here.grad = before
 
 
-def _gradients(graph: Graph, builder: Builder, optimizer: Optimizer, known: set[int]) -> dict[Tensor, Tensor]:
+def _gradients(graph: Program, builder: Builder, optimizer: Optimizer, known: set[int]) -> dict[Tensor, Tensor]:
     """The gradients of the optimizer's parameters; those that no loss depends on have none."""
     grads: dict[Tensor, Tensor] = {}
     dropped = False
@@ -87,7 +85,7 @@ def _gradients(graph: Graph, builder: Builder, optimizer: Optimizer, known: set[
     return grads
 
 
-def _see_use(graph: Graph, builder: Builder) -> None:
+def _see_use(graph: Program, builder: Builder) -> None:
     """Without an optimizer, raise if the program uses no `.grad` after backward."""
     found = {g.value for leaf, _ in builder.gradients.values() if (g := leaf.grad) is not None}
     if not any(v in found for node in builder.job.nodes for v in node.operands()):

@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 import math
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from weft.autograd.modes import no_grad
 from weft.core.rank import current
@@ -21,21 +21,18 @@ from weft.job.builder import Builder
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
-if TYPE_CHECKING:
-    from weft.graph.graph import Graph
-
 
 @contextlib.contextmanager
-def partition(graph: Graph, builder: Builder) -> Iterator[None]:
-    """Shard the optimizers' parameters, and register how the trace reads them. Undone if compilation fails."""
-    least = graph.config.shard_min_size
+def partition(optimizers: Iterable[Any], least: int | None, builder: Builder) -> Iterator[None]:
+    """Shard the optimizers' parameters of at least so many elements (None: no ZeRO), and register how the trace reads
+    them. Undone if compilation fails."""
     if least is None:
         yield
         return
     wholes: dict[int, tuple[weakref.ref[Tensor], NdSbp]] = current().resource("read whole", lambda rank: {})
     before: list[tuple[Tensor, Tensor, dict[str, Any], dict[str, Any]]] = []
     try:
-        for optimizer, p in _parameters(graph):
+        for optimizer, p in _parameters(optimizers):
             parts = None if p.spec is None else split_of(p.spec, least)
             if p.spec is not None and parts is not None:
                 state = optimizer.state[p]
@@ -77,8 +74,8 @@ def split_of(spec: Spec, least: int) -> NdSbp | None:
     return None
 
 
-def _parameters(graph: Graph) -> Iterator[tuple[Any, Tensor]]:
-    for optimizer, _ in graph._optimizers:
+def _parameters(optimizers: Iterable[Any]) -> Iterator[tuple[Any, Tensor]]:
+    for optimizer in optimizers:
         for group in optimizer.param_groups:
             for p in group["params"]:
                 yield optimizer, p

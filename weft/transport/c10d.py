@@ -5,8 +5,6 @@ Process groups are made directly over a separate store, so torch.distributed's d
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import os
 import queue
 import socket
@@ -23,18 +21,18 @@ from torch import Tensor
 
 from weft.core.errors import ArgumentError, RankError
 from weft.core.rank import Rank
-from weft.transport.base import Channel, Group, PeerFailed, Transport
-from weft.transport.c10d_channel import FIRST_TAG, MESSAGES, C10dChannel, Waiter, end
+from weft.transport.base import Channel, Group, PeerFailed
+from weft.transport.c10d_channel import C10dChannel
+from weft.transport.c10d_connections import FIRST_TAG, MESSAGES, Coalesced, Connected, Connections, Waiter, end
 from weft.transport.c10d_group import C10dGroup
-from weft.transport.c10d_roads import Coalesced, Roads
 from weft.transport.check import PROGRAM
 from weft.transport.hosts import SlowLink, slow_link, until
 from weft.transport.rendezvous import Meeting, is_loopback
-from weft.transport.stuck import Need, Waiting
+from weft.transport.stuck import Need
 from weft.transport.watch import SETTLE, Watch
 
 
-class C10dTransport(Transport):
+class C10dTransport(Connected):
     backend = "c10d"
     overlaps = True
 
@@ -54,7 +52,7 @@ class C10dTransport(Transport):
         self._messages: Counter[tuple[int, int, str]] = Counter()  # by whom, to whom, on which line
         self._posted: defaultdict[tuple[int, int, str], deque[str]] = defaultdict(lambda: deque(maxlen=64))
         self._tags: set[int] = set()  # to check for reuse, as the counter in the store isn't authenticated
-        self._roads = Roads(self.processes)
+        self._connections = Connections(self.processes)
         self._to_myself: defaultdict[str, deque[Tensor]] = defaultdict(deque)
 
     def host_of(self, rank: int) -> Hashable:
@@ -65,19 +63,7 @@ class C10dTransport(Transport):
             self.wait_until(lambda: roll.look() or rank in roll.here, f"rank {rank} to come", (rank,))
         return roll.mine.host if rank == self.rank else roll.here[rank].host
 
-    def over_link(self, ranks: Sequence[int]) -> SlowLink | None:
-        """The simulated link, if these ranks are on several hosts."""
-        if self.link is None or not self.several_hosts:
-            return None
-        return self.link if len({self.host_of(r) for r in ranks}) > 1 else None
-
-    def carried(self, ranks: Sequence[int], size: float) -> float:
-        """The arrival time of so many bytes over the simulated link, on the monotonic clock; 0 without one."""
-        link = self.over_link(ranks) if self.link is not None and size else None
-        return 0.0 if link is None else link.arrival(size)
-
     def processes(self, ranks: tuple[int, ...], device: str, line: str = "", what: object = "a message") -> Any:
-        """The process group of these ranks for tensors on this type of device; `what` is the call that needs it."""
         found = self._processes.get((ranks, device, line))
         if found is None:
             prefix = f"{device}/{','.join(map(str, ranks))}" + f"/{line}" * bool(line)
@@ -153,22 +139,7 @@ class C10dTransport(Transport):
     def _make_group(self, ranks: tuple[int, ...], line: str) -> Group:
         return C10dGroup(self, ranks, line)
 
-    def finish(
-        self, work: Any, what: str | Callable[[], str], ranks: Sequence[int], cuda: bool = False,
-        waiting: Waiting | None = None,
-    ) -> None:  # fmt: skip
-        """Wait for c10d's work; on CUDA only the stream waits."""
-        try:
-            if not cuda:
-                self.wait_until(work.is_completed, what, ranks, waiting=waiting, rest=functools.partial(moment, work))
-            work.wait()
-        except RankError:
-            raise
-        except RuntimeError as error:
-            raise self.explained(error, what if isinstance(what, str) else what(), ranks) from None
-
     def explained(self, error: RuntimeError, what: str, ranks: Sequence[int]) -> RankError:
-        """The error of a broken connection: the failure of the rank that caused it."""
         try:
             self._watch.settle(ranks)
         except PeerFailed as failure:
@@ -179,7 +150,6 @@ class C10dTransport(Transport):
         self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]], line: str = "",
         among: tuple[int, ...] = (),
     ) -> None:  # fmt: skip
-        """`among`: a group whose ranks all make this call. Without it, each pair has a separate connection."""
         with self.moving(sends, receives, line):
             try:
                 self._exchange(sends, receives, line, among)
@@ -247,17 +217,17 @@ class C10dTransport(Transport):
         self, posts: Sequence[tuple[str, int, Tensor, int]], line: str, ranks: tuple[int, ...], all_come: bool
     ) -> list[tuple[int, Any, bool]]:
         """Start each transfer as soon as its peer has connected, in any order."""
-        roads = [
+        keys = [
             (ranks if all_come or t.is_cuda else (min(self.rank, peer), max(self.rank, peer)), t.device.type, line)
             for _, peer, t, _ in posts
         ]
         works: dict[int, tuple[int, Any, bool]] = {}
 
         def started() -> bool:
-            there = {road for road in set(roads) if self._roads.connected(road)}  # once: order within a road matters
+            there = {key for key in set(keys) if self._connections.connected(key)}  # once: order within one matters
             for i, (way, peer, t, tag) in enumerate(posts):
-                if i not in works and roads[i] in there:
-                    works[i] = peer, self.start(way, roads[i][0], t, peer, tag, line), t.is_cuda
+                if i not in works and keys[i] in there:
+                    works[i] = peer, self.start(way, keys[i][0], t, peer, tag, line), t.is_cuda
             return len(works) == len(posts)
 
         if not started():
@@ -270,7 +240,7 @@ class C10dTransport(Transport):
         if any(not cuda for _, _, cuda in works):
             waiter = self._exchanging.get(line)
             if waiter is None:
-                waiter = self._exchanging[line] = self.waiter("exchange", self._roads.made)
+                waiter = self._exchanging[line] = self.waiter("exchange", self._connections.made)
             before = waiter.started
             for _, work, cuda in works:
                 if not cuda:
@@ -289,13 +259,6 @@ class C10dTransport(Transport):
         for _, work, cuda in works:
             if cuda and work is not None:
                 self.finish(work, what, peers, cuda)
-
-    def start(self, way: str, ranks: tuple[int, ...], t: Tensor, peer: int, tag: int = 1, line: str = "") -> Any:
-        processes = self.processes(ranks, t.device.type, line)
-        try:
-            return getattr(processes, way)([t], ranks.index(peer), tag)
-        except RuntimeError as error:
-            raise self.explained(error, f"a {way} with rank {peer}", (peer,)) from None
 
     def channel(self, key: str, src: int, dst: int, shape: Sequence[int], dtype: torch.dtype, copies: int) -> Channel:
         name = f"channel/{src}/{dst}/{key}/{self._opens(key, src, dst, copies)}"
@@ -367,9 +330,3 @@ def _spoken(needs: Sequence[Need]) -> str:
     """A description of the messages that a rank waits for."""
     other = {"send": "recv", "recv": "send"}
     return "; ".join(f"{other[n.key[:4]]} of message {n.key[5:]}" for n in needs[:3])
-
-
-def moment(work: Any, seconds: float) -> None:
-    """Wait for a short time, without taking CPU time from Gloo's threads."""
-    with contextlib.suppress(RuntimeError):  # not yet; or failed, which the last wait raises
-        work.wait(timedelta(seconds=seconds))

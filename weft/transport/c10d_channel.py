@@ -1,123 +1,23 @@
-"""Channels between hosts: registers with a copy at each end, synchronized by messages; and the threads that wait for
-messages.
-
-Gloo's point-to-point work can only be waited for; it can't be polled for completion.
-"""
+"""Channels between hosts: registers with a copy at each end, synchronized by messages."""
 
 from __future__ import annotations
 
 import contextlib
-import queue
-import threading
-import time
-from collections.abc import Callable, Sequence
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from weft.core.errors import RankError
 from weft.transport.base import Channel
-from weft.transport.hosts import SlowLink
-
-if TYPE_CHECKING:
-    from weft.transport.c10d import C10dTransport
-
-FIRST_TAG = 16  # below: the collectives' and the exchange's own
-MESSAGES = 1 << 30  # tags of messages; those of channels are below
-LEAVING = 1.0  # seconds that an end waits for what is under way
-BREAKING = 0.001  # seconds after which a receive breaks its connections
-BROKEN = 0.2  # seconds for those who wait on them to notice
-
-
-class Waiter:
-    """A thread that waits for works in order. `kept` must outlive it: destroying a process group during a wait crashes
-    the process. `link` is the simulated link of received messages. `ring` is called when something is complete."""
-
-    def __init__(
-        self, name: str, kept: object, ring: Callable[[], None] = lambda: None, link: SlowLink | None = None
-    ) -> None:  # fmt: skip
-        self._kept, self._ring, self._link = kept, ring, link
-        self._bell = threading.Lock()
-        self.started = 0
-        self.done = 0  # how many works are complete; written by the thread alone
-        self.error: RuntimeError | None = None
-        self._works: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
-
-    def add(self, work: Any, message: Tensor | None = None) -> None:
-        """Add a work. `message` is the received buffer; a last byte of zero is the sender's farewell, which isn't
-        counted."""
-        self.started += 1
-        self._works.put((work, message))
-
-    def idle(self) -> bool:
-        """Whether everything is complete, or has failed."""
-        return self.done >= self.started or self.error is not None
-
-    def rest(self, seconds: float) -> None:
-        """Sleep until something is complete, or a timeout. It may return early."""
-        self._bell.acquire(timeout=seconds)
-
-    def _tell(self) -> None:
-        with contextlib.suppress(RuntimeError):  # already rung
-            self._bell.release()
-        self._ring()
-
-    def _run(self) -> None:
-        while (next_work := self._works.get()) is not None:
-            work, message = next_work
-            try:
-                work.wait()
-                if message is not None and self._link is not None:
-                    self._link.carry(message.nbytes)
-                if message is not None and not message[-1].item():
-                    return
-            except RuntimeError as error:
-                self.error = error
-                return self._tell()
-            self.done += 1
-            self._tell()
-
-    def end(self) -> None:
-        """Once everything that was added is complete."""
-        self._works.put(None)
-
-    def ended(self, patience: float) -> bool:
-        """Whether the thread ends in so many seconds."""
-        self._thread.join(max(patience, 0.0))
-        return not self._thread.is_alive()
-
-
-def end(waiters: Sequence[Waiter], groups: Sequence[tuple[tuple[int, ...], Any]], rank: int) -> None:
-    """End the threads, at the end of a rank. Where ranks diverged, some wait for ever, and where one died, Gloo forgets
-    what it was sent. A thread that came back from Gloo when Python has ended would abort the process."""
-    for waiter in waiters:
-        waiter.end()
-    if _ended(waiters, 0.0 if any(waiter.error for waiter in waiters) else LEAVING):
-        return
-    nothing = torch.empty(1, dtype=torch.uint8)
-    for ranks, group in groups:
-        peer = next((i for i, r in enumerate(ranks) if r != rank), None)
-        with contextlib.suppress(RuntimeError):  # a receive that is late fails all of its group's waits
-            if peer is not None:
-                group.recv([nothing], peer, MESSAGES - 1).wait(timedelta(seconds=BREAKING))
-    _ended(waiters, BROKEN)
-
-
-def _ended(waiters: Sequence[Waiter], patience: float) -> bool:
-    """Whether all threads end in so many seconds."""
-    until = time.monotonic() + patience
-    return all([waiter.ended(until - time.monotonic()) for waiter in waiters])
+from weft.transport.c10d_connections import Connected
 
 
 class C10dChannel(Channel):
     """Receives are posted for every free slot in advance; acknowledgements are separate messages of one byte."""
 
     def __init__(
-        self, transport: C10dTransport, src: int, dst: int, layout: tuple[tuple[int, ...], torch.dtype, int], tag: int
+        self, transport: Connected, src: int, dst: int, layout: tuple[tuple[int, ...], torch.dtype, int], tag: int
     ) -> None:
         self.shape, self.dtype, self.copies = layout
         self._transport, self._tag = transport, tag

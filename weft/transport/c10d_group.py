@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -21,6 +21,7 @@ from torch import Tensor
 from weft.core.errors import RankError
 from weft.transport import reduction
 from weft.transport.base import Group, UnderWay
+from weft.transport.c10d_connections import Connected
 from weft.transport.check import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -38,9 +39,6 @@ from weft.transport.check import (
 from weft.transport.hosts import until
 from weft.transport.whole import collective
 
-if TYPE_CHECKING:
-    from weft.transport.c10d import C10dTransport
-
 HEADER, WORD = 16, 8  # bytes; the header is a turn and a hash of the call
 FRAME, FRAMES = 4096, 1 << 15  # limits in bytes of one frame, and of all members' together
 LITTLE = 256  # bytes of data that fit into a frame of any group
@@ -57,7 +55,7 @@ TIMES = {"allreduce": lambda n: 2 * (n - 1) / n, "allgather": lambda n: n - 1, "
 
 
 class C10dGroup(Group):
-    def __init__(self, transport: C10dTransport, ranks: tuple[int, ...], line: str) -> None:
+    def __init__(self, transport: Connected, ranks: tuple[int, ...], line: str) -> None:
         self.ranks, self.index, self.size = ranks, ranks.index(transport.rank), len(ranks)
         self._transport, self._line = transport, line
         self._turn = 0

@@ -12,7 +12,7 @@ import hashlib
 import os
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import msgspec
 import torch
@@ -25,9 +25,6 @@ from weft.core.program_line import line as program_line
 from weft.core.rank import Rank, current
 from weft.core.reading import MALFORMED
 from weft.transport import reduction
-
-if TYPE_CHECKING:
-    from weft.transport.base import Transport
 
 KINDS = ("barrier", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast")
 BARRIER, ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, BROADCAST = range(len(KINDS))
@@ -72,6 +69,16 @@ def every_steps() -> int:
     if not given.isdigit() or not int(given):
         raise RankError(f"WEFT_CHECK_EVERY is a number of steps, like 100; got {given!r}")
     return int(given)
+
+
+class Comparing(Protocol):
+    """The part of a transport by which ranks compare what they do."""
+
+    rank: int
+
+    def put(self, key: str, value: bytes) -> None: ...
+    def get(self, key: str, timeout: float | None = None) -> bytes: ...
+    def group(self, ranks: Sequence[int]) -> Any: ...
 
 
 class Call:
@@ -138,7 +145,7 @@ def group_key(ranks: tuple[int, ...], line: str) -> str:
     return f"group {','.join(map(str, ranks))} {line}"
 
 
-def differ(transport: Transport, key: str, ranks: tuple[int, ...], turn: int, call: str, words: Words) -> RankError:
+def differ(transport: Comparing, key: str, ranks: tuple[int, ...], turn: int, call: str, words: Words) -> RankError:
     """The error of a member whose hash differs from another's; `key` names the call, alike for all members."""
     at, entries = program_line(), words.entries()
     common, numbers = ({name: str(f(e)) for name, e in entries.items()} for f in (str, Entry.now))
@@ -217,7 +224,7 @@ def keep_buffer(name: str, t: Any) -> None:
         known[id(t)] = name, weakref.ref(t)
 
 
-def buffers_among(transport: Transport, ranks: frozenset[int]) -> list[tuple[str, Any]]:
+def buffers_among(transport: Comparing, ranks: frozenset[int]) -> list[tuple[str, Any]]:
     """The buffers on placements within these ranks that all ranks of the placement still hold: a collective call."""
     rank, found = current(), []
     for placement, known in rank.resources.get(BUFFERS, {}).items():
@@ -242,7 +249,7 @@ def digest(t: Tensor) -> int:
 
 
 def compare_data(
-    transport: Transport, ranks: tuple[int, ...], tensors: Mapping[str, Tensor], what: str,
+    transport: Comparing, ranks: tuple[int, ...], tensors: Mapping[str, Tensor], what: str,
     twin: Mapping[str, Mapping[int, int]] | None = None,
 ) -> None:  # fmt: skip
     """Raise on all of these ranks if a tensor isn't the same on all of them or, for those in `twin`, on a rank and the

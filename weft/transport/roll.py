@@ -9,8 +9,8 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
 
 import msgspec
 import torch.distributed as dist
@@ -19,9 +19,6 @@ from weft.core.errors import RankError
 from weft.transport.base import PeerFailed
 from weft.transport.peers import Peers, started
 from weft.transport.secret import Signed
-
-if TYPE_CHECKING:
-    from weft.transport.rendezvous import Meeting
 
 PROTOCOL = 2  # the version of messages between ranks; to be raised with each change
 LOOK = 0.05  # seconds between checks for new ranks
@@ -88,6 +85,24 @@ ALIKE = (
 )
 
 
+class Store(Protocol):
+    """The part of a rendezvous that its roll uses: keys of the `run`, and of this rendezvous (`store`)."""
+
+    host: str
+    port: int
+    run: Signed
+    store: Signed
+    times: int
+
+    def put(self, key: str, value: bytes) -> None: ...
+    def add(self, key: str) -> int: ...
+    def has(self, key: str) -> bool: ...
+    def attempt(self, action: Callable[[], Any]) -> Any: ...
+    def wait_until(
+        self, ready: Callable[[], object], what: str, patience: float, look_around: Callable[[], None]
+    ) -> None: ...
+
+
 class Roll:
     """Which ranks have joined.
 
@@ -96,7 +111,7 @@ class Roll:
     ended   those that are known to have ended well
     """
 
-    def __init__(self, meeting: Meeting, rank: int, world_size: int) -> None:
+    def __init__(self, meeting: Store, rank: int, world_size: int) -> None:
         self.rank, self.world_size = rank, world_size
         self.here: dict[int, Come] = {}
         self.absent = set(range(world_size)) - {rank}

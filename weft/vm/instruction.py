@@ -1,18 +1,17 @@
-"""An instruction: one piece of work on a stream, and the blobs it touches."""
+"""An instruction: one piece of work on a stream, and the blobs it touches; and what it knows of stream and machine."""
 
 from __future__ import annotations
 
+import abc
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from types import CodeType, TracebackType
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal, Protocol
 
 from weft.core.program_line import Line, line_of, place
+from weft.core.rank import Rank
 from weft.tensor.blob import Blob
-
-if TYPE_CHECKING:
-    from weft.vm.machine import VirtualMachine
-    from weft.vm.stream import Stream
 
 Kind = Literal["op", "collective", "file", "launch"]  # of flow.asyncs, all_reduce(async_op=True), save, a graph
 
@@ -24,6 +23,8 @@ State = Literal[
     "done",
     "failed",
 ]
+
+Policy = Literal["inline", "worker", "external"]
 
 _NONE: frozenset[Instruction] = frozenset()
 
@@ -50,7 +51,7 @@ class Instruction:
         self.name = name or kind
         self.state: State = "new"
         self.thread = 0  # the thread inside the action
-        self.machine: VirtualMachine | None = None
+        self.machine: Machine | None = None
         self.stream: Stream | None = None
         self.serial = 0  # counts the instructions of a machine in the order of the program
         self.lane: str | None = None  # instructions of one lane keep their order by themselves, without edges
@@ -106,3 +107,58 @@ class Instruction:
 
     def __repr__(self) -> str:
         return f"<instruction {self.serial} {self.story()}>"
+
+
+class Machine(Protocol):
+    """The part of the virtual machine that instructions, streams and waits use. Its lock guards the queues as well.
+    `driven` counts pending instructions that waiters may have to drive."""
+
+    rank: Rank
+    lock: threading.Lock
+    driven: int
+    deadline: float
+    max_pending: int
+    waits: int
+
+    def run(self, instruction: Instruction) -> None: ...
+    def start(self, instruction: Instruction) -> None: ...
+    def complete(self, instruction: Instruction, error: BaseException | None = None) -> None: ...
+    def wait(self, instruction: Instruction, deadline: float | None = None) -> None: ...
+
+
+class Stream(abc.ABC):
+    """`lane` is its name if it keeps the order of its instructions by itself."""
+
+    policy: Policy
+
+    def __init__(self, name: str, machine: Machine) -> None:
+        self.name, self.machine = name, machine
+        self.lane: str | None = name
+        self.issued = 0
+        self.queue: deque[Instruction] = deque()
+
+    @abc.abstractmethod
+    def enqueue(self, instruction: Instruction) -> None:
+        """Add an instruction. The caller holds the lock, here as in `wake` and `left`."""
+
+    @abc.abstractmethod
+    def wake(self) -> None:
+        """The instruction at the head may have become ready."""
+
+    @abc.abstractmethod
+    def left(self, instruction: Instruction) -> None:
+        """Remove an instruction that has ended."""
+
+    @abc.abstractmethod
+    def pump(self) -> None:
+        """Start instructions that are ready and need no separate thread. The caller doesn't hold the lock."""
+
+    @abc.abstractmethod
+    def close(self, timeout: float) -> bool:
+        """End its thread; returns whether it ended in time."""
+
+    def head_is_ready(self) -> bool:
+        return bool(self.queue) and not self.queue[0].unmet and self.queue[0].state == "queued"
+
+    def statistics(self) -> dict[str, Any]:
+        return {"policy": self.policy, "issued": self.issued, "queued": len(self.queue)}

@@ -25,8 +25,8 @@ from weft.transport.base import default_deadline
 from weft.vm import dependency, ending
 from weft.vm.dependency import Dependencies
 from weft.vm.forking import new_lock_in_children
-from weft.vm.instruction import Instruction, Kind
-from weft.vm.stream import POLICIES, STREAMS, Policy, Stream
+from weft.vm.instruction import Instruction, Kind, Policy, Stream
+from weft.vm.stream import POLICIES, STREAMS
 from weft.vm.waiting import hold_back, pulse, wait_each, wait_for
 
 GRACE = 4.0  # seconds for pending work when the rank ends by a failure

@@ -2,63 +2,10 @@
 
 from __future__ import annotations
 
-import abc
 import threading
-from collections import deque
-from typing import Any, Literal, Protocol
 
-from weft.core.rank import Rank, enter
-from weft.vm.instruction import Instruction
-
-Policy = Literal["inline", "worker", "external"]
-
-
-class Runs(Protocol):
-    """The part of the machine that its streams use. Its lock guards the queues as well."""
-
-    rank: Rank
-    lock: threading.Lock
-
-    def run(self, instruction: Instruction) -> None: ...
-    def start(self, instruction: Instruction) -> None: ...
-
-
-class Stream(abc.ABC):
-    """`lane` is its name if it keeps the order of its instructions by itself."""
-
-    policy: Policy
-
-    def __init__(self, name: str, machine: Runs) -> None:
-        self.name, self.machine = name, machine
-        self.lane: str | None = name
-        self.issued = 0
-        self.queue: deque[Instruction] = deque()
-
-    @abc.abstractmethod
-    def enqueue(self, instruction: Instruction) -> None:
-        """Add an instruction. The caller holds the lock, here as in `wake` and `left`."""
-
-    @abc.abstractmethod
-    def wake(self) -> None:
-        """The instruction at the head may have become ready."""
-
-    @abc.abstractmethod
-    def left(self, instruction: Instruction) -> None:
-        """Remove an instruction that has ended."""
-
-    @abc.abstractmethod
-    def pump(self) -> None:
-        """Start instructions that are ready and need no separate thread. The caller doesn't hold the lock."""
-
-    @abc.abstractmethod
-    def close(self, timeout: float) -> bool:
-        """End its thread; returns whether it ended in time."""
-
-    def head_is_ready(self) -> bool:
-        return bool(self.queue) and not self.queue[0].unmet and self.queue[0].state == "queued"
-
-    def statistics(self) -> dict[str, Any]:
-        return {"policy": self.policy, "issued": self.issued, "queued": len(self.queue)}
+from weft.core.rank import enter
+from weft.vm.instruction import Instruction, Machine, Policy, Stream
 
 
 class InlineStream(Stream):
@@ -66,7 +13,7 @@ class InlineStream(Stream):
 
     policy = "inline"
 
-    def __init__(self, name: str, machine: Runs) -> None:
+    def __init__(self, name: str, machine: Machine) -> None:
         super().__init__(name, machine)
         self.lane = None  # several threads may submit; only the operands order them
 
@@ -85,7 +32,7 @@ class WorkerStream(Stream):
 
     policy = "worker"
 
-    def __init__(self, name: str, machine: Runs) -> None:
+    def __init__(self, name: str, machine: Machine) -> None:
         super().__init__(name, machine)
         self._work = threading.Condition(machine.lock)
         self._thread: threading.Thread | None = None
@@ -140,7 +87,7 @@ class ExternalStream(Stream):
 
     policy = "external"
 
-    def __init__(self, name: str, machine: Runs) -> None:
+    def __init__(self, name: str, machine: Machine) -> None:
         super().__init__(name, machine)
         self._pumping = False
 

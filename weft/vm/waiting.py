@@ -5,32 +5,20 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
 from weft.core.errors import DeadlineError
-from weft.core.rank import Rank
-from weft.vm.instruction import Instruction
+from weft.vm.instruction import Instruction, Machine
 
 LOOK = 0.2  # seconds at most between looks for Ctrl-C: a signal that another thread took doesn't end a wait
 
 
-class Holds(Protocol):
-    """The part of the machine that a wait uses. `driven` counts pending instructions that waiters may have to drive."""
-
-    rank: Rank
-    lock: threading.Lock
-    driven: int
-    deadline: float
-    max_pending: int
-    waits: int
-
-
-def wait_each(machine: Holds, instructions: Iterable[Instruction], limit: float) -> None:
+def wait_each(machine: Machine, instructions: Iterable[Instruction], limit: float) -> None:
     for instruction in sorted(instructions, key=_serial):
         wait_for(machine, instruction, limit)
 
 
-def wait_for(machine: Holds, target: Instruction, limit: float) -> None:
+def wait_for(machine: Machine, target: Instruction, limit: float) -> None:
     """Wait until `target` has ended, well or not; `limit` is on the monotonic clock."""
     left_to_others: set[Instruction] = set()
     here = threading.get_ident()
@@ -74,7 +62,7 @@ def wait_for(machine: Holds, target: Instruction, limit: float) -> None:
                     pulse(first)  # another waiting thread may go on
 
 
-def hold_back(machine: Holds, pending: Mapping[Instruction, None]) -> None:
+def hold_back(machine: Machine, pending: Mapping[Instruction, None]) -> None:
     """Flow control: a program that is too far ahead waits for its oldest instruction."""
     if len(pending) < machine.max_pending:
         return
@@ -108,7 +96,7 @@ def _holds_up(target: Instruction) -> Instruction:
     return target
 
 
-def _too_late(machine: Holds, target: Instruction, first: Instruction) -> NoReturn:
+def _too_late(machine: Machine, target: Instruction, first: Instruction) -> NoReturn:
     behind = "" if first is target else f"\nIt is held up by {first.story()}"
     raise DeadlineError(
         f"rank {machine.rank.index} waited until the deadline for {target.story()}.{behind}\n"

@@ -8,14 +8,13 @@ writes the same slot again has passed another barrier in between, after which al
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from weft.core.errors import RankError
 from weft.transport import reduction
-from weft.transport.base import SPINS, Group
+from weft.transport.base import SPINS, Group, Transport
 from weft.transport.check import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -33,9 +32,6 @@ from weft.transport.check import (
 from weft.transport.memory import LINE, PAGE, WORD, Segment, publish
 from weft.transport.whole import collective
 
-if TYPE_CHECKING:
-    from weft.transport.shared.shm import ShmTransport
-
 SLOT = 1 << 22  # bytes
 WHOLE = 1 << 16  # bytes; up to here everyone reduces everything, above everyone reduces its chunk
 PIECE = 1 << 21  # bytes of a larger all-reduce per round, so that they are still in the caches when read
@@ -52,7 +48,7 @@ def bytes_needed(size: int) -> int:
 
 
 class ShmGroup(Group):
-    def __init__(self, transport: ShmTransport, ranks: tuple[int, ...], segment: Segment, line: str = "") -> None:
+    def __init__(self, transport: Transport, ranks: tuple[int, ...], segment: Segment, line: str = "") -> None:
         self.ranks, self.index, self.size = ranks, ranks.index(transport.rank), len(ranks)
         self._transport, self._segment, self._words = transport, segment, segment.words
         self._turn = 0
