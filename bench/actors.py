@@ -1,4 +1,4 @@
-"""What an actor costs: message and act, and a launch from call to result. Least of several repeats.
+"""The cost of an actor: a message and an act; a launch from call to result. Minimum of several repeats.
 
 python -m bench.actors
 """
@@ -64,7 +64,7 @@ def launch_cost(net: Net, calls: int = 500, in_flight: int = 1) -> float:
 
 
 def rows() -> list[tuple[str, float]]:
-    """What is measured, and seconds."""
+    """Cases with their seconds."""
     threaded = Net().stream("compute").stream("loader", "worker").node("source", stream="loader", kind="source")
     threaded.node("chain").node("sink", kind="sink").wire("source", "chain", copies=2).wire("chain", "sink", copies=2)
     return [

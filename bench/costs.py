@@ -89,10 +89,10 @@ def worlds(quick: bool) -> list[Row]:
 def compile_in(world: int, size: str) -> Lowered:
     layers, width, batch, tokens = GPTS[size]
     with enter(Rank(0, world)) as rank:
-        rank.resources["links"] = ONE_HOST  # there is nobody to ask
+        rank.resources["links"] = ONE_HOST  # a simulated world has no transport
         place = flow.placement("cpu", ranks=list(range(world)))
         model = ours.GPT(layers, width, tokens)
-        for p in model.parameters():  # laid out without talking to ranks that don't exist
+        for p in model.parameters():  # to_global would communicate with ranks that don't exist
             p.spec, p.shard, p.blob = Spec(tuple(p.shape), p.dtype, place, (B,)), p.blob, ABSENT
         job = Job(f"imagined_{world}")
         builder = Builder(job, {})

@@ -1,4 +1,4 @@
-"""Torch's own Python on Weft's tensors, beside the same on torch's: distributions and layers that are derived."""
+"""Derived code (distributions, layers): torch's Python on Weft's tensors against the same on torch's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft.interop import from_torch
 
 
 def rows(quick: bool) -> list[Row]:
-    """For comparison: no bounds were set for them."""
+    """For comparison, without bounds."""
     pairs = zip(cases(torch, lambda t: t), cases(flow, from_torch), strict=True)
     found = []
     for (case, theirs), (_, ours) in pairs:

@@ -1,4 +1,4 @@
-"""`python -m bench.faults [--only NAME ...] [--quick] [--most N]`: what faults do, counted, into docs/faults.md."""
+"""`python -m bench.faults [--only NAME ...] [--quick] [--most N]`: count what faults do, write it to docs/faults.md."""
 
 from __future__ import annotations
 
@@ -25,24 +25,22 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from bench.kills import EARLY, FORKED, HANG, REAL, THREADS, TRANSPORTS, Figures, Seen, counted, kills
+from bench.kills import EARLY, FORKED, HANG, REAL, THREADS, TRANSPORTS, Figures, Outcome, counted, kills
 from bench.victims import PHASES
 from weft.launch import spawn, spawn_threads
 
 PAGE = Path(__file__).parent.parent / "docs" / "faults.md"
 TITLE = "## Figures"
-SOON, BY_HAND = (
-    2.0,
-    5.0,
-)  # seconds until the slowest survivor has ended; where ranks that are started by hand never meet
-QUICK = 50  # times fewer
-REAL_SHARE = 20  # of so many kills, one is of a run that starts from nothing
+SOON = 2.0  # seconds until the slowest survivor must have ended
+BY_HAND = 5.0  # the same where ranks started by hand never met
+QUICK = 50  # divides the counts of --quick
+REAL_SHARE = 20  # one of so many kills is of a run in new processes
 VERDICTS = {True: "yes", False: "**no**", None: ""}
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some figures: tables, and lines of (what, found, must be, whether it is)."""
+    """Figures of one kind: tables, and verdicts of (what, found, must be, whether it is)."""
 
     tables: Sequence[tuple[Sequence[str], Sequence[Sequence[str]]]]
     verdicts: Sequence[tuple[str, str, str, bool | None]]
@@ -54,7 +52,7 @@ KILL_HEAD = ("", "kills", "hangs", "median", "slowest", "name the rank", "name t
 
 
 def killed(most: int, console: Console) -> Part:
-    """`most` kills: all phases, all starts, all transports."""
+    """Make `most` kills, over all phases, starts and transports."""
     real = most // REAL_SHARE
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task("kills", total=most)
@@ -85,7 +83,7 @@ def kill_row(label: str, f: Figures) -> list[str]:
     ]  # fmt: skip
 
 
-def kill_verdicts(seen: Sequence[Seen], most: int) -> list[tuple[str, str, str, bool | None]]:
+def kill_verdicts(seen: Sequence[Outcome], most: int) -> list[tuple[str, str, str, bool | None]]:
     early = [s for s in seen if s.kill.phase in EARLY and s.kill.start in (*FORKED, "by hand")]
     other = [s for s in seen if s not in early]
     every, first, rest = counted(seen), counted(early), counted(other)
@@ -122,7 +120,7 @@ def saved(most: int, console: Console) -> Part:
 
 
 def diverged(most: int, console: Console) -> Part:
-    """Each kind over each transport; `most` bounds the kinds, for a quick look."""
+    """Try each kind of divergence over each transport; `most` limits the kinds."""
     divergences = importlib.import_module(DIVERGENCES)
     kinds = [*divergences.CALLS, *divergences.PROGRAMS][:most]
     rows, faults = [], []
@@ -133,7 +131,7 @@ def diverged(most: int, console: Console) -> Part:
         for d in kinds:
             own = [row for row in found if row["name"] == d.name]
             said = [divergences.fault(d, row["rank"], row, transport == "c10d") for row in own]
-            bad = [words for words in said if words] if own else [f"{d.name}: the ranks never came to it"]
+            bad = [words for words in said if words] if own else [f"{d.name}: no rank reached it"]
             faults += [f"{transport}: {words}" for words in bad]
             tried, wrong = tried + 1, wrong + bool(bad)
         rows.append([transport, str(tried), str(tried - wrong)])
@@ -181,7 +179,7 @@ def soaked(most: int, console: Console) -> Part:
     """`most` graphs compiled and dropped, and a hundred times as many launches."""
     soak = importlib.import_module("bench.soak")
     rows = []
-    for transport in soak.TRANSPORTS:  # hours, at full size: what is known is printed
+    for transport in soak.TRANSPORTS:  # this takes hours: print rows as they are known
         rows += soak.rows(most, 100 * most, (transport,))
         for row in rows[-len(soak.parts(1, 1)) :]:
             console.print(str(row))
@@ -201,7 +199,7 @@ def soaked(most: int, console: Console) -> Part:
 
 
 def fuzzed(most: int, console: Console) -> Part:
-    """In batches, each in a process of its own: a crash or a hang loses no more than one."""
+    """Fuzz in batches, each in a new process: a crash or a hang loses one batch."""
     ends: Counter[str] = Counter()
     for seed, begin in enumerate(range(0, most, BATCH)):
         call = f"print(json.dumps(fuzz({min(BATCH, most - begin)}, {seed})))"
@@ -221,7 +219,7 @@ def fuzzed(most: int, console: Console) -> Part:
 
 WRONG = {"raw": "errors that no page describes", "crashes": "batches that crashed", "hangs": "batches that hung"}
 
-# What is counted, how often, how, and the module without which it can't be.
+# Parts by name: the default count, the function, and the module that it needs.
 PARTS: dict[str, tuple[int, Callable[[int, Console], Part], str]] = {
     "kills": (1000, killed, "bench.kills"),
     "saves": (1000, saved, "bench.saves"),
@@ -234,14 +232,16 @@ PARTS: dict[str, tuple[int, Callable[[int, Console], Part], str]] = {
 def main(words: Sequence[str] | None = None) -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--only", nargs="+", choices=tuple(PARTS), default=tuple(PARTS))
-    options.add_argument("--quick", action="store_true", help=f"{QUICK} times fewer, and docs/faults.md stays as it is")
-    options.add_argument("--most", type=int, metavar="N", help="so many of each")
+    options.add_argument(
+        "--quick", action="store_true", help=f"1/{QUICK} of the counts, and docs/faults.md stays as it is"
+    )
+    options.add_argument("--most", type=int, metavar="N", help="the count of each part")
     given = options.parse_args(words)
     console = Console(width=150)
     for name in given.only:
         count, part, needed = PARTS[name]
         if importlib.util.find_spec(needed) is None:
-            console.print(f"{name}: there is no {needed} to count with", style="red")
+            console.print(f"{name}: skipped, as {needed} is missing", style="red")
             continue
         most = given.most or (count // QUICK if given.quick else count)
         start = time.monotonic()
@@ -284,7 +284,7 @@ def marked_down(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]
 
 
 def write(page: Path, name: str, part: Part, seconds: float) -> None:
-    """A part's figures, at the end of the page, in place of those before; the others stay."""
+    """Replace a part's figures at the end of the page."""
     before, _, after = page.read_text().partition(f"\n{TITLE}\n")
     known = {text.partition("\n")[0].lower(): "### " + text for text in after.split("### ")[1:]}
     known[name] = section(name, part, seconds)

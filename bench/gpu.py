@@ -1,4 +1,4 @@
-"""The same ops and steps on a GPU, where torch sees one; no rows elsewhere. Every step reads its loss, so waits."""
+"""The same ops and steps on a GPU, if torch finds one. Each step reads its loss, which synchronizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def rows(quick: bool) -> list[Row]:
 
 
 def ops(quick: bool) -> list[Row]:
-    """What issuing a launch costs: the kernels themselves take next to nothing."""
+    """The cost of issuing kernels that are tiny."""
     a, b = torch.randn(8, 8, device="cuda"), torch.randn(8, 8, device="cuda")
     x, y = from_torch(a), from_torch(b)
     found = []

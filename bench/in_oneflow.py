@@ -1,4 +1,4 @@
-"""What OneFlow takes for the MLP steps; run by a Python that has it: `python -m bench --oneflow PATH_TO_PYTHON`.
+"""OneFlow's times for the MLP steps; run by a Python that has it: `python -m bench --oneflow PATH_TO_PYTHON`.
 
 Prints the seconds of each case, by the names that the table gives them, as JSON.
 """

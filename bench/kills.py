@@ -1,6 +1,6 @@
-"""Kills: a rank of a run is killed in some phase, and the others are watched: how soon they end, and what they say.
+"""Kill one rank of a run in some phase, and watch the survivors: how soon they end, and what they report.
 
-Most runs are forked from a process that has imported all that they need; some start as a user starts them.
+Most runs are forked from a process that has imported everything; some are started as users start them.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ from weft.transport.secret import Signed, known
 ROOT = Path(__file__).parent.parent
 PROGRAM = str(ROOT / "bench" / "victims.py")
 TRANSPORTS = ("shm", "c10d")
-DEADLINE = 15  # seconds that a wait of these runs may take;
-ALONE = 3  # and where nobody can know that a rank won't come
-HANG = 25.0  # seconds after which a survivor is said to hang
-STARTING = 60.0  # seconds for a run to come to its phase
-MOST_DELAY = 0.05  # seconds between a rank's word that it is there, and its end
-AFTER = 2.0  # seconds until what the dead have left must be gone
-EARLY = ("before the store", "registered")  # in these a rank dies before all have met
-MAY_END_WELL = ("at exit",)  # the others may have ended, or end, with all their work done
-UNNOTED = (*EARLY, "met", "first collective", "at exit")  # there may be no op to name yet, or any more
+DEADLINE = 15  # seconds: WEFT_DEADLINE of these runs
+ALONE = 3  # the same where no rank can know that the victim is dead
+HANG = 25.0  # seconds after which a survivor counts as hanging
+STARTING = 60.0  # seconds for a run to reach its phase
+MOST_DELAY = 0.05  # seconds at most between reaching the phase and the kill
+AFTER = 2.0  # seconds until a dead run's leftovers must be gone
+EARLY = ("before the store", "registered")  # the victim dies before all ranks have met
+MAY_END_WELL = ("at exit",)  # survivors may end normally, with all their work done
+UNNOTED = (*EARLY, "met", "first collective", "at exit")  # no op under way that survivors could name
 NOTED = tuple(phase for phase in victims.PHASES if phase not in UNNOTED)
 
 
 @dataclass(frozen=True)
 class Kill:
-    """What is tried. `start` is one of STARTS."""
+    """One kill to make. `start` is one of STARTS; the victim dies `delay` seconds after it has reached the phase."""
 
     phase: str
     start: str
     transport: str
-    bad: int
+    victim: int
     delay: float
 
     @property
@@ -64,15 +64,15 @@ class Kill:
 
 
 @dataclass
-class Seen:
-    """What came of it, for each other rank: seconds until its end, None if it hung, and all that it said."""
+class Outcome:
+    """The outcome of a kill. By surviving rank: the seconds until it ended (None: it hung), and its output."""
 
     kill: Kill
     seconds: dict[int, float | None] = field(default_factory=dict)
-    said: dict[int, str] = field(default_factory=dict)
+    output: dict[int, str] = field(default_factory=dict)
     launcher: str = ""
     left: list[str] = field(default_factory=list)
-    failed: str = ""  # the run never came to its phase
+    failed: str = ""  # why the run didn't reach its phase
 
     @property
     def hangs(self) -> int:
@@ -83,23 +83,26 @@ class Seen:
         return max((HANG if s is None else s for s in self.seconds.values()), default=0.0)
 
     def well(self, rank: int) -> bool:
-        """Whether a rank reported nothing."""
-        return self.kill.phase in MAY_END_WELL and "Error" not in self.said[rank] and "Failed" not in self.said[rank]
+        """Whether a rank ended normally, where it may."""
+        return (
+            self.kill.phase in MAY_END_WELL and "Error" not in self.output[rank] and "Failed" not in self.output[rank]
+        )
 
     def silenced(self, rank: int) -> bool:
         """Whether its launcher ended it before it could report anything: torchrun does so within 0.1 s."""
-        return "SIGTERM" in self.launcher and not re.search(r"(Error|Failed): ", self.said[rank])
+        return "SIGTERM" in self.launcher and not re.search(r"(Error|Failed): ", self.output[rank])
 
     def names_rank(self, rank: int) -> bool:
-        """Whether it said so; or its launcher did, which ended it first."""
-        name = rf"\brank\s*:? {self.kill.bad}\b"
+        """Whether a survivor's error, or the launcher that ended it first, names the victim."""
+        name = rf"\brank\s*:? {self.kill.victim}\b"
         if self.silenced(rank):
             return bool(re.search(name, self.launcher))
-        return self.well(rank) or bool(re.search(rf"(Error|Failed): .*{name}", self.said[rank]))
+        return self.well(rank) or bool(re.search(rf"(Error|Failed): .*{name}", self.output[rank]))
 
     def names_work(self, rank: int) -> bool:
+        """Whether a survivor's error names the op that the victim was in."""
         return self.kill.phase not in NOTED or bool(
-            re.search(rf"(Error|Failed): .*\brank {self.kill.bad}\b.*, at \w", self.said[rank])
+            re.search(rf"(Error|Failed): .*\brank {self.kill.victim}\b.*, at \w", self.output[rank])
         )
 
 
@@ -107,7 +110,7 @@ class Seen:
 
 
 class Nursery:
-    """A process that forks ranks, as for the tests; one of theirs, if it is given. One run at a time."""
+    """A process that forks ranks (tests/nursery.py), new or given. One run at a time."""
 
     def __init__(self, process: subprocess.Popen[str] | None = None) -> None:
         if process is not None:
@@ -143,23 +146,23 @@ class Nursery:
 
 @dataclass
 class Run:
-    """A run under way. `port` is where its ranks meet."""
+    """A running world. `port` is that of its rendezvous."""
 
     port: int
     sessions: set[int]
-    end: Callable[[], str]  # kill what there is of it and return what its launcher said
+    end: Callable[[], str]  # kills what is left of it, and returns the launcher's output
     store: Signed | None = None  # where a launcher records exits
 
 
 def forked(kill: Kill, folder: Path, nursery: Nursery) -> Run:
-    """As a launcher starts ranks: the store is served by somebody else."""
+    """Start ranks as a launcher does: another process serves the store."""
     store = serve("127.0.0.1", 0, STARTING)
     variables = [variables_of(i, kill.ranks, host="127.0.0.1", port=store.port) for i in range(kill.ranks)]
     return _fork(kill, folder, nursery, variables, store.port, run_of(store, known()))
 
 
 def forked_by_hand(kill: Kill, folder: Path, nursery: Nursery) -> Run:
-    """By variables alone: rank 0 serves the store."""
+    """Start ranks by environment variables alone: rank 0 serves the store."""
     port = free_port()
     return _fork(kill, folder, nursery, [by_hand_variables(kill, i, port) for i in range(kill.ranks)], port)
 
@@ -191,7 +194,7 @@ def _fork(
 
 
 def arguments(kill: Kill, folder: Path) -> list[str]:
-    return [kill.phase, str(kill.bad), str(folder)]
+    return [kill.phase, str(kill.victim), str(folder)]
 
 
 def common(kill: Kill, folder: Path) -> dict[str, str]:
@@ -204,7 +207,7 @@ def common(kill: Kill, folder: Path) -> dict[str, str]:
 
 
 def free_port() -> int:
-    """Below those that the kernel gives to connections: one that tries to reach it might be given it."""
+    """A free port below the ephemeral range, of which the kernel might give one to a rank that connects."""
     for port in random.sample(range(20_000, 30_000), 100):
         with socket.socket() as found, contextlib.suppress(OSError):
             found.bind(("127.0.0.1", port))
@@ -212,7 +215,7 @@ def free_port() -> int:
     raise TimeoutError("no port is free")
 
 
-# ---- runs from nothing -------------------------------------------------------------------------------------------
+# ---- runs in new processes ----------------------------------------------------------------------------------------
 
 
 def launched(kill: Kill, folder: Path, _: Nursery) -> Run:
@@ -264,22 +267,22 @@ def _started(kill: Kill, folder: Path, programs: Sequence[tuple[list[str], dict[
 
 
 def interruptible() -> None:
-    """In a new process: as in a terminal's foreground, even where a script in the background started this one."""
+    """Restore SIGINT's default in a new process: a shell's background jobs ignore it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 FORKED = {"forked": forked, "forked by hand": forked_by_hand}
 REAL = {"weft.launch": launched, "torchrun": torchrun, "spawn": spawned, "by hand": by_hand}
 STARTS: dict[str, Callable[[Kill, Path, Nursery], Run]] = {**FORKED, **REAL}
-THREADS = "spawn_threads"  # where a rank raises: a thread can't be killed alone
+THREADS = "spawn_threads"  # the victim raises instead: a thread can't be killed
 
 
 # ---- one kill ----------------------------------------------------------------------------------------------------
 
 
-def tried(kill: Kill, nursery: Nursery) -> Seen:
+def tried(kill: Kill, nursery: Nursery) -> Outcome:
     folder = Path(tempfile.mkdtemp(prefix="weft-kill-"))
-    seen = Seen(kill)
+    seen = Outcome(kill)
     try:
         if kill.start == THREADS:
             _raise(kill, folder, nursery, seen)
@@ -301,53 +304,53 @@ def tried(kill: Kill, nursery: Nursery) -> Seen:
             seen.launcher = run.end()
         for rank in range(kill.ranks):
             log = folder / f"rank{rank}"
-            if rank != kill.bad:
-                seen.said[rank] = log.read_text(errors="replace") if log.exists() else ""
+            if rank != kill.victim:
+                seen.output[rank] = log.read_text(errors="replace") if log.exists() else ""
         seen.left = left_behind(folder, sessions, run.port if run.store is None else 0)
         return seen
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _raise(kill: Kill, folder: Path, nursery: Nursery, seen: Seen) -> None:
+def _raise(kill: Kill, folder: Path, nursery: Nursery, seen: Outcome) -> None:
     (pid,) = nursery.fork(f"{PROGRAM}:threads", arguments(kill, folder), [common(kill, folder)], folder)
     nursery.reap(1)
     if not (folder / "ended").exists():
         seen.failed = (folder / "start0").read_text(errors="replace")
-        seen.seconds, seen.said = {1 - kill.bad: None}, {1 - kill.bad: seen.failed}
+        seen.seconds, seen.output = {1 - kill.victim: None}, {1 - kill.victim: seen.failed}
         return
     for rank, (seconds, said) in json.loads((folder / "ended").read_text()).items():
-        seen.seconds[int(rank)], seen.said[int(rank)] = max(seconds, 0.0), said
+        seen.seconds[int(rank)], seen.output[int(rank)] = max(seconds, 0.0), said
     seen.left = left_behind(folder, {pid}, 0)
 
 
 def _come(kill: Kill, folder: Path) -> dict[int, int]:
-    """The processes of all ranks, once the one to be killed has come to its phase."""
+    """Wait until the victim has reached its phase; returns the pids of all ranks."""
     names = [folder / f"pid{rank}" for rank in range(kill.ranks)]
     limit = time.monotonic() + STARTING
     while not all(name.exists() for name in (*names, folder / "marked")):
         if time.monotonic() > limit:
-            raise TimeoutError(f"{kill} never came to its phase")
+            raise TimeoutError(f"{kill} never reached its phase")
         time.sleep(0.002)
     return {rank: int(name.read_text()) for rank, name in enumerate(names)}
 
 
-def _watch(kill: Kill, folder: Path, pids: dict[int, int], seen: Seen, store: Signed | None) -> None:
+def _watch(kill: Kill, folder: Path, pids: dict[int, int], seen: Outcome, store: Signed | None) -> None:
     poller, held = select.poll(), {}
     for rank, pid in pids.items():
-        if rank == kill.bad:
+        if rank == kill.victim:
             continue
         try:
             held[os.pidfd_open(pid)] = rank
-        except ProcessLookupError:  # it had ended before
+        except ProcessLookupError:  # it has ended already
             seen.seconds[rank] = 0.0
     for descriptor in held:
         poller.register(descriptor, select.POLLIN)
     start = time.monotonic()
     with contextlib.suppress(ProcessLookupError):
-        os.kill(pids[kill.bad], signal.SIGKILL)
+        os.kill(pids[kill.victim], signal.SIGKILL)
     if store is not None:
-        tell_end(store, kill.bad, "was killed by SIGKILL")
+        tell_end(store, kill.victim, "was killed by SIGKILL")
     (folder / victims.LATE).touch()
     try:
         while len(seen.seconds) < kill.ranks - 1 and (left := start + HANG - time.monotonic()) > 0:
@@ -360,14 +363,14 @@ def _watch(kill: Kill, folder: Path, pids: dict[int, int], seen: Seen, store: Si
             os.close(descriptor)
 
 
-# Ours, torchrun's own, and what a save leaves to the next one (bench.saves counts that).
+# Files that may stay: ours, torchrun's, and a save's unfinished ones, which the next save clears (see bench.saves).
 OURS = re.compile(
     r"(rank|start|pid)\d|marked|late|ended|launcher|checkpoint(\.safetensors)?$|torchelastic_|\.weft-unfinished-"
 )
 
 
 def left_behind(folder: Path, sessions: set[int], port: int) -> list[str]:
-    """Processes, ports and files that a run has left behind, some time after its end."""
+    """The processes, ports and files that a run leaves behind, AFTER seconds after its end."""
     limit = time.monotonic() + AFTER
     while True:
         found = [f"process {pid}: {words}" for pid, words in in_sessions(sessions)]
@@ -392,13 +395,13 @@ def in_sessions(sessions: set[int]) -> Iterator[tuple[int, str]]:
 
 
 def listening() -> set[int]:
-    """The ports of this host on which somebody waits."""
+    """The ports on which processes of this host listen."""
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return {int(row[1].split(":")[1], 16) for row in rows if row[3] == "0A"}
 
 
 def shared() -> set[str]:
-    """Named memory of processes that have ended: Weft's, and torch's of loader workers."""
+    """Named shared memory of ended processes: Weft's, and that of torch's loader workers."""
     return {
         name
         for name in os.listdir("/dev/shm")
@@ -410,7 +413,7 @@ def shared() -> set[str]:
 
 
 def chosen(n: int, real: int, seed: int = 0) -> list[Kill]:
-    """`n` of forked runs and `real` of others, each kind as often as another."""
+    """`n` kills of forked runs and `real` of others, evenly over phases, starts and transports."""
     draw = random.Random(seed)
     kills = []
     for starts, count in ((FORKED, n), (REAL, real)):
@@ -423,16 +426,16 @@ def chosen(n: int, real: int, seed: int = 0) -> list[Kill]:
 
 
 def kills(
-    n: int, real: int, workers: int = 4, seed: int = 0, on_seen: Callable[[Seen], None] = lambda seen: None
-) -> list[Seen]:
-    """Try them, several at a time; `on_seen` is called with each."""
+    n: int, real: int, workers: int = 4, seed: int = 0, on_seen: Callable[[Outcome], None] = lambda seen: None
+) -> list[Outcome]:
+    """Make the kills, several at a time; `on_seen` is called with each outcome."""
     nurseries: queue.SimpleQueue[Nursery] = queue.SimpleQueue()
     made = [Nursery() for _ in range(workers)]
     for nursery in made:
         nurseries.put(nursery)
     heavy, before = threading.Semaphore(2), shared()
 
-    def one(kill: Kill) -> Seen:
+    def one(kill: Kill) -> Outcome:
         nursery = nurseries.get()
         try:
             with heavy if kill.start in REAL else contextlib.nullcontext():
@@ -455,7 +458,7 @@ def kills(
 
 @dataclass(frozen=True)
 class Figures:
-    """Some kills, counted."""
+    """Counts over some outcomes."""
 
     kills: int
     hangs: int
@@ -469,7 +472,7 @@ class Figures:
     left: int
 
 
-def counted(seen: Sequence[Seen]) -> Figures:
+def counted(seen: Sequence[Outcome]) -> Figures:
     seconds = [HANG if s is None else s for one in seen for s in one.seconds.values()]
     every = [(one, rank) for one in seen for rank in one.seconds]
     notable = [(one, rank) for one, rank in every if one.kill.phase in NOTED and not one.silenced(rank)]

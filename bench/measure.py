@@ -1,4 +1,4 @@
-"""How a pair is measured: alternately, so that both see the same machine; the minimum of several repeats counts."""
+"""Measure pairs alternately, so that both see the same machine; the minimum of several repeats counts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def shown(seconds: float, unit: str = "seconds") -> str:
     return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
 
 
-SAMPLES = 20  # of n calls: a short sample now and then has the processor to itself, even while others use it too
+SAMPLES = 20  # of n calls: on a busy machine only a short sample may run undisturbed
 
 
 def least(

@@ -46,8 +46,7 @@ BEGIN = "steps begin"
 
 
 def peak_of(make: Callable[[], Callable[[], Any]], steps: int = 3) -> int:
-    """The most bytes held at once while a step runs some times from the first one on; what it took to make it counts
-    as far as it is still held."""
+    """The peak of bytes over some steps, the first included. What `make` allocated counts if it is still held."""
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recorded:
         step = make()
         gc.collect()

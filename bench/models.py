@@ -1,4 +1,4 @@
-"""The models of the bench, written once: `lib` is torch or weft, whose names are the same."""
+"""The models of the benchmarks, written once for torch and Weft, whose names are the same: `lib` is either."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def models(lib: Any) -> SimpleNamespace:
             return F.cross_entropy(x.reshape(-1, VOCABULARY), targets.reshape(-1))
 
     class Recurrent(nn.Module):
-        """Tokens to one of ten classes, by what a recurrent layer says last."""
+        """Classifies tokens by the last output of a recurrent layer."""
 
         def __init__(self, kind: str) -> None:
             super().__init__()
@@ -55,7 +55,7 @@ def models(lib: Any) -> SimpleNamespace:
             return self.head(self.over_time(self.token(ids))[0][:, -1])
 
     class Encoder(nn.Module):
-        """The same, by what a transformer says on the average."""
+        """Classifies tokens by the mean output of a transformer."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -76,7 +76,7 @@ def models(lib: Any) -> SimpleNamespace:
             return F.relu(x + self.norm2(self.second(F.relu(self.norm1(self.first(x))))))
 
     class Images(nn.Module):
-        """Images to one of ten classes."""
+        """Classifies images by residual convolutions."""
 
         def __init__(self) -> None:
             super().__init__()

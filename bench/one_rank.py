@@ -39,7 +39,9 @@ def ops(quick: bool) -> list[Row]:
     ]
     found = []
     for case, torchs, wefts, limit in pairs:
-        t, o = least([torchs, wefts], 2_000, 9 if quick else 90)  # short samples, or none has the processor to itself
+        t, o = least(
+            [torchs, wefts], 2_000, 9 if quick else 90
+        )  # short samples: on a busy machine some of them run undisturbed
         found.append(Row(case, "torch", t, o, limit))
     return found
 
@@ -62,7 +64,7 @@ def eager(quick: bool) -> list[Row]:
 
 
 def layers(quick: bool) -> list[Row]:
-    """Models of other kinds, for comparison: no bounds were set for them."""
+    """Other kinds of models, for comparison, without bounds."""
     found = []
     for name in ours.classifiers:
         t, o = least(classifier_steps(name), 4 if quick else 20)
@@ -70,11 +72,11 @@ def layers(quick: bool) -> list[Row]:
     return found
 
 
-FUSED_LIMITS = {1: (0.25, 0.55, 0.95), 2: (0.25, 0.5, 0.97)}  # by torch's threads
+FUSED_LIMITS = {1: (0.25, 0.55, 0.95), 2: (0.25, 0.5, 0.97)}  # bounds by the number of torch's threads
 
 
 def graphs(quick: bool) -> list[Row]:
-    """Graphs as they come, and with `enable_inductor()`, beside torch.compile."""
+    """Graphs with default options and with `enable_inductor()`, beside torch.compile."""
     found = []
     rows: list[tuple[str, dict[str, Callable[[], Any]], int, float]] = [
         ("graph MLP step, batch 8, width 16, 4 layers", mlp_steps("batch 8, width 16"), 300, 0.35)
@@ -87,7 +89,7 @@ def graphs(quick: bool) -> list[Row]:
         try:
             compiled = steps["compile"]()
             compiled()
-        except Exception as why:  # no C++ compiler: torch.compile can't work here, and the row says so
+        except Exception as why:  # no C++ compiler, as torch.compile needs: shown in the row
             (o,) = least([steps["graph"]()], n)
             found.append(Row(case, f"torch.compile fails ({type(why).__name__})", None, o))
             continue

@@ -1,7 +1,7 @@
 """Pipelines of 4 ranks and 16 micro-batches: the bubble of the busiest rank, against the textbook formula.
 
-`python -m bench.pipelines` draws docs/pipelines.svg. In the timed rows each part of an act, forward, gradients of
-inputs, gradients of weights, is a sleep: so stages take equal times, and four ranks need no four cores.
+`python -m bench.pipelines` draws docs/pipelines.svg. In the timed rows a sleep stands for each part of an act
+(forward, gradients of inputs, gradients of weights), so that stages take equal times and four ranks fit on two cores.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from weft.transport import transport_of
 
 RANKS, MICRO, UNIT = 4, 16, 0.05
 PICTURE = Path(__file__).parent.parent / "docs" / "pipelines.svg"
-SCHEDULES: Final = {  # stages per rank, zero bubble, and the bubble: so many units for each rank but one
+SCHEDULES: Final = {  # stages per rank, zero bubble, and the textbook's bubble in units
     "1F1B": (1, False, 3),
     "interleaved": (2, False, 3),
     "zero bubble": (1, True, 1),
@@ -33,7 +33,7 @@ SCHEDULES: Final = {  # stages per rank, zero bubble, and the bubble: so many un
 
 
 class Stages(nn.Graph):
-    """A row of equal stages."""
+    """A pipeline of equal stages."""
 
     def __init__(self, places: list[Any], zero_bubble: bool, micro: int = MICRO) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ def rows(quick: bool) -> list[Row]:
 
 
 def _compile_time(world: int) -> float:
-    """The least of three, of one rank's thread."""
+    """Seconds to compile, on one rank: the minimum of three."""
     each = world // RANKS
     places = [flow.placement("cpu", ranks=list(range(s * each, (s + 1) * each))) for s in range(RANKS)]
     everyone, least = transport_of().group(range(world)), float("inf")
@@ -92,7 +92,7 @@ def _compile_time(world: int) -> float:
 
 
 def worker() -> None:
-    """Of each schedule the units of pause that are imagined, and the seconds of the best of some launches."""
+    """For each schedule: the bubble in units, simulated, and in seconds, in the best of some launches."""
     found: dict[str, tuple[float, float]] = {}
     everyone = transport_of().group(range(RANKS))
     for name, (each, zero_bubble, _) in SCHEDULES.items():
@@ -105,7 +105,7 @@ def worker() -> None:
 
 
 def _launch(graph: Stages, x: flow.Tensor, everyone: Any) -> float:
-    """The time from the first act of any rank to the last, less what a rank was at work: all have as much to do."""
+    """The bubble of one launch in seconds: from the first act of any rank to the last, minus a rank's work."""
     roles, acts = graph._need().lowered.roles, []
 
     def hold(task: Task, act: int, start: int, end: int) -> None:
@@ -120,14 +120,14 @@ def _launch(graph: Stages, x: flow.Tensor, everyone: Any) -> float:
     graph.running.vm.sync()
     work = sum(b - a for a, b in acts)
     mine = torch.tensor([min(a for a, _ in acts), max(b for _, b in acts), work], dtype=torch.float64)
-    told = [torch.empty_like(mine) for _ in range(RANKS)]
-    everyone.all_gather(told, mine)
-    begun, ended, worked = torch.stack(told).T
+    times = [torch.empty_like(mine) for _ in range(RANKS)]
+    everyone.all_gather(times, mine)
+    begun, ended, worked = torch.stack(times).T
     return (ended.max() - begun.min() - worked.mean()).item()
 
 
 def draw(micro: int = 8) -> str:
-    """The picture of all schedules."""
+    """Draw all schedules in one picture."""
     return pictures(spawn_threads(RANKS, _schedules, micro)[0])
 
 

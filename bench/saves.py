@@ -1,4 +1,4 @@
-"""Saves that are killed, and files whose bits are flipped: how many checkpoints are lost, how many flips are noticed.
+"""Kill saves, and flip bits of files: how many checkpoints are lost, how many flips are detected.
 
 python -m bench.saves [n]
 """
@@ -26,11 +26,11 @@ import weft as flow
 from weft.core.errors import CheckpointError
 
 AT_ONCE = 4
-SIZES = (5, 300_000, 20_000)  # of the tensors; one is more than a chunk of checksums
+SIZES = (5, 300_000, 20_000)  # of the tensors; one is larger than a checksum's chunk
 
 
 def flipped_saves(n: int) -> dict[str, int]:
-    """Flip one bit of a checkpoint, n times: half of them spread over its header, half over its data."""
+    """Flip one bit of a checkpoint, n times, spread evenly over its header and over its data."""
     file = io.BytesIO()
     flow.save({"weights": [flow.arange(100 * k) for k in (1, 3, 9)], "step": 3, "name": "run"}, file)
     data = bytearray(file.getvalue())
@@ -49,11 +49,11 @@ def flipped_saves(n: int) -> dict[str, int]:
 
 
 def torn_saves(n: int, ranks: int = 1) -> dict[str, int]:
-    """Kill n saves over an earlier checkpoint, each in a process of its own; of several ranks, one, in turn.
+    """Kill n saves that overwrite a checkpoint, each in a new process; of several ranks, each is the victim in turn.
 
-    Every second one is killed by itself, at moments spread evenly over the steps that Python takes in a save; the
-    others from outside, at moments spread evenly over the time that one takes. Those that `ended` first don't count.
-    `lost`: neither the earlier checkpoint nor the new one is there, whole. `left`: a file was left, which the next save
+    Half of them kill themselves after some of the calls that Python makes in a save, the others are killed from outside
+    after some of the time that a save takes, both evenly spread. Saves that `ended` before the kill don't count.
+    `lost`: neither the old nor the new checkpoint can be loaded. `left`: an unfinished file stayed, which the next save
     should clear; `leftovers`: it didn't.
     """
     command = [sys.executable, "-m", "weft.launch.call", "bench.saves:torn", str(n), str(ranks)]
@@ -67,14 +67,14 @@ def state(step: int, ranks: int = 1) -> dict[str, Any]:
 
 
 def found(path: Path) -> int:
-    """The step that was saved, where all of it was."""
+    """The step of a saved state; -1 if the state isn't complete."""
     back = flow.load(path)
     whole = [tuple(w.shape) for w in back["weights"]] == [(size,) for size in SIZES]
     return back["step"] if whole and all((w.to_torch() == back["step"]).all() for w in back["weights"]) else -1
 
 
 class Count:
-    """Of Python's calls and returns, those of C included: a profile function that kills its process at the last."""
+    """A profile function: counts calls and returns, C's included, and kills the process at the `last`-th."""
 
     def __init__(self, last: int) -> None:
         self.count, self.last = 0, last
@@ -86,14 +86,14 @@ class Count:
 
 
 def save_once(step: int, path: Path, rank: int, ranks: int, port: int, last: int | None, say: int) -> None:
-    """In a process of its own: save, perhaps as one of several ranks, and tell how many steps and seconds it took."""
+    """Save in this process, as one of `ranks`; write how many calls and seconds it took to the pipe `say`."""
     if ranks > 1:
-        told = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": ranks, "MASTER_PORT": port}
-        told["WEFT_DEADLINE"] = 30
-        os.environ.pop("TORCHELASTIC_USE_AGENT_STORE", None)  # the ranks meet by themselves
-        os.environ.update({name: str(value) for name, value in told.items()}, MASTER_ADDR="127.0.0.1")
+        world = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": ranks, "MASTER_PORT": port}
+        world["WEFT_DEADLINE"] = 30
+        os.environ.pop("TORCHELASTIC_USE_AGENT_STORE", None)  # rank 0 serves the store
+        os.environ.update({name: str(value) for name, value in world.items()}, MASTER_ADDR="127.0.0.1")
     value = state(step, ranks)
-    flow.save(value, io.BytesIO())  # what only a first save does is no part of the moments; and the ranks meet
+    flow.save(value, io.BytesIO())  # warm up, and let the ranks meet, before the kill
     count = Count(last or 0)
     os.write(say, f"[{rank}]\n".encode())
     start = time.perf_counter()
@@ -104,7 +104,7 @@ def save_once(step: int, path: Path, rank: int, ranks: int, port: int, last: int
 
 
 def forked(task: Callable[[], None]) -> int:
-    """A child that does this, says nothing, and leaves as a killed process does."""
+    """Run a task in a forked child, silently; it exits without cleaning up."""
     child = os.fork()
     if child:
         return child
@@ -125,7 +125,7 @@ def free_port() -> int:
 
 
 def trial(step: int, path: Path, ranks: int, victim: int = 0, last: int | None = None, after: float | None = None):
-    """Ranks that save, of which one is killed at its `last` step or `after` seconds: what each told, how each ended."""
+    """Let ranks save, and kill the victim at its `last` call or `after` seconds; returns reports and exit codes."""
     hear, say = os.pipe()
     port = free_port() if ranks > 1 else 0
     children = [
@@ -133,25 +133,25 @@ def trial(step: int, path: Path, ranks: int, victim: int = 0, last: int | None =
         for r in range(ranks)
     ]
     os.close(say)
-    told: dict[int, list[Any]] = {}
+    reported: dict[int, list[Any]] = {}
     codes = {}
     with os.fdopen(hear) as lines:
         for line in lines:
             rank, *rest = json.loads(line)
             if rest:
-                told[rank] = rest
+                reported[rank] = rest
             elif rank == victim and after is not None:
                 time.sleep(after)
                 os.kill(children[victim], signal.SIGKILL)
     for rank, child in enumerate(children):
         codes[rank] = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return told, codes
+    return reported, codes
 
 
 def torn(n: str, ranks: str) -> None:
-    """Print what `torn_saves` gives, found by a few processes at once: ranks that have lost another take their time."""
-    torch.set_num_threads(1)  # OpenMP's threads don't come along into a fork, which would wait for them
-    # A kill loses nothing that the kernel has been given, so that a folder in memory shows what one on a disk would.
+    """Print the counts of `torn_saves`, made by a few processes at once, as survivors of a kill take a while to end."""
+    torch.set_num_threads(1)  # a forked child has no OpenMP threads, and would wait for them
+    # A kill loses nothing that was handed to the kernel, so a folder in memory shows the same as one on a disk.
     memory = Path("/dev/shm")
     folder = Path(tempfile.mkdtemp(prefix="torn-saves-", dir=memory if memory.is_dir() else None))
     try:
@@ -172,15 +172,15 @@ def torn(n: str, ranks: str) -> None:
             workers.append(forked(work))
         os.close(say)
         with os.fdopen(hear) as lines:
-            told = [json.loads(line) for line in lines]
+            reported = [json.loads(line) for line in lines]
         assert [os.waitpid(worker, 0)[1] for worker in workers] == [0] * AT_ONCE
-        print(json.dumps({name: sum(counts[name] for counts in told) for name in told[0]}))
+        print(json.dumps({name: sum(counts[name] for counts in reported) for name in reported[0]}))
     finally:
         shutil.rmtree(folder)
 
 
 def killed(share: range, n: int, path: Path, moments: list[tuple[int, float]]) -> dict[str, int]:
-    """Kill at this share of n moments; `moments` are the steps and seconds that a save takes each rank."""
+    """Kill saves at this share of n points; `moments` has the calls and seconds that a save takes, by rank."""
     counts = dict.fromkeys(("torn", "ended", "lost", "left", "leftovers"), 0)
     starter, number = os.getppid(), 0
     flow.save(state(0), path)

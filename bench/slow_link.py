@@ -1,12 +1,12 @@
 """Data-parallel training over a slow link: two processes on imagined hosts, and Gloo between them.
 
-The link is slowed until a step's sums take as long over it as the step takes to compute. Three steps are measured in
-turn: Weft's with its collectives on a stream of their own, the same with each as a line of its chain, and torch's DDP.
-DDP's sums go through a communication hook that lets Gloo do them and then waits as Weft's transport does, on a thread
-of its own, so that they go on beside backward as they would without the hook.
+The link's bandwidth is chosen so that reducing a step's gradients takes as long as computing the step. Three steps are
+measured alternately: Weft's with collectives on a separate stream, Weft's with inline collectives, and torch's DDP. In
+DDP a communication hook reduces by Gloo and then waits as Weft's transport does, in a separate thread, so that it
+overlaps with backward as DDP does without a hook.
 
-On a machine that others use, whole steps are waits for a processor. So the streams are measured once more by the
-simulator's clock: each task takes the least time that it took in any step, beside the same tasks one after another.
+On a busy machine a whole step mostly measures waits for a core. So the overlap is also simulated, with the minimum time
+of each task over all steps, against the same tasks one after another.
 """
 
 import queue
@@ -41,7 +41,7 @@ def rows(quickly: bool) -> list[Row]:
 
 
 class Hook:
-    """DDP's sums over a slow link, one after another."""
+    """DDP's all-reduces over the slow link, one after another."""
 
     def __init__(self, link: SlowLink) -> None:
         self.link, self.given = link, queue.SimpleQueue[Any]()
@@ -50,7 +50,7 @@ class Hook:
     def _run(self) -> None:
         while True:
             t, done = self.given.get()
-            come = self.link.arrival(t.nbytes)  # of two ranks each sends, and receives, as much as it has
+            come = self.link.arrival(t.nbytes)  # in a ring of two, each rank sends and receives as many bytes as it has
             dist.all_reduce(t.div_(2))
             until(come)
             done.set_result(t)
@@ -62,8 +62,8 @@ class Hook:
 
 
 def simulated(graph: Any, step: Callable[[], Any], count: int, link: SlowLink) -> tuple[float, float]:
-    """Seconds of a step's tasks one after another, and as the plan's streams allow. What a bucket takes is its time on
-    the link, which has room for one at a time: meeting for it goes on beside the one before."""
+    """Seconds of a step's tasks one after another, and overlapped as the plan's streams allow. A bucket takes its bytes
+    over the link's bandwidth; the link carries one bucket at a time."""
     least_of: dict[str, float] = {}
 
     def note(task: Task, act: int, start: int, end: int) -> None:
@@ -74,7 +74,7 @@ def simulated(graph: Any, step: Callable[[], Any], count: int, link: SlowLink) -
     for _ in range(count):
         step()
     executor.trace = None
-    call = min(least_of[t.name] for t in graph.plan.tasks if t.stream)  # of next to no bytes
+    call = min(least_of[t.name] for t in graph.plan.tasks if t.stream)  # the smallest collective: latency alone
     for task in graph.plan.tasks:
         if task.stream:
             moved = sum(r.bytes for c in task.step.calls if c.op == "read" for r in c.results)
@@ -107,10 +107,10 @@ def slow_link_worker() -> None:
     repeats = 3 if quick() else 30
     (compute,) = least([lambda: alone(*local).item()], 3, repeats, everyone.barrier)
     alone.close()
-    told = torch.tensor([compute])
-    everyone.all_reduce(told, "avg")
+    mean = torch.tensor([compute])
+    everyone.all_reduce(mean, "avg")
     gradients = sum(p.nelement() * p.element_size() for p in a.parameters())
-    link = transport.link = SlowLink(gradients / told.item())
+    link = transport.link = SlowLink(gradients / mean.item())
     ddp = torch.nn.parallel.DistributedDataParallel(a)
     ddp.register_comm_hook(None, Hook(link).hook)
     theirs = torch_step(lambda: ddp(x, y), torch.optim.AdamW(a.parameters(), lr=1e-3))

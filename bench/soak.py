@@ -1,8 +1,8 @@
-"""Whether a program may go on for ever: graphs compiled and dropped, launches read and not, in what a process holds.
+"""Leaks: what a process holds before and after many graphs are compiled and dropped, and many launches are made.
 
-`python -m bench.soak` prints it for two ranks over each transport, `python -m bench.soak 100 5000` for so many cycles
-and launches. Each part warms up first, by a tenth; what grows from there on is a leak. (Memory comes to
-rest after some hundred graphs, so give it a thousand or more.)
+`python -m bench.soak` runs two ranks over each transport, `python -m bench.soak 100 5000` with so many graphs and
+launches. Each part warms up first with a tenth; what grows afterwards is a leak. Memory levels off after some hundred
+graphs, so give it a thousand or more.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from weft.vm import vm_of
 
 S, B = flow.sbp.split, flow.sbp.broadcast
 TRANSPORTS: Final = ("threads", "shm", "c10d")
-READ_EVERY: Final = 500  # of launches that nobody reads: how far a program runs ahead is bounded, and so is what waits
-LEFT: Final = 8.0  # bytes of memory that a launch may leave behind, and 64 times as many a graph: noise of allocators
+READ_EVERY: Final = 500  # every so many unread launches one is read, which bounds how far the program runs ahead
+LEFT: Final = 8.0  # bytes that memory may grow per launch, 64 times as many per graph: allocators' noise
 
 
-_looking = threading.Lock()  # ranks may be threads of one process, and looking opens files
+_looking = threading.Lock()  # ranks may be threads of one process, and measuring opens files
 
 
 class Held(NamedTuple):
-    """What a process holds. `blocks` are Python's own, `memory` the bytes of it that lie in memory."""
+    """What a process holds. `blocks` are Python's allocated blocks, `memory` is the resident set in bytes."""
 
     threads: int
     descriptors: int
@@ -45,7 +45,7 @@ class Held(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What a part of a soak began and ended with, after its warm-up."""
+    """What the process held when a part began, after its warm-up, and when it ended."""
 
     transport: str
     part: str
@@ -58,20 +58,20 @@ class Row(NamedTuple):
         return Held(*(b - a for a, b in zip(self.began, self.ended, strict=True)))
 
     def flat(self) -> bool:
-        """Nothing that is counted grew with the number of times, and memory by no more than allocators' noise."""
+        """Whether nothing grew, memory aside by allocators' noise."""
         more = self.grown()
         each = LEFT * (64 if "graphs" in self.part else 1)
         noise = 8_000_000 + each * self.times
         return max(more.threads, more.descriptors, more.mappings - 8) <= 2 and more.memory <= noise
 
     def __str__(self) -> str:
-        told = ", ".join(f"{name} {a:,} -> {b:,}" for name, a, b in zip(Held._fields, *self[3:5], strict=True))
+        counts = ", ".join(f"{name} {a:,} -> {b:,}" for name, a, b in zip(Held._fields, *self[3:5], strict=True))
         kind = "flat" if self.flat() else "GROWS"
-        return f"{kind:5} {self.transport:7} {self.part:32} {self.times:>9,} in {self.seconds:6.1f} s: {told}"
+        return f"{kind:5} {self.transport:7} {self.part:32} {self.times:>9,} in {self.seconds:6.1f} s: {counts}"
 
 
 def held() -> Held:
-    """What this process holds, once nothing is under way and what nobody needs is gone."""
+    """Measure what this process holds, after pending work and a garbage collection."""
     vm_of().sync()
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
@@ -84,7 +84,7 @@ def held() -> Held:
 
 
 class Across(nn.Graph):
-    """A step whose values cross ranks in every way that plans know: collectives, an exchange, a register."""
+    """A step that moves values between ranks in every way: collectives, an exchange, a register."""
 
     def __init__(self, layer: nn.Module, train: bool) -> None:
         super().__init__()
@@ -113,7 +113,7 @@ def made(train: bool = True) -> tuple[Across, Any]:
 
 
 def compile_and_drop(n: int) -> None:
-    """A graph is made, launched, and closed or just forgotten."""
+    """Compile and launch a graph, then close it or just drop it."""
     graph, x = made()
     graph(x)[2].item()
     if n % 2:
@@ -137,7 +137,7 @@ def launch_unread() -> Callable[[int], None]:
 
 
 def launch_alone() -> Callable[[int], None]:
-    """On one rank's own tensors, so that nothing but the runtime is held."""
+    """Launch on local tensors, so that the process holds nothing but the runtime."""
     graph, x = Alone(), flow.ones(4, 8)
 
     def once(n: int) -> None:
@@ -156,7 +156,7 @@ def parts(cycles: int, launches: int) -> list[tuple[str, int, Callable[[], Calla
 
 
 def measured(transport: str, cycles: int, launches: int) -> list[Row]:
-    """On each rank at once; ranks that are threads look while all of them stand still."""
+    """Run all parts on this rank. Barriers stop the others during measurements: they may be threads of this process."""
     rows = []
     for name, times, make in parts(cycles, launches):
         once = make()
@@ -178,7 +178,7 @@ def worker(transport: str, cycles: str, launches: str) -> None:
 
 
 def rows(cycles: int, launches: int, transports: tuple[str, ...] = TRANSPORTS, deadline: float = 1e5) -> list[Row]:
-    """Of the first rank, over each transport."""
+    """The rows of rank 0, over each transport."""
     found: list[Row] = []
     for transport in transports:
         if transport == "threads":
@@ -192,7 +192,7 @@ def rows(cycles: int, launches: int, transports: tuple[str, ...] = TRANSPORTS, d
 
 
 def soak(cycles: int = 10_000, launches: int = 1_000_000) -> None:
-    """Print what each part held before and after, and whether that is flat."""
+    """Print every part's row as it is known."""
     torch.set_num_threads(1)
     for transport in TRANSPORTS:
         for row in rows(cycles, launches, (transport,)):

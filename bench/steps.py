@@ -14,7 +14,7 @@ from weft.interop import from_torch, load_torch
 
 theirs, ours = models(torch), models(flow)
 Step = Callable[[], Any]
-BUDGET = 45_500_000  # bytes of a graph of the larger GPT: parameters, states and a step
+BUDGET = 45_500_000  # memory budget in bytes for the larger GPT: parameters, states and a step
 
 
 def mlp_pair(size: str, device: str = "cpu") -> tuple[torch.nn.Module, Any, torch.Tensor]:
@@ -48,11 +48,11 @@ def torch_step(loss_of: Callable[[], torch.Tensor], optimizer: torch.optim.Optim
 
 
 def weft_step(loss_of: Callable[[], Any], optimizer: Any) -> Step:
-    return torch_step(loss_of, optimizer)  # the same words
+    return torch_step(loss_of, optimizer)  # the same calls under the same names
 
 
 class Training(nn.Graph):
-    """Any loss of any model, compiled."""
+    """A training step of any model and loss."""
 
     def __init__(self, model: Any, loss_of: Callable[..., Any], optimizer: Any, inductor: bool = False) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class Training(nn.Graph):
 
 
 def mlp_steps(size: str, device: str = "cpu") -> dict[str, Callable[[], Step]]:
-    """How to make each kind of step, by name."""
+    """Factories of each kind of step, by name."""
 
     def make_torch(compiled: bool) -> Step:
         a, _, x = mlp_pair(size, device)

@@ -26,15 +26,15 @@ from weft.transport import transport_of
 
 S, B = flow.sbp.split, flow.sbp.broadcast
 MESSAGES = (("1 KB", 256, 100, 15.0), ("256 KB", 1 << 16, 50, 1.0), ("4 MB", 1 << 20, 20, 5.0))
-# An all-reduce's name, elements, calls one after the other in each sample, and goal.
+# An all-reduce's size, elements, consecutive calls in each sample, and goal.
 
 
 def run(
     worker: str, quickly: bool, transport: str = "shm", env: Mapping[str, str] | None = None,
     module: str = "bench.two_ranks",
 ) -> list[Row]:  # fmt: skip
-    told = {"BENCH_QUICK": str(int(quickly)), **(env or {})}
-    ended = spawn(2, f"{module}:{worker}", transport=transport, env=told, deadline=400.0)
+    variables = {"BENCH_QUICK": str(int(quickly)), **(env or {})}
+    ended = spawn(2, f"{module}:{worker}", transport=transport, env=variables, deadline=400.0)
     return [Row(*fields) for fields in json.loads(ended[0].out.splitlines()[-1])]
 
 
@@ -108,7 +108,7 @@ def all_reduce_worker() -> None:
 
 
 def checked_worker() -> None:
-    """What it costs over c10d that ranks compare what they call."""
+    """The cost of comparing calls between ranks, over c10d."""
     everyone = begin()
     t = torch.zeros(256)
     calls = [lambda: dist.all_reduce(t), lambda: everyone.all_reduce(t)]

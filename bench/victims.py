@@ -1,7 +1,7 @@
-"""The programs whose ranks `bench.kills` kills: one per phase of a run, from before ranks meet to their end.
+"""The programs whose ranks `bench.kills` kills: one per phase of a run, from before the rendezvous to the exit.
 
-`marked()` says that a rank has come to its phase: the kill falls soon after it, at a random time. Most phases go on for
-as long as the rank lives, so that the kill finds it anywhere in them.
+`mark()` reports that a rank has reached its phase; the kill follows soon, at a random time. Most phases repeat their
+work until the kill, so that it can hit any point of it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from weft.launch import spawn_threads
 from weft.transport import join, transport_of
 
 LIFE = 60  # seconds after which a rank ends in any case
-LATE = "late"  # the file whose appearance lets the last rank of "registered" begin
+LATE = "late"  # once this file exists, the last rank of "registered" starts
 Mark = Callable[[], None]
 
 
@@ -94,13 +94,13 @@ def eager_step() -> Callable[[flow.Tensor], float]:
 
 def store(mark: Mark) -> Iterator[None]:
     mark()
-    yield  # the bad one is killed here, having told nobody that it is there
+    yield  # the victim is killed here, before it has joined
     flow.comm.barrier()
 
 
 def registered(mark: Mark) -> Iterator[None]:
     transport = transport_of()
-    transport.wait_until(lambda: not transport.missing((0, 1)), "the other")  # and not for a third, that comes late
+    transport.wait_until(lambda: not transport.missing((0, 1)), "the other")  # not for the third, which joins later
     mark()
     yield
     flow.comm.barrier()
@@ -231,44 +231,44 @@ PHASES: dict[str, Callable[[Mark], Iterator[None]]] = {
     "saving": saving,
     "at exit": ending,
 }
-IDLE = ("before the store", "registered", "met")  # here the bad one does nothing more
+IDLE = ("before the store", "registered", "met")  # the victim sleeps until the kill
 
 
-def main(phase: str, bad: str, folder: str) -> None:
-    """A rank's part. The bad one tells its process's id and that it is there; what a rank says goes to a file."""
+def main(phase: str, victim: str, folder: str) -> None:
+    """Run as one rank. Output goes to a file; files also tell the pid, and that the victim has reached its phase."""
     signal.alarm(LIFE)
     place, me, last = Path(folder), os.environ["RANK"], int(os.environ["WORLD_SIZE"]) - 1
     os.chdir(place)
     log = os.open(place / f"rank{me}", os.O_WRONLY | os.O_CREAT)
     for standard in (1, 2):
         os.dup2(log, standard)
-    tell(place / f"pid{me}", str(os.getpid()))
+    write(place / f"pid{me}", str(os.getpid()))
 
     def mark() -> None:
-        if me == bad:
-            tell(place / "marked", str(os.getpid()))
+        if me == victim:
+            write(place / "marked", str(os.getpid()))
 
     while phase == "registered" and me == str(last) and not (place / LATE).exists():
         time.sleep(0.01)
     for _ in PHASES[phase](mark):
-        if me == bad and phase in IDLE:
+        if me == victim and phase in IDLE:
             time.sleep(LIFE)
     if phase == "first collective":
-        flow.comm.barrier() if me != bad else time.sleep(LIFE)
+        flow.comm.barrier() if me != victim else time.sleep(LIFE)
 
 
 class Mistake(Exception):
-    """What a thread raises, which can't be killed alone."""
+    """Raised by a victim that is a thread, as it can't be killed."""
 
 
-def threads(phase: str, bad: str, folder: str) -> None:
-    """Ranks as threads, of which one raises as soon as it has come to its phase; says how the others ended."""
+def threads(phase: str, victim: str, folder: str) -> None:
+    """Run ranks as threads; the victim raises as soon as it has reached its phase. Writes how the others ended."""
     signal.alarm(LIFE)
     os.chdir(folder)
     raised, ended = [0.0], {}
 
     def mark() -> None:
-        if current().index == int(bad):
+        if current().index == int(victim):
             raised[0] = time.monotonic()
             raise Mistake("on purpose")
 
@@ -285,26 +285,26 @@ def threads(phase: str, bad: str, folder: str) -> None:
 
     with contextlib.suppress(Mistake):
         spawn_threads(2, body, deadline=float(os.environ["WEFT_DEADLINE"]))
-    after = {rank: (when - raised[0], said) for rank, (when, said) in ended.items() if rank != int(bad)}
-    tell(Path("ended"), json.dumps(after))
+    after = {rank: (when - raised[0], said) for rank, (when, said) in ended.items() if rank != int(victim)}
+    write(Path("ended"), json.dumps(after))
 
 
-def endless(phase: str, bad: str, folder: str) -> None:
-    """Ranks as threads, all in one phase until they are interrupted."""
+def endless(phase: str, victim: str, folder: str) -> None:
+    """Run ranks as threads, in one phase until they are interrupted."""
     signal.alarm(LIFE)
     os.chdir(folder)
 
     def body() -> None:
         me = str(current().index)
-        for _ in PHASES[phase](lambda: tell(Path("marked"), me) if me == bad else None):
-            if me == bad and phase in IDLE:
+        for _ in PHASES[phase](lambda: write(Path("marked"), me) if me == victim else None):
+            if me == victim and phase in IDLE:
                 time.sleep(LIFE)
         time.sleep(LIFE)
 
     spawn_threads(2, body, deadline=float(os.environ["WEFT_DEADLINE"]))
 
 
-def tell(path: Path, words: str) -> None:
+def write(path: Path, words: str) -> None:
     path.with_suffix(".new").write_text(words)
     path.with_suffix(".new").rename(path)
 

@@ -1,8 +1,7 @@
-"""Peak memory of a rank that trains a GPT on four, in parts: ZeRO's stages and eager fully-sharded data parallelism
-beside torch's FSDP2 over Gloo.
+"""Peak memory per rank of a sharded GPT on four ranks: ZeRO's stages and eager `fully_shard`, against torch's FSDP2.
 
-Ours are the bytes that kernels were given. Torch's are those of its tensors, by its own tracker for FSDP2: less, by a
-third, than kernels and Gloo were given in the same steps.
+Ours counts all bytes that kernels allocated. Torch's is what its own tracker for FSDP2 counts: its tensors, a third
+less than kernels and Gloo allocated in the same steps.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from weft.transport.hosts import HOSTS
 
 RANKS: Final = 4
 LIMIT: Final = 1.05
-SIZE: Final = (4, 256, 1, 128)  # layers, width, batch of each rank, tokens: parameters weigh as much as activations
+SIZE: Final = (4, 256, 1, 128)  # layers, width, batch per rank, tokens: parameters take as much as activations
 S, B = flow.sbp.split, flow.sbp.broadcast
 
 

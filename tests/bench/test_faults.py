@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from bench.faults import TITLE, Part, write
-from bench.kills import HANG, Kill, Seen, chosen, counted
+from bench.kills import HANG, Kill, Outcome, chosen, counted
 
 
-def seen(said: str, seconds: float | None = 0.5, launcher: str = "", phase: str = "collectives") -> Seen:
-    return Seen(Kill(phase, "torchrun", "shm", 1, 0.0), {0: seconds}, {0: said}, launcher)
+def seen(said: str, seconds: float | None = 0.5, launcher: str = "", phase: str = "collectives") -> Outcome:
+    return Outcome(Kill(phase, "torchrun", "shm", 1, 0.0), {0: seconds}, {0: said}, launcher)
 
 
 NAMED = "Traceback ...\nPeerFailed: rank 1 (process 7) died without a word, at comm.all_reduce; rank 0 was waiting"
@@ -29,7 +29,7 @@ NAMED = "Traceback ...\nPeerFailed: rank 1 (process 7) died without a word, at c
         (seen(""), 0, 0, 1),
     ],
 )
-def test_only_errors_name(one: Seen, named: int, noted: int, notable: int) -> None:
+def test_only_errors_name(one: Outcome, named: int, noted: int, notable: int) -> None:
     figures = counted([one])
     assert (figures.named, figures.noted, figures.survivors, figures.notable) == (named, noted, 1, notable)
 
@@ -45,7 +45,7 @@ def test_who_has_nothing_to_tell_may_end_well() -> None:
 
 
 def test_every_kind_of_kill_comes_up_as_often() -> None:
-    kinds = [(k.phase, k.start, k.transport, k.bad) for k in chosen(260, 208)]
+    kinds = [(k.phase, k.start, k.transport, k.victim) for k in chosen(260, 208)]
     assert {kinds.count(kind) for kind in kinds} <= {1, 2}
 
 

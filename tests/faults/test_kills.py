@@ -18,7 +18,7 @@ def test_the_others_end_and_name_the_rank(nursery: subprocess.Popen[str], number
     start, bad = STARTS[number % 2], number // 2 % 2
     seen = tried(Kill(phase, start, TRANSPORTS[(number + bad) % 2], bad, 0.005 * number), Nursery(nursery))
     assert not seen.failed and not seen.hangs and seen.slowest < NOTICED, seen
-    assert seen.names_rank(1 - bad), seen.said
+    assert seen.names_rank(1 - bad), seen.output
     assert not seen.left
 
 
@@ -26,4 +26,4 @@ def test_the_others_end_and_name_the_rank(nursery: subprocess.Popen[str], number
 def test_threads_end_and_name_rank_and_op(nursery: subprocess.Popen[str], phase: str) -> None:
     seen = tried(Kill(phase, THREADS, "local", 1, 0.0), Nursery(nursery))
     assert not seen.failed and seen.slowest < NOTICED, seen
-    assert seen.names_rank(0) and seen.names_work(0), seen.said
+    assert seen.names_rank(0) and seen.names_work(0), seen.output
