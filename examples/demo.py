@@ -3,7 +3,7 @@
     python -m weft.launch --nproc_per_node 2 examples/demo.py
 
 Each rank takes half of every batch. The training step is compiled; every so often the same parameters are evaluated
-eagerly, on text that is held back. At the end: a picture of the loss, examples/out/loss.png, and a text of its own.
+eagerly, on held-out text. At the end it draws the losses to examples/out/loss.png, and prints a sampled text.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ import weft as flow
 
 OUT = Path(__file__).resolve().parent / "out"
 SIZE = "--graph --parallel data --layers 4 --width 128 --heads 4 --context 64 --batch 16 --steps 1500 --every 250"
-PEAK, WARM_UP = 3e-3, 100  # the learning rate at its highest, and the steps until then
+PEAK, WARM_UP = 3e-3, 100  # the highest learning rate, and the steps until it is reached
 PROMPT = "The "
 
 
 def rate(step: int, steps: int) -> float:
-    """Up in a line, down along a cosine."""
+    """The learning rate: linear warm-up, then cosine decay."""
     if step < WARM_UP:
         return PEAK * (step + 1) / WARM_UP
     return PEAK * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * (step - WARM_UP) / max(1, steps - WARM_UP))))
 
 
 class Curve:
-    """The losses as they come, with a bar that shows where they are; only rank 0 shows it."""
+    """Collects losses, and shows a progress bar on rank 0."""
 
     def __init__(self, steps: int, tokens: int, console: Console) -> None:
         self.tokens, self.console = tokens, console
@@ -98,13 +98,13 @@ class Curve:
 
 
 def write(model: gpt.GPT, alphabet: str, context: int, length: int, seed: int) -> str:
-    """Text from the model: each next character drawn by the chances it gives."""
+    """Sample text from the model, character by character."""
     random = np.random.default_rng(seed)
     number = {c: i for i, c in enumerate(alphabet)}
     ids = [number[c] for c in PROMPT]
     with flow.no_grad():
         for _ in range(length):
-            scores = model(flow.tensor([ids[-context:]]))[0, -1] / 0.7  # a little more certain than it is
+            scores = model(flow.tensor([ids[-context:]]))[0, -1] / 0.7  # temperature 0.7
             chances = flow.softmax(scores, 0).numpy().astype(np.float64)
             ids.append(int(random.choice(len(alphabet), p=chances / chances.sum())))
     return "".join(alphabet[i] for i in ids)
@@ -132,7 +132,7 @@ def train(options: argparse.Namespace, console: Console) -> None:
 
     curve = Curve(options.steps, options.batch * options.context, console)
     with curve.bar:
-        before = None  # the loss of the step before: while it is read, the next is under way
+        before = None  # the loss of the previous step: it is read while the next step runs
         for step in range(options.steps):
             group["lr"] = rate(step, options.steps)
             loss = training(*next(batches))

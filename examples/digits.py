@@ -1,6 +1,6 @@
-"""A convolutional network that learns to read handwritten digits: the 1797 real ones that scikit-learn ships with.
+"""A convolutional network that learns handwritten digits: the 1797 images that come with scikit-learn.
 
-    python examples/digits.py                    # under a minute on two cores; more than 97 % of unseen digits right
+    python examples/digits.py                    # under a minute on two cores; test accuracy above 97 %
     python examples/digits.py --epochs 2
 
 Needs scikit-learn and matplotlib (`pip install 'weft[dev]'`). The loss curve and the confusion matrix go to
@@ -21,7 +21,7 @@ import weft as flow
 from weft import nn
 from weft.utils.data import DataLoader, TensorDataset
 
-matplotlib.use("Agg")  # a picture in a file needs no screen
+matplotlib.use("Agg")  # draws to files, without a screen
 from matplotlib import pyplot as plt
 
 OUT = Path(__file__).parent / "out"
@@ -29,7 +29,7 @@ INK, ACCENT, QUIET = "#22303c", "#c8553d", "#9aa5ae"
 
 
 class Reader(nn.Module):
-    """Two scales of strokes, then a vote over the ten digits."""
+    """Convolutions at two scales, then a linear classifier of ten digits."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ def digits(test_share: float = 0.25, seed: int = 0) -> tuple[TensorDataset, flow
 
 
 def confusion(model: nn.Module, images: flow.Tensor, labels: np.ndarray) -> np.ndarray:
-    """How often each digit (row) is read as each digit (column)."""
+    """The confusion matrix: how often each digit (row) is classified as each digit (column)."""
     model.eval()
     with flow.no_grad():
         read = model(images).argmax(dim=1).numpy()
@@ -124,7 +124,7 @@ def draw(losses: list[float], right: list[float], counts: np.ndarray, to: Path) 
 
 
 def main(argv: list[str] | None = None) -> float:
-    """Train, draw, and say how good it is: the share of unseen digits that are read rightly."""
+    """Train, draw, and print the accuracy on the test set."""
     arguments = argparse.ArgumentParser(description="Learn to read handwritten digits.")
     arguments.add_argument("--epochs", type=int, default=6)
     arguments.add_argument("--out", type=Path, default=OUT / "digits.png")

@@ -1,4 +1,4 @@
-"""A small GPT, written once as for one device, and trained in whatever way the command line says.
+"""A small GPT, written once for one device, and trained eagerly or as a graph, alone or in parallel.
 
     python examples/gpt.py                                                    # eagerly, on one rank
     python examples/gpt.py --graph                                            # compiled
@@ -6,8 +6,8 @@
     python -m weft.launch --nproc_per_node 2 examples/gpt.py --parallel tensor --graph
     python -m weft.launch --nproc_per_node 4 examples/gpt.py --parallel pipeline+data --graph --micro-batches 4
 
-(torchrun works as well as weft.launch; with `--threads` the ranks are threads of one process.) The model knows nothing
-of all this: `Layout` says where its weights lie and how they are shared out, and that is the only difference.
+(torchrun works as well as weft.launch; with `--threads` the ranks are threads of one process.) The model's code is the
+same in all cases: only `Layout` differs, which says where the weights lie and how they are split.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ S, B = flow.sbp.split, flow.sbp.broadcast
 
 
 class Embed(nn.Module):
-    """Tokens to vectors that know their positions."""
+    """Token and position embeddings."""
 
     def __init__(self, vocabulary: int, context: int, width: int) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class Embed(nn.Module):
 
 
 class Attention(nn.Module):
-    """Every token looks at those before it."""
+    """Causal self-attention."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class Attention(nn.Module):
 
     def forward(self, x: flow.Tensor) -> flow.Tensor:
         b, t, width = x.shape
-        # heads first, each with its query, key and value side by side: then a split of the weight is one of heads
+        # each head's query, key and value are adjacent, so that splitting the weight splits by heads
         qkv = self.qkv(x).reshape(b, t, self.heads, 3 * width // self.heads).transpose(1, 2)
         q, k, v = qkv.chunk(3, -1)
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -58,7 +58,7 @@ class Attention(nn.Module):
 
 
 class MLP(nn.Module):
-    """Every token by itself."""
+    """The feed-forward layers of a block."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class Block(nn.Module):
 
 
 class Head(nn.Module):
-    """Vectors to a score for each token that may come next."""
+    """The logits of the next token."""
 
     def __init__(self, width: int, vocabulary: int) -> None:
         super().__init__()
@@ -106,16 +106,16 @@ def loss_of(scores: flow.Tensor, targets: flow.Tensor) -> flow.Tensor:
     return F.cross_entropy(scores.reshape(-1, scores.shape[-1]), targets.reshape(-1))
 
 
-# ---- where it lies: the only part that knows of ranks ---------------------------------------------------------
+# ---- the layout: the only part that depends on ranks ----------------------------------------------------------
 
-TENSOR = {  # what a rank of a "tensor" axis holds of a weight: heads, columns, rows of the vocabulary; of others, all
+TENSOR = {  # how a "tensor" axis splits weights: by heads, columns, rows of the vocabulary; others are broadcast
     "token.weight": S(0), "qkv.weight": S(0), "qkv.bias": S(0), "out.weight": S(1), "up.weight": S(0), "up.bias": S(0),
     "down.weight": S(1), "linear.weight": S(0),
 }  # fmt: skip
 
 
 class Layout:
-    """The ranks of each pipeline stage, as a grid whose axes share out the batch ("data") or the weights ("tensor").
+    """The ranks of each pipeline stage, as a grid whose axes split the batch ("data") or the weights ("tensor").
 
     "pipeline+data" on four ranks: stages [0, 1] and [2, 3]. "data+tensor": one stage, [[0, 1], [2, 3]].
     """
@@ -139,7 +139,7 @@ class Layout:
             yield i * len(self.stages) // len(model), part
 
     def spread(self, model: nn.Sequential) -> None:
-        """Lay the weights out; what comes into a part goes to where the part lies."""
+        """Distribute the weights; each part moves its inputs to its own placement."""
         for stage, part in self.parts(model):
             place = self.stages[stage]
             part.to_global(placement=place, sbp=lambda name, p: self.weight(name))
@@ -148,7 +148,7 @@ class Layout:
             )
 
     def feed(self, ids: np.ndarray, stage: int) -> flow.Tensor:
-        """What every rank holds alike, as a batch in the memory of the stage that reads it."""
+        """A batch that all ranks hold, as a global tensor on the stage that reads it."""
         return flow.tensor(ids, placement=self.stages[stage], sbp=self.batch)
 
 
@@ -173,7 +173,7 @@ def eager_step(model: GPT, optimizer: flow.optim.Optimizer, micro_batches: int) 
 
 
 class GraphStep(nn.Graph):
-    """The same step, traced once and compiled; micro-batches are cut, and their gradients averaged, by the compiler."""
+    """The same step, traced once and compiled; the compiler splits off micro-batches and averages gradients."""
 
     def __init__(
         self, model: GPT, optimizer: flow.optim.Optimizer, micro_batches: int, layout: Layout | None = None
@@ -193,15 +193,15 @@ class GraphStep(nn.Graph):
 
 
 def read(loss: flow.Tensor) -> float:
-    """The loss as a number on every rank; of micro-batches, their mean."""
+    """The loss (the mean of those of micro-batches) as a number on every rank."""
     loss = loss.mean()
-    if loss.is_global:  # it lies on the last stage, and rank 0 may want to print it
+    if loss.is_global:  # it lies on the last stage, and rank 0 prints it
         loss = loss.to_global(placement=flow.env.all_device_placement("cpu"), sbp=B)
     return loss.item()
 
 
 class Training:
-    """A model, laid out, with its optimizer and the step that the options ask for."""
+    """A model in its layout, with the optimizer and the step that the options ask for."""
 
     def __init__(self, options: argparse.Namespace, vocabulary: int) -> None:
         world = flow.env.get_world_size()
@@ -224,7 +224,7 @@ class Training:
         return self.step(self.layout.feed(ids, 0), self.layout.feed(targets, -1))
 
 
-# ---- data: a text that is wherever Python is ---------------------------------------------------------------------
+# ---- data: a text that comes with Python -------------------------------------------------------------------------
 
 
 def text() -> str:
@@ -232,14 +232,14 @@ def text() -> str:
 
 
 def encode(text: str) -> tuple[np.ndarray, str]:
-    """Characters as numbers, and the alphabet that the numbers count."""
+    """The text's characters as indices, and the alphabet that they index."""
     codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
     occurs = np.bincount(codes) > 0
     return np.cumsum(occurs)[codes] - 1, "".join(map(chr, np.flatnonzero(occurs)))
 
 
 def batches(ids: np.ndarray, batch: int, context: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Pieces of the text, and the same one token on; alike on every rank."""
+    """Random pieces of the text, and the same shifted by one token; equal on all ranks."""
     random = np.random.default_rng(seed)
     while True:
         starts = random.integers(0, len(ids) - context, batch)
@@ -256,7 +256,7 @@ def parser() -> argparse.ArgumentParser:
     it.add_argument(
         "--parallel", default="none",
         choices=("none", "data", "tensor", "pipeline", "pipeline+data", "pipeline+tensor", "data+tensor"),
-        help="what ranks share out; of two, each takes an axis of a grid of ranks",
+        help="what the ranks split; of two, each takes one axis of a grid of ranks",
     )  # fmt: skip
     it.add_argument("--micro-batches", type=int, default=1, metavar="K", help="cut each batch, update once")
     for name, default in (("steps", 50), ("layers", 2), ("width", 64), ("heads", 4), ("context", 32), ("batch", 8)):
@@ -282,7 +282,7 @@ def train(options: argparse.Namespace, say: Callable[[str], None] = lambda line:
             say(f"step {i:4}  loss {read(losses[-1]):.4f}")
     found = [read(loss) for loss in losses]
     if options.check:
-        from gpt_in_torch import compare  # the same model in plain torch; nothing else here needs it
+        from gpt_in_torch import compare  # the same model in plain torch
 
         say(compare(options, training.start, found))
     return found

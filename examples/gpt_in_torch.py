@@ -1,4 +1,4 @@
-"""The GPT of gpt.py in plain torch: the truth that every way of training it is held against."""
+"""The GPT of gpt.py in plain torch: the reference for every way of training it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Head(nn.Module):
 
 
 def train(options: argparse.Namespace, start: Mapping[str, Any]) -> list[float]:
-    """The losses of every step, from these weights on, over the same batches."""
+    """Train from these weights on the same batches; returns the loss of every step."""
     ids, alphabet = gpt.encode(gpt.text())
     blocks = [Block(options.width, options.heads) for _ in range(options.layers)]
     model = nn.Sequential(

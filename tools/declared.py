@@ -1,4 +1,4 @@
-"""Functions as a stub shows them: what a public name of the table stands for, and its text."""
+"""The declarations of public functions in stubs: their signatures, and their text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Function = Callable[..., Any]
 Types = tuple[dict[str, Any], bool]  # the names that an annotation may use, and whether its Tensor is a kernel's
 
 
-# ---- what a name stands for ----------------------------------------------------------------------------
+# ---- signatures ----------------------------------------------------------------------------------------
 
 
 class Parameter(NamedTuple):
@@ -91,7 +91,7 @@ def _says(f: Function) -> Says:
 
 
 def with_extras(name: str, declared: Declared) -> Declared:
-    """A function that makes tensors with the arguments that any such takes, as `weft.ops.out_argument` says."""
+    """Add the arguments that every function with tensors as results takes (`weft.ops.out_argument`)."""
     if name.endswith("_") or name[0].isupper():
         return declared
     return declared._replace(signatures=tuple(map(_with_extras, declared.signatures)))
@@ -112,7 +112,7 @@ INPLACE_OPTION: Final = Parameter("inplace", P.POSITIONAL_OR_KEYWORD, "bool", Fa
 
 
 def found(place: str, name: str) -> Declared:
-    """What a public name of the table says: as `table.lookup` finds it."""
+    """The declaration of a public name, found as `table.lookup` finds it."""
     name = ALIASES.get(name, name)
     adapter = table.ADAPTERS[place].get(name)
     if adapter is not None:
@@ -127,7 +127,7 @@ def found(place: str, name: str) -> Declared:
 
 
 class Text:
-    """The text of one stub, and the imports that it turns out to need."""
+    """The text of one stub, and the imports that it needs."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self.shadowed = {n for n in names if hasattr(builtins, n)}
@@ -138,7 +138,7 @@ class Text:
         return name.rpartition(" as ")[2]
 
     def type(self, annotation: Any, types_of: Types) -> str:
-        """An annotation, wherever it was written, as it must be written here."""
+        """An annotation as text for this stub."""
         names, kernel = types_of
         if annotation is NO_DEFAULT:
             return self.imported("typing", "Any")
@@ -194,7 +194,7 @@ class Text:
     def function(
         self, name: str, declared: Declared, indent: str = "", first: str | None = None, mark: str = ""
     ) -> str:
-        """A def for every signature. A method's `first` parameter is self, in the place of the function's own first."""
+        """A def for every signature. A method's `first` parameter, self, replaces the function's first."""
         several = len(declared.signatures) > 1
         defs = []
         for i, says in enumerate(declared.signatures):
@@ -216,7 +216,7 @@ class Text:
         return "\n".join(defs)
 
     def head(self, body: str) -> str:
-        """The imports, but for what the body imports for its readers."""
+        """The imports, without those that the body re-exports."""
         lines = []
         for module in sorted(self.imports):
             names = sorted(n for n in self.imports[module] if f"from {module} import {n} as {n}\n" not in body)

@@ -3,8 +3,8 @@
     python -m tools.surface            # writes it: after an op, a function or a layer was added
     python -m tools.surface --check    # fails where it isn't what would be written now: a part of `make check`
 
-Whose a name is stays as it was written. Names that the installed torch has and the table lacks are listed: build them,
-or add them with a `-` for a home, which says that they aren't.
+A name's owner stays as it was written. Names that the installed torch has and the table lacks are listed: implement
+them, or add them with `-` for a home, which says that they aren't implemented.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HEAD: Final = """\
 
 
 def path(module: str) -> tuple[Any, Any]:
-    """A public module here and, if it has one, torch's."""
+    """A public module, and torch's of the same path or None."""
     ours, theirs = weft, torch
     for part in module.split("."):
         ours, theirs = getattr(ours, part), getattr(theirs, part, None)
@@ -49,7 +49,7 @@ PLACES: Final = {
 
 
 def names(place: str) -> Iterator[tuple[str, Any]]:
-    """The public names of a place here, with what they stand for."""
+    """The public names of a place, with their objects."""
     ours, _ = PLACES[place]
     if place in table.ADAPTERS:
         yield from table.listed(place)
@@ -70,14 +70,14 @@ def names(place: str) -> Iterator[tuple[str, Any]]:
 
 
 def home(value: Any) -> str:
-    """The file in which what a name stands for is written."""
+    """The module in which an object is defined."""
     value = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
     found = getattr(inspect.unwrap(value) if callable(value) else value, "__module__", None) or type(value).__module__
     return found if isinstance(found, str) and found.startswith(("weft.", "torch")) else "weft"
 
 
 def made() -> list[Row]:
-    """The rows as they are now, and those of what isn't built; whose a name is, as it stands there already."""
+    """The rows for the code as it is, and of names that aren't implemented; owners are those of the present table."""
     standing = {(row.name, place): row.whose for row in surface.rows() for place in row.places}
     places: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for place, (_, theirs) in PLACES.items():
@@ -92,7 +92,7 @@ def made() -> list[Row]:
 
 
 def undecided() -> list[tuple[str, str]]:
-    """The names that the installed torch has in a place, and the table hasn't."""
+    """The names of the installed torch that the table lacks, with their places."""
     known = {(place, row.name) for row in surface.rows() for place in row.places}
     found = []
     for place, (_, theirs) in PLACES.items():
@@ -114,7 +114,7 @@ def text(rows: Iterable[Row]) -> str:
 
 
 def main(*args: str) -> str | None:
-    """What is wrong, if anything."""
+    """Write or check the table; returns an error message, or None."""
     if args not in ((), ("--check",)):
         return __doc__
     new = "".join(f"  {place}: {name}\n" for place, name in undecided())
