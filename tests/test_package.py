@@ -84,13 +84,13 @@ def test_it_runs_where_only_its_needs_are(wheel: Path, tmp_path: Path) -> None:
 def test_what_an_index_shows(wheel: Path) -> None:
     archive = zipfile.ZipFile(wheel)
     (name,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
-    told = email.message_from_string(archive.read(name).decode())
-    assert told["Version"] == flow.__version__ and told["Requires-Python"] == ">=3.11"
-    assert all(">=" in need for need in told.get_all("Requires-Dist", []) if "extra ==" not in need)
-    kinds = {c.partition(" :: ")[0] for c in told.get_all("Classifier", [])}
+    metadata = email.message_from_string(archive.read(name).decode())
+    assert metadata["Version"] == flow.__version__ and metadata["Requires-Python"] == ">=3.11"
+    assert all(">=" in need for need in metadata.get_all("Requires-Dist", []) if "extra ==" not in need)
+    kinds = {c.partition(" :: ")[0] for c in metadata.get_all("Classifier", [])}
     assert kinds >= {"Development Status", "Intended Audience", "Programming Language", "Topic"}
     assert any(n.endswith(".dist-info/licenses/LICENSE") for n in archive.namelist())
-    text = told.get_payload()
+    text = metadata.get_payload()
     assert text.lstrip().startswith("# Weft") and "docs/journey.md" in text
     assert "download.pytorch.org/whl/cpu" in text  # how to install with a torch for CPUs
     broken = [link for link in re.findall(r"\]\(([^)]+)\)", text) if not link.startswith(("https://", "#"))]

@@ -126,32 +126,32 @@ def test_a_variable_is_a_tensor() -> None:
 def test_a_hook_on_several_tensors(lib: Any) -> None:
     x, w, apart = (lib.tensor([float(i), 2.0], requires_grad=True) for i in (1, 3, 5))
     y = x * x * w
-    told: list[Any] = []
+    log: list[Any] = []
 
     def note(gradients: Any) -> None:
-        told.append([None if g is None else g.tolist() for g in gradients])
+        log.append([None if g is None else g.tolist() for g in gradients])
 
     hook = lib.autograd.graph.register_multi_grad_hook((x, w, apart, y), note)
     y.sum().backward(retain_graph=True)
-    assert told == [[[6.0, 8.0], [1.0, 4.0], None, [1.0, 1.0]]]
+    assert log == [[[6.0, 8.0], [1.0, 4.0], None, [1.0, 1.0]]]
     y.sum().backward()
-    assert len(told) == 2 and told[0] == told[1]
+    assert len(log) == 2 and log[0] == log[1]
     hook.remove()
     (x * w).sum().backward()
-    assert len(told) == 2
-    with lib.autograd.graph.register_multi_grad_hook((x, w), lambda g: told.append(g.tolist()), mode="any"):
+    assert len(log) == 2
+    with lib.autograd.graph.register_multi_grad_hook((x, w), lambda g: log.append(g.tolist()), mode="any"):
         (x * 2 + w * 2).sum().backward()
-    assert told[2:] == [[2.0, 2.0]]
+    assert log[2:] == [[2.0, 2.0]]
 
 
 @pytest.mark.parametrize("lib", [flow, torch])
 def test_what_is_queued_amid_backward_comes_after_it(lib: Any) -> None:
-    x, told = lib.ones(1, requires_grad=True), []
+    x, log = lib.ones(1, requires_grad=True), []
     queue = lib.autograd.Variable._execution_engine.queue_callback
     y = x * 2
-    y.register_hook(lambda g: queue(lambda: told.append(x.grad.item())))
+    y.register_hook(lambda g: queue(lambda: log.append(x.grad.item())))
     y.backward()
-    assert told == [2.0]
+    assert log == [2.0]
     with pytest.raises(RuntimeError):
         queue(lambda: None)
 

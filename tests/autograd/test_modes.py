@@ -58,7 +58,7 @@ MODES = [flow.no_grad, flow.no_grad(), flow.inference_mode(), flow.enable_grad, 
 @pytest.mark.parametrize("mode", MODES)
 def test_decorated_generators_keep_the_mode_to_themselves(mode: Any) -> None:
     """What is sent and thrown in arrives, and what is returned comes out; as with torch's."""
-    told: list[str] = []
+    log: list[str] = []
 
     @mode
     def run() -> Generator[bool, Any, str]:
@@ -70,7 +70,7 @@ def test_decorated_generators_keep_the_mode_to_themselves(mode: Any) -> None:
                 yield flow.is_grad_enabled()
             return "result"
         finally:
-            told.append(f"ended with {flow.is_grad_enabled()}")
+            log.append(f"ended with {flow.is_grad_enabled()}")
 
     inside, outside = mode is flow.enable_grad or isinstance(mode, flow.enable_grad), True
     steps = run()
@@ -83,7 +83,7 @@ def test_decorated_generators_keep_the_mode_to_themselves(mode: Any) -> None:
     half = run()
     next(half)
     half.close()
-    assert told == [f"ended with {inside}"] * 2 and flow.is_grad_enabled() is outside
+    assert log == [f"ended with {inside}"] * 2 and flow.is_grad_enabled() is outside
 
 
 def test_one_context_entered_twice(x: flow.Tensor) -> None:

@@ -200,19 +200,19 @@ def test_in_a_graph_checkpoints_chain_and_what_is_inside_is_computed_again(way: 
 
 @pytest.mark.parametrize("lib", [flow, torch])
 def test_each_call_may_have_a_context_of_its_own(lib: Any) -> None:
-    told: list[str] = []
+    log: list[str] = []
 
     @contextlib.contextmanager
     def telling(name: str) -> Any:
-        told.append(name)
+        log.append(name)
         yield
 
     x = lib.ones(2, requires_grad=True)
     both = {"use_reentrant": False, "context_fn": lambda: (telling("first"), telling("second"))}
     y = lib.utils.checkpoint.checkpoint(lambda x: (x * x).exp(), x, **both)
-    assert told == ["first"]
+    assert log == ["first"]
     y.sum().backward()
-    assert told == ["first", "second"]
+    assert log == ["first", "second"]
     with pytest.raises(ValueError if lib is torch else TypeError, match="context_fn"):
         lib.utils.checkpoint.checkpoint(lambda x: x, x, **{**both, "use_reentrant": True})
 

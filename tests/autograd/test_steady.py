@@ -43,9 +43,9 @@ def derivatives(lib: Any, call: Callable[[Any, Any], Any], data: np.ndarray) -> 
     x = lib.tensor(data, requires_grad=True)
     y = call(lib.nn.functional, x)
     v = lib.tensor(np.linspace(-1, 2, y.numel(), dtype=np.float32).reshape(tuple(y.shape)), requires_grad=True)
-    (slope,) = lib.autograd.grad(y, [x], v, create_graph=True)
-    second = lib.autograd.grad((slope * slope * slope).sum(), [x, v], allow_unused=True)
-    return [None if t is None else t.detach().numpy() for t in (y, slope, *second)]
+    (gradient,) = lib.autograd.grad(y, [x], v, create_graph=True)
+    second = lib.autograd.grad((gradient * gradient * gradient).sum(), [x, v], allow_unused=True)
+    return [None if t is None else t.detach().numpy() for t in (y, gradient, *second)]
 
 
 @pytest.mark.parametrize(("call", "data"), CALLS.values(), ids=CALLS.keys())
@@ -66,11 +66,11 @@ def test_of_likelihoods(reduction: str) -> None:
 
 
 def test_a_penalty_alone_may_be_steady() -> None:
-    """The slope of relu6 is the same everywhere near, yet backward through it comes to zeros rather than to an end."""
+    """The gradient of relu6 is constant nearby, yet its own gradient is zeros rather than an error."""
     x = flow.tensor(ROWS, requires_grad=True)
-    (slope,) = flow.autograd.grad(flow.nn.functional.relu6(x).sum(), [x], create_graph=True)
-    assert slope is not None
-    slope.sum().backward()
+    (gradient,) = flow.autograd.grad(flow.nn.functional.relu6(x).sum(), [x], create_graph=True)
+    assert gradient is not None
+    gradient.sum().backward()
     assert x.grad is not None and not x.grad.any()
 
 

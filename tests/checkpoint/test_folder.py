@@ -156,7 +156,7 @@ def test_beside_a_checkpoint_is_no_place(tmp_path: Path) -> None:
 
 
 def test_sizes_are_told_as_people_write_them() -> None:
-    told = [folder._bytes(s) for s in (7, "7", "2KB", "2 kib", "1.5GB", "5MB")]
-    assert told == [7, 7, 2000, 2048, 1_500_000_000, 5_000_000]
+    results = [folder._bytes(s) for s in (7, "7", "2KB", "2 kib", "1.5GB", "5MB")]
+    assert results == [7, 7, 2000, 2048, 1_500_000_000, 5_000_000]
     with pytest.raises(ArgumentError, match="500MiB"):
         folder._bytes("KB")

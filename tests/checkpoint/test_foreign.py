@@ -89,8 +89,8 @@ def test_others_read_what_is_saved_and_a_tied_weight_is_there_once(tmp_path: Pat
 @pytest.mark.parametrize("older", [False, True])
 def test_what_torch_saved_is_read(older: bool, tmp_path: Path) -> None:
     model = torch.nn.BatchNorm1d(3)
-    told = {"model": model.state_dict(), "step": 3, "rates": [0.1, (1, "a")], "p": model.weight}
-    torch.save(told, tmp_path / "x.pt", _use_new_zipfile_serialization=not older)
+    state = {"model": model.state_dict(), "step": 3, "rates": [0.1, (1, "a")], "p": model.weight}
+    torch.save(state, tmp_path / "x.pt", _use_new_zipfile_serialization=not older)
     found: Any = flow.load(tmp_path / "x.pt", weights_only=True)
     assert isinstance(found["model"], OrderedDict) and found["step"] == 3 and found["rates"] == [0.1, (1, "a")]
     assert isinstance(found["p"], flow.Tensor) and found["p"].tolist() == [1.0, 1.0, 1.0]

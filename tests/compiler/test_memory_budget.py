@@ -49,8 +49,8 @@ def model() -> nn.Module:
 
 
 def held(graph: Train) -> int:
-    told = usage(graph.plan)
-    return told.total + told.variables
+    used = usage(graph.plan)
+    return used.total + used.variables
 
 
 @pytest.mark.parametrize("steps", [1, 2])

@@ -166,6 +166,6 @@ def test_the_least_is_less_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
 
     gc.collect()
     measured = peak(step, steps=2) - 2 * sum(p.numel() * 4 for p in model.parameters())  # the optimizer's states
-    told = usage(graph.plan)
-    assert told.total + told.variables <= with_them
-    assert measured == pytest.approx(told.total, rel=0.05, abs=20_000), graph.memory()
+    used = usage(graph.plan)
+    assert used.total + used.variables <= with_them
+    assert measured == pytest.approx(used.total, rel=0.05, abs=20_000), graph.memory()

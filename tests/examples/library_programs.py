@@ -10,7 +10,7 @@ import numpy as np
 
 def agents(lib: Any) -> list[float]:
     """Bounded actions from buffers that numpy sizes and indexes, clipped ratios, an optimizer of one's own."""
-    nn, laws = lib.nn, lib.distributions
+    nn, dists = lib.nn, lib.distributions
     seen, wide = np.array((3, 2)), np.int64(8)
     shuffled = np.random.default_rng(5)
 
@@ -39,9 +39,13 @@ def agents(lib: Any) -> list[float]:
 
         def forward(self, x: Any) -> Any:
             h = self.inner(x.flatten(1))
-            law = laws.Normal(self.mean(h), self.spread.exp().expand(len(x), 2))
-            bounds = [laws.TanhTransform(cache_size=1), laws.AffineTransform(0.0, self.reach)]
-            return laws.Independent(laws.TransformedDistribution(law, bounds), 1), law, self.value(h).flatten()
+            distribution = dists.Normal(self.mean(h), self.spread.exp().expand(len(x), 2))
+            bounds = [dists.TanhTransform(cache_size=1), dists.AffineTransform(0.0, self.reach)]
+            return (
+                dists.Independent(dists.TransformedDistribution(distribution, bounds), 1),
+                distribution,
+                self.value(h).flatten(),
+            )
 
     actor = Actor()
     optimizer = Signed(actor.parameters(), lr=1e-2)
@@ -53,9 +57,9 @@ def agents(lib: Any) -> list[float]:
         view = lib.randn(sides, *seen)
         for t in range(steps):
             views[t] = view
-            law, _, values[t] = actor(view)
-            actions[t] = law.rsample()
-            chances[t] = law.log_prob(actions[t].clamp(-1.49, 1.49))
+            distribution, _, values[t] = actor(view)
+            actions[t] = distribution.rsample()
+            chances[t] = distribution.log_prob(actions[t].clamp(-1.49, 1.49))
             rewards[t] = np.float32(0.5) * actions[t].sum(-1) - np.float64(0.1)
             view, done[t] = lib.randn(sides, *seen), lib.as_tensor(shuffled.random(sides) < 0.2)
         later, last = actor(view)[2], 0
@@ -63,21 +67,21 @@ def agents(lib: Any) -> list[float]:
             ahead = (values[t + 1] if t + 1 < steps else later) * ~done[t]
             gains[t] = last = rewards[t] + 0.99 * ahead - values[t] + 0.9 * last * ~done[t]
     flat = [x.flatten(0, 1) for x in (views, actions.clamp(-1.49, 1.49), chances, gains, gains + values)]
-    order, told = np.arange(steps * sides), []
+    order, results = np.arange(steps * sides), []
     for _ in range(2):
         shuffled.shuffle(order)
         for first in range(0, steps * sides, 8):
             x, a, before, gain, goal = (part[order[first : first + 8]] for part in flat)
-            law, plain, value = actor(x)
-            ratio = (law.log_prob(a) - before).exp()
+            distribution, plain, value = actor(x)
+            ratio = (distribution.log_prob(a) - before).exp()
             gain = (gain - gain.mean()) / (gain.std() + 1e-8)
             clipped = lib.max(-gain * ratio, -gain * ratio.clamp(0.8, 1.2)).mean()
             loss = clipped + np.float32(0.5) * (value - goal).square().mean() - 0.01 * plain.entropy().sum(1).mean()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            told += [loss.item(), ((ratio - 1).abs() > 0.2).float().mean().item()]
-    return told
+            results += [loss.item(), ((ratio - 1).abs() > 0.2).float().mean().item()]
+    return results
 
 
 def experts(lib: Any) -> list[float]:
@@ -122,7 +126,7 @@ def experts(lib: Any) -> list[float]:
     restarts = schedules.CosineAnnealingWarmRestarts(optimizer, T_0=2, T_mult=2)
     schedule = schedules.SequentialLR(optimizer, [rise, restarts], milestones=[2])
     moving = averaged.AveragedModel(layers, multi_avg_fn=averaged.get_ema_multi_avg_fn(0.8), use_buffers=True)
-    x, told = lib.randn(2, 5, 8), []
+    x, results = lib.randn(2, 5, 8), []
     for _ in range(5):
         loss = F.mse_loss(run(x), x.flip(1))
         optimizer.zero_grad()
@@ -131,8 +135,8 @@ def experts(lib: Any) -> list[float]:
         optimizer.step()
         schedule.step()
         moving.update_parameters(layers)
-        told += [loss.item(), norm.item(), schedule.get_last_lr()[0]]
-    return [*told, sum(v.double().sum().item() for v in moving.state_dict().values())]
+        results += [loss.item(), norm.item(), schedule.get_last_lr()[0]]
+    return [*results, sum(v.double().sum().item() for v in moving.state_dict().values())]
 
 
 def lessons(lib: Any) -> list[float]:
@@ -144,30 +148,30 @@ def lessons(lib: Any) -> list[float]:
     def loss(parameters: Any, x: Any, y: Any) -> Any:
         return F.mse_loss(func.functional_call(model, parameters, (x,)), y)
 
-    told = []
+    results = []
     for _ in range(2):
         total = 0
         for _ in range(2):
             x, height = lib.rand(6, 1) * 4 - 2, lib.rand(1) + 0.5
             mine, y = dict(model.named_parameters()), height * x.sin()
             for _ in range(2):
-                slope = func.grad(loss)(mine, x, y)
-                mine = {name: p - 0.1 * slope[name] for name, p in mine.items()}
+                gradient = func.grad(loss)(mine, x, y)
+                mine = {name: p - 0.1 * gradient[name] for name, p in mine.items()}
             total = total + loss(mine, x, y)
         optimizer.zero_grad()
         total.backward()
         optimizer.step()
-        told.append(total.item())
+        results.append(total.item())
     plain = {name: p.detach() for name, p in model.named_parameters()}
     each = lib.vmap(func.grad(loss), in_dims=(None, 0, 0))(plain, x[:, None], y[:, None])
-    told += [g.square().flatten(1).sum(1).max().item() for g in each.values()]
+    results += [g.square().flatten(1).sum(1).max().item() for g in each.values()]
     bend = func.hessian(lambda w: loss({**plain, "2.weight": w}, x, y))(plain["2.weight"])
-    told.append(lib.linalg.eigvalsh(bend.view(8, 8)).max().item())
-    slopes = lib.vmap(func.jacrev(lambda t: func.functional_call(model, plain, t)))(x)
+    results.append(lib.linalg.eigvalsh(bend.view(8, 8)).max().item())
+    gradients = lib.vmap(func.jacrev(lambda t: func.functional_call(model, plain, t)))(x)
     stacked, buffers = func.stack_module_state([copy.deepcopy(model) for _ in range(3)])
     stacked = {name: p.detach() * lib.arange(1.0, 4.0).view(3, *(1,) * (p.ndim - 1)) for name, p in stacked.items()}
     together = lib.vmap(lambda p, b: func.functional_call(model, (p, b), (x,)))(stacked, buffers)
-    return [*told, slopes.sum().item(), together.var(0).sum().item()]
+    return [*results, gradients.sum().item(), together.var(0).sum().item()]
 
 
 def bounds(lib: Any) -> list[float]:
@@ -178,17 +182,17 @@ def bounds(lib: Any) -> list[float]:
         of.orthogonal(nn.Linear(8, 4)), nn.LeakyReLU(0.2), nn.Linear(4, 1),
     )  # fmt: skip
     optimizer = lib.optim.SGD(critic.parameters(), lr=0.02, momentum=0.5)
-    told = []
+    results = []
     for _ in range(3):
         real, made = lib.randn(5, 6), lib.rand(5, 6)
         share = lib.rand(5, 1)
         between = (share * real + (1 - share) * made).requires_grad_()
-        (slope,) = lib.autograd.grad(critic(between).sum(), between, create_graph=True)
-        loss = critic(made).mean() - critic(real).mean() + 10 * (slope.norm(2, dim=1) - 1).square().mean()
+        (gradient,) = lib.autograd.grad(critic(between).sum(), between, create_graph=True)
+        loss = critic(made).mean() - critic(real).mean() + 10 * (gradient.norm(2, dim=1) - 1).square().mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        told.append(loss.item())
+        results.append(loss.item())
     nn.utils.parametrize.remove_parametrizations(critic[3], "weight")
     nn.utils.prune.l1_unstructured(critic[3], "weight", amount=0.4)
     optimizer = lib.optim.RMSprop([p for p in critic.parameters() if p.requires_grad], lr=1e-3)
@@ -197,9 +201,9 @@ def bounds(lib: Any) -> list[float]:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        told.append(loss.item())
+        results.append(loss.item())
     critic.eval()
-    return [*told, critic[0].weight.norm().item(), (critic[3].weight == 0).sum().item(), len(critic.state_dict())]
+    return [*results, critic[0].weight.norm().item(), (critic[3].weight == 0).sum().item(), len(critic.state_dict())]
 
 
 def phonemes(lib: Any) -> list[float]:
@@ -211,7 +215,7 @@ def phonemes(lib: Any) -> list[float]:
     optimizer = lib.optim.NAdam(parameters, lr=1e-2)
     sounds = [lib.randn(n, 6) for n in (9, 12, 7)]
     lengths = lib.tensor([len(s) for s in sounds])
-    said, counts, told = lib.randint(1, 5, (3, 3)), lib.tensor([3, 2, 3]), []
+    said, counts, results = lib.randint(1, 5, (3, 3)), lib.tensor([3, 2, 3]), []
     for _ in range(3):
         batch = rnn.pad_sequence(sounds, batch_first=True)
         packed = rnn.pack_padded_sequence(batch, lengths, batch_first=True, enforce_sorted=False)
@@ -226,8 +230,8 @@ def phonemes(lib: Any) -> list[float]:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        told += [aligned.item(), again.item(), loss.item()]
-    return told
+        results += [aligned.item(), again.item(), loss.item()]
+    return results
 
 
 FURTHER = [agents, experts, lessons, bounds, phonemes]

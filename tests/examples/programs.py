@@ -42,7 +42,7 @@ def images(lib: Any) -> list[float]:
     loader = lib.utils.data.DataLoader(data, batch_size=8, shuffle=True, drop_last=True)
     optimizer = lib.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4, nesterov=True)
     schedule = lib.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)
-    told = []
+    results = []
     for _ in range(2):
         model.train()
         for x, y in loader:
@@ -51,10 +51,10 @@ def images(lib: Any) -> list[float]:
             loss = F.cross_entropy(scores, y, label_smoothing=0.1)
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
-            told.append(nn.utils.clip_grad_norm_(model.parameters(), max_norm=1.0).item())
+            results.append(nn.utils.clip_grad_norm_(model.parameters(), max_norm=1.0).item())
             optimizer.step()
             best = scores.topk(3, dim=1)[1]
-            told += [
+            results += [
                 loss.item(),
                 best.eq(y.view(-1, 1)).any(1).float().sum().item(),
                 (scores.argmax(1) == y).sum().item(),
@@ -62,8 +62,8 @@ def images(lib: Any) -> list[float]:
         schedule.step()
     model.eval()
     with lib.no_grad():
-        told.append(model(lib.ones(2, 3, 16, 16)).softmax(dim=-1).max().item())
-    return told
+        results.append(model(lib.ones(2, 3, 16, 16)).softmax(dim=-1).max().item())
+    return results
 
 
 def patches(lib: Any) -> list[float]:
@@ -125,7 +125,7 @@ def patches(lib: Any) -> list[float]:
     order, share, hot = lib.randperm(6), 0.3, F.one_hot(y, 5).float()
     x, target = share * x + (1 - share) * x[order], share * hot + (1 - share) * hot[order, :]
     mean = {k: v.detach().clone() for k, v in model.state_dict().items()}
-    told: list[float] = []
+    results: list[float] = []
     for _ in range(3):
         with lib.autocast(device_type="cpu", enabled=False):
             loss = lib.sum(-target * F.log_softmax(model(x), dim=-1), dim=-1).mean()
@@ -138,9 +138,9 @@ def patches(lib: Any) -> list[float]:
         schedule.step()
         for k, v in model.state_dict().items():
             mean[k].mul_(0.9).add_(v, alpha=0.1)
-        told += [loss.item(), norm.item(), optimizer.param_groups[0]["lr"]]
-    told += [float(sum(p.numel() for p in model.parameters())), sum(v.double().norm().item() for v in mean.values())]
-    return told
+        results += [loss.item(), norm.item(), optimizer.param_groups[0]["lr"]]
+    results += [float(sum(p.numel() for p in model.parameters())), sum(v.double().norm().item() for v in mean.values())]
+    return results
 
 
 def language(lib: Any) -> list[float]:
@@ -195,7 +195,7 @@ def language(lib: Any) -> list[float]:
 
     model, text = Model(), lib.randint(0, vocabulary, (300,))
     optimizer = lib.optim.AdamW(model.parameters(), lr=3e-3, betas=(0.9, 0.95))
-    told: list[float] = []
+    results: list[float] = []
     for step in range(3):
         for group in optimizer.param_groups:
             group["lr"] = 1e-3 * (step + 1)
@@ -207,12 +207,12 @@ def language(lib: Any) -> list[float]:
             (loss / 2).backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        told.append(loss.item())
-    return told + [float(i) for i in model.eval().write(lib.zeros((1, 1), dtype=lib.long), 15)[0].tolist()]
+        results.append(loss.item())
+    return results + [float(i) for i in model.eval().write(lib.zeros((1, 1), dtype=lib.long), 15)[0].tolist()]
 
 
 def adversaries(lib: Any) -> list[float]:
-    """A generator against a judge, with a penalty on the judge's slope: gradients of gradients."""
+    """A generator against a judge, with a penalty on the judge's gradient: gradients of gradients."""
     nn = lib.nn
     make = nn.Sequential(
         nn.ConvTranspose2d(8, 8, 4, 1, 0, bias=False), nn.BatchNorm2d(8), nn.ReLU(True),
@@ -227,7 +227,7 @@ def adversaries(lib: Any) -> list[float]:
             nn.init.normal_(m.weight.data, 0.0, 0.1)
     loss = nn.BCELoss()
     a, b = (lib.optim.Adam(m.parameters(), lr=2e-3, betas=(0.5, 0.999)) for m in (judge, make))
-    told: list[float] = []
+    results: list[float] = []
     for _ in range(3):
         real, fake = lib.randn(4, 1, 8, 8), make(lib.randn(4, 8, 1, 1))
         judge.zero_grad()
@@ -238,44 +238,46 @@ def adversaries(lib: Any) -> list[float]:
         wrong = loss(judge(fake.detach()), label)
         wrong.backward()
         between = (lib.rand(4, 1, 1, 1) * (real - fake.detach()) + fake.detach()).requires_grad_(True)
-        slope = lib.autograd.grad(judge(between).sum(), between, create_graph=True)[0]
-        penalty = ((slope.view(4, -1).norm(2, dim=1) - 1) ** 2).mean()
+        gradient = lib.autograd.grad(judge(between).sum(), between, create_graph=True)[0]
+        penalty = ((gradient.view(4, -1).norm(2, dim=1) - 1) ** 2).mean()
         penalty.backward()
         a.step()
         make.zero_grad()
         fooled = loss(judge(fake), label.fill_(1.0))
         fooled.backward()
         b.step()
-        told += [right.item(), wrong.item(), penalty.item(), fooled.item()]
-    return [*told, float(make(lib.ones(1, 8, 1, 1)).detach().cpu().numpy().sum())]
+        results += [right.item(), wrong.item(), penalty.item(), fooled.item()]
+    return [*results, float(make(lib.ones(1, 8, 1, 1)).detach().cpu().numpy().sum())]
 
 
 def codes(lib: Any) -> list[float]:
-    """A variational autoencoder, its divergence by formula and by laws."""
-    nn, F, laws = lib.nn, lib.nn.functional, lib.distributions
+    """A variational autoencoder, its divergence by formula and by distributions."""
+    nn, F, dists = lib.nn, lib.nn.functional, lib.distributions
     inside, outside = nn.Linear(20, 8), nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 20))
     optimizer = lib.optim.Adam([*inside.parameters(), *outside.parameters()], lr=1e-2, amsgrad=True)
-    x, told = lib.rand(8, 4, 5).view(-1, 20), []
+    x, results = lib.rand(8, 4, 5).view(-1, 20), []
     for _ in range(3):
         centre, spread = inside(x).chunk(2, dim=-1)
         code = centre + lib.randn_like(spread) * lib.exp(0.5 * spread)
         scores = outside(code)
         found = F.binary_cross_entropy(lib.sigmoid(scores), x, reduction="sum")
-        told.append((found - F.binary_cross_entropy_with_logits(scores, x, reduction="sum")).abs().item() < 1e-3)
+        results.append((found - F.binary_cross_entropy_with_logits(scores, x, reduction="sum")).abs().item() < 1e-3)
         away = -0.5 * lib.sum(1 + spread - centre.pow(2) - spread.exp())
-        law = laws.Normal(centre, (0.5 * spread).exp())
-        again = laws.kl_divergence(law, laws.Normal(lib.zeros_like(law.mean), lib.ones_like(law.stddev))).sum()
+        distribution = dists.Normal(centre, (0.5 * spread).exp())
+        again = dists.kl_divergence(
+            distribution, dists.Normal(lib.zeros_like(distribution.mean), lib.ones_like(distribution.stddev))
+        ).sum()
         loss = found + 0.5 * away + 0.5 * again
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        told += [loss.item(), away.item() - again.item() < 1e-3]
-    drawn = laws.Independent(law, 1).rsample()
-    told += [
-        laws.Independent(law, 1).log_prob(drawn).sum().item(),
-        laws.Bernoulli(logits=scores).entropy().sum().item(),
+        results += [loss.item(), away.item() - again.item() < 1e-3]
+    drawn = dists.Independent(distribution, 1).rsample()
+    results += [
+        dists.Independent(distribution, 1).log_prob(drawn).sum().item(),
+        dists.Bernoulli(logits=scores).entropy().sum().item(),
     ]
-    return [float(t) for t in told]
+    return [float(t) for t in results]
 
 
 def sequences(lib: Any) -> list[float]:
@@ -283,7 +285,7 @@ def sequences(lib: Any) -> list[float]:
     nn, F = lib.nn, lib.nn.functional
     text = lib.randint(0, 20, (160,))
     columns = text.narrow(0, 0, 160).view(4, -1).t().contiguous()
-    told: list[float] = []
+    results: list[float] = []
     for kind in ("LSTM", "GRU", "RNN"):
         words, layer, head = nn.Embedding(20, 8, padding_idx=0), getattr(nn, kind)(8, 8, 2), nn.Linear(8, 20)
         head.weight = words.weight
@@ -300,14 +302,14 @@ def sequences(lib: Any) -> list[float]:
             nn.utils.clip_grad_norm_(parameters, 0.25)
             for p in parameters:
                 p.data.add_(p.grad, alpha=-2.0)
-            told.append(loss.item())
+            results.append(loss.item())
     tools, layer = nn.utils.rnn, nn.LSTM(3, 4, batch_first=True, bidirectional=True)
     padded = tools.pad_sequence([lib.randn(n, 3) for n in (2, 5, 3)], batch_first=True)
     packed = tools.pack_padded_sequence(padded, lib.tensor([2, 5, 3]), batch_first=True, enforce_sorted=False)
     y, (h, c) = layer(packed)
     y, lengths = tools.pad_packed_sequence(y, batch_first=True)
     (y.pow(2).sum() + h.sum() + c.sum()).backward()
-    return [*told, y.sum().item(), layer.weight_ih_l0.grad.sum().item(), *map(float, lengths.tolist())]
+    return [*results, y.sum().item(), layer.weight_ih_l0.grad.sum().item(), *map(float, lengths.tolist())]
 
 
 def translation(lib: Any) -> list[float]:
@@ -321,7 +323,7 @@ def translation(lib: Any) -> list[float]:
     optimizer = lib.optim.Adam([p for m in (first, second, head, model) for p in m.parameters()], lr=1e-3, eps=1e-9)
     source, target = lib.randint(2, 20, (3, 7)), lib.randint(2, 20, (3, 6))
     source[0, 5:], target[1, 4:] = 1, 1
-    told: list[float] = []
+    results: list[float] = []
     for _ in range(3):
         given = target[:, :-1]
         y = model(
@@ -334,8 +336,8 @@ def translation(lib: Any) -> list[float]:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        told.append(loss.item())
-    return told
+        results.append(loss.item())
+    return results
 
 
 def noise(lib: Any) -> list[float]:
@@ -346,14 +348,14 @@ def noise(lib: Any) -> list[float]:
         def __init__(self, before: int, after: int) -> None:
             super().__init__()
             self.first = nn.Sequential(nn.GroupNorm(4, before), nn.SiLU(), nn.Conv2d(before, after, 3, padding=1))
-            self.told = nn.Linear(8, 2 * after)
+            self.results = nn.Linear(8, 2 * after)
             self.norm, self.last = nn.GroupNorm(4, after), nn.Conv2d(after, after, 3, padding=1)
             self.way = nn.Identity() if before == after else nn.Conv2d(before, after, 1)
             for p in self.last.parameters():
                 p.detach().zero_()
 
         def forward(self, x, when):
-            h, about = self.first(x), self.told(F.silu(when)).type(x.dtype)
+            h, about = self.first(x), self.results(F.silu(when)).type(x.dtype)
             while about.ndim < h.ndim:
                 about = about[..., None]
             scale, shift = lib.chunk(about, 2, dim=1)
@@ -389,7 +391,7 @@ def noise(lib: Any) -> list[float]:
         return values.gather(-1, t).reshape(t.shape[0], *((1,) * 3))
 
     model, clean = Model(), lib.randn(4, 1, 8, 8).clamp(-1, 1)
-    optimizer, told = lib.optim.AdamW(model.parameters(), lr=1e-3), []
+    optimizer, results = lib.optim.AdamW(model.parameters(), lr=1e-3), []
     for _ in range(3):
         t, added = lib.randint(0, 50, (4,)).long(), lib.randn_like(clean)
         noisy = at(kept.sqrt(), t) * clean + at((1 - kept).sqrt(), t) * added
@@ -398,7 +400,7 @@ def noise(lib: Any) -> list[float]:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        told.append(loss.item())
+        results.append(loss.item())
     with lib.inference_mode():
         x = lib.randn(2, 1, 8, 8)
         for i in reversed(range(3)):
@@ -406,22 +408,22 @@ def noise(lib: Any) -> list[float]:
             wrong, a = model(x, t), at(kept, t)
             guess = ((x - (1 - a).sqrt() * wrong) / a.sqrt()).clamp_(-1.0, 1.0)
             x = at(before, t).sqrt() * guess + (1 - at(before, t)).sqrt() * wrong
-    return [*told, x.abs().mean().item()]
+    return [*results, x.abs().mean().item()]
 
 
 def policies(lib: Any) -> list[float]:
     """Actions drawn and weighed by what they brought: discrete, continuous and by value."""
-    nn, F, laws = lib.nn, lib.nn.functional, lib.distributions
-    rng, told = np.random.default_rng(0), []
+    nn, F, dists = lib.nn, lib.nn.functional, lib.distributions
+    rng, results = np.random.default_rng(0), []
     body, choice, worth = nn.Linear(4, 16), nn.Linear(16, 2), nn.Linear(16, 1)
     optimizer = lib.optim.Adam([p for m in (body, choice, worth) for p in m.parameters()], lr=3e-2)
     for _ in range(2):
         chances, values, rewards = [], [], []
         for t in range(6):
             seen = F.relu(body(lib.from_numpy(rng.standard_normal(4)).float()))
-            law = laws.Categorical(F.softmax(choice(seen), dim=-1))
-            action = law.sample()
-            chances.append(law.log_prob(action) + 0.01 * law.entropy())
+            distribution = dists.Categorical(F.softmax(choice(seen), dim=-1))
+            action = distribution.sample()
+            chances.append(distribution.log_prob(action) + 0.01 * distribution.entropy())
             values.append(worth(seen))
             rewards.append(float(action.item()) + t % 3)
         total, returns = 0.0, []
@@ -435,7 +437,7 @@ def policies(lib: Any) -> list[float]:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        told.append(loss.item())
+        results.append(loss.item())
     actor, width = nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 2)), nn.Parameter(lib.zeros(1, 2))
     for layer in actor:
         if isinstance(layer, nn.Linear):
@@ -444,18 +446,18 @@ def policies(lib: Any) -> list[float]:
     optimizer = lib.optim.RMSprop([*actor.parameters(), width], lr=1e-3, eps=1e-5)
     seen, gain = lib.randn(16, 3), lib.randn(16)
     with lib.no_grad():
-        law = laws.Normal(actor(seen), width.expand(16, 2).exp())
-        action = law.sample()
-        old = law.log_prob(action).sum(1)
+        distribution = dists.Normal(actor(seen), width.expand(16, 2).exp())
+        action = distribution.sample()
+        old = distribution.log_prob(action).sum(1)
     for _ in range(3):
-        law = laws.Normal(actor(seen), width.expand(16, 2).exp())
-        ratio = (law.log_prob(action).sum(1) - old).exp()
+        distribution = dists.Normal(actor(seen), width.expand(16, 2).exp())
+        ratio = (distribution.log_prob(action).sum(1) - old).exp()
         held = lib.clamp(ratio, 1 - 0.2, 1 + 0.2)
-        loss = lib.max(-gain * ratio, -gain * held).mean() - 0.01 * law.entropy().sum(1).mean()
+        loss = lib.max(-gain * ratio, -gain * held).mean() - 0.01 * distribution.entropy().sum(1).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        told.append(loss.item())
+        results.append(loss.item())
     mine, theirs = nn.Linear(4, 2), nn.Linear(4, 2)
     theirs.load_state_dict(mine.state_dict())
     now, then, chosen, reward = lib.randn(8, 4), lib.randn(8, 4), lib.randint(0, 2, (8, 1)), lib.randn(8)
@@ -467,7 +469,7 @@ def policies(lib: Any) -> list[float]:
     for p, q in zip(mine.parameters(), theirs.parameters(), strict=True):
         p.grad.data.clamp_(-1, 1)
         q.data.copy_(0.995 * q.data + 0.005 * p.grad.data)
-    return [*told, loss.item(), theirs.weight.sum().item()]
+    return [*results, loss.item(), theirs.weight.sum().item()]
 
 
 def waves(lib: Any) -> list[float]:
@@ -476,7 +478,7 @@ def waves(lib: Any) -> list[float]:
     weight = nn.Parameter(lib.view_as_real(lib.polar(lib.rand(4), lib.rand(4))))
     mix = nn.Linear(8, 8)
     optimizer = lib.optim.Adam([weight, *mix.parameters()], lr=1e-2)
-    x, window, told = lib.randn(2, 64), lib.hann_window(16), []
+    x, window, results = lib.randn(2, 64), lib.hann_window(16), []
     goal = lib.stft(x, 16, 4, window=window, return_complex=True).abs().log1p()
     turn = lib.polar(lib.ones(64, 4), lib.outer(lib.arange(64).float(), 1.0 / 10000 ** (lib.arange(4).float() / 4)))
     for _ in range(3):
@@ -490,8 +492,8 @@ def waves(lib: Any) -> list[float]:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        told.append(loss.item())
-    return told
+        results.append(loss.item())
+    return results
 
 
 PROGRAMS = [images, patches, language, adversaries, codes, sequences, translation, noise, policies, waves]

@@ -149,9 +149,9 @@ def test_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     asked = ["--nproc_per_node", "2", "--threads", str(ROOT / "examples/gpt.py"), "--parallel", "data", "--graph"]
     assert launcher.main([*asked, *TINY.split(), "--check"]) == 0
-    told = capsys.readouterr().out
-    assert told.count("step    0  loss 4.") == 1
-    assert told.count("the losses of 50 steps are those of plain torch") == 1
+    output = capsys.readouterr().out
+    assert output.count("step    0  loss 4.") == 1
+    assert output.count("the losses of 50 steps are those of plain torch") == 1
 
 
 @pytest.mark.parametrize(

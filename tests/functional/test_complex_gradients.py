@@ -40,10 +40,10 @@ def test_as_torch(name: str) -> None:
     wanted, found = FUNCTIONS[name](torch, theirs), FUNCTIONS[name](flow, mine)
     torch.testing.assert_close(found.detach().to_torch(), wanted.detach())
     dy, along = torch.randn_like(wanted), torch.randn_like(x)
-    slope = torch.autograd.grad(wanted, theirs, dy, create_graph=True)[0]
+    gradient = torch.autograd.grad(wanted, theirs, dy, create_graph=True)[0]
     own = flow.autograd.grad(found, mine, flow.from_torch(dy), create_graph=True)[0]
-    torch.testing.assert_close(own.detach().to_torch(), slope.detach())
-    assert own.requires_grad == slope.requires_grad
-    if slope.requires_grad:
+    torch.testing.assert_close(own.detach().to_torch(), gradient.detach())
+    assert own.requires_grad == gradient.requires_grad
+    if gradient.requires_grad:
         second = flow.autograd.grad(own, mine, flow.from_torch(along))[0]
-        torch.testing.assert_close(second.to_torch(), torch.autograd.grad(slope, theirs, along)[0])
+        torch.testing.assert_close(second.to_torch(), torch.autograd.grad(gradient, theirs, along)[0])

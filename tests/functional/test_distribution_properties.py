@@ -1,4 +1,4 @@
-"""Laws beyond their densities, against torch's: cdf and its inverse, supports, checks, prints, all divergences;
+"""Distributions beyond their densities, against torch's: cdf and its inverse, supports, checks, prints, all divergences;
 transforms of events, and those that a constraint names.
 """
 
@@ -73,8 +73,8 @@ def test_what_else_a_law_tells(name: str) -> None:
             close(ours.enumerate_support(expand=False), theirs.enumerate_support(expand=False))
     assert ours.has_rsample == theirs.has_rsample and ours.has_enumerate_support == theirs.has_enumerate_support
     if name != "Uniform":  # whose bounds depend on each other
-        told = [{k: repr(v) for k, v in law.arg_constraints.items()} for law in (ours, theirs)]
-        assert told[0] == told[1]
+        results = [{k: repr(v) for k, v in distribution.arg_constraints.items()} for distribution in (ours, theirs)]
+        assert results[0] == results[1]
     assert bool(ours.support.check(own(x)).all()) and ours.support.event_dim == theirs.support.event_dim
     close(ours.support.check(own(x) - 0.3), theirs.support.check(x - 0.3))
     larger, wider = theirs.expand((4, *theirs.batch_shape)), ours.expand((4, *ours.batch_shape))
@@ -137,13 +137,13 @@ def test_parameters_that_cannot_be_are_refused(name: str, given: dict[str, Any])
 def test_values_that_cannot_be_are_refused_unless_one_says_so() -> None:
     for lib, make in ((torch, torch.tensor), (flow, flow.tensor)):
         D: Any = lib.distributions
-        for law, value in (
+        for distribution, value in (
             (D.Bernoulli(make([0.5])), make([0.3])), (D.Categorical(make([0.5, 0.5])), make(2)),
             (D.Gamma(make(1.0), make(1.0)), make(-1.0)), (D.Normal(make([0.0, 1.0]), 1.0), make([1.0, 2.0, 3.0])),
             (D.Dirichlet(make([1.0, 1.0])), make([0.5, 0.6])), (D.Normal(make([0.0]), 1.0), 0.5),
         ):  # fmt: skip
             with pytest.raises(ValueError):
-                law.log_prob(value)
+                distribution.log_prob(value)
         assert D.Uniform(make(0.0), make(1.0), validate_args=False).log_prob(make(2.0)).item() == -math.inf
         D.Distribution.set_default_validate_args(False)
         try:
@@ -158,21 +158,21 @@ def test_values_that_cannot_be_are_refused_unless_one_says_so() -> None:
 def test_a_law_in_a_graph_checks_nothing_and_draws() -> None:
     class Loss(flow.nn.Graph):
         def build(self, x: Any) -> Any:
-            law = W.Independent(W.Normal(x, x.exp()), 1)
-            return law.log_prob(x), W.kl_divergence(law, W.Independent(W.Normal(x * 0, 1.0), 1))
+            distribution = W.Independent(W.Normal(x, x.exp()), 1)
+            return distribution.log_prob(x), W.kl_divergence(distribution, W.Independent(W.Normal(x * 0, 1.0), 1))
 
     got = Loss()(own(A))
-    law: Any = T.Independent(T.Normal(A, A.exp()), 1)
-    close(got[0], law.log_prob(A))
-    close(got[1], T.kl_divergence(law, T.Independent(T.Normal(A * 0, torch.ones(2)), 1)))
+    distribution: Any = T.Independent(T.Normal(A, A.exp()), 1)
+    close(got[0], distribution.log_prob(A))
+    close(got[1], T.kl_divergence(distribution, T.Independent(T.Normal(A * 0, torch.ones(2)), 1)))
 
 
 def test_draws_do_not_take_the_gradient_from_what_follows_from_the_parameters() -> None:
     logits = flow.zeros(3, requires_grad=True)
-    law = W.Categorical(logits=logits)
-    law.log_prob(law.sample()).backward()
-    law = W.Bernoulli(logits=logits)
-    assert law.sample() is not None and law.mean.requires_grad and logits.grad is not None
+    distribution = W.Categorical(logits=logits)
+    distribution.log_prob(distribution.sample()).backward()
+    distribution = W.Bernoulli(logits=logits)
+    assert distribution.sample() is not None and distribution.mean.requires_grad and logits.grad is not None
 
 
 # ---- divergences -------------------------------------------------------------------------------------
@@ -279,14 +279,18 @@ def test_transforms_print_as_torchs() -> None:
 
 def test_a_law_of_transforms_has_a_cdf_and_a_shape() -> None:
     for D, make in ((T, lambda x: x), (W, own)):
-        law: Any = D.TransformedDistribution(
+        distribution: Any = D.TransformedDistribution(
             D.Normal(make(A), make(B)), [D.AffineTransform(make(torch.zeros(3, 2)), -2.0), D.ExpTransform()]
         )
-        assert tuple(law.batch_shape) == (3, 2) and tuple(law.expand((4, 3, 2)).batch_shape) == (4, 3, 2)
+        assert tuple(distribution.batch_shape) == (3, 2) and tuple(distribution.expand((4, 3, 2)).batch_shape) == (
+            4,
+            3,
+            2,
+        )
         x = torch.tensor([0.4, 1.0])
         reference = T.TransformedDistribution(T.Normal(A, B), [T.AffineTransform(0.0, -2.0), T.ExpTransform()])
-        assert law.cdf(make(x))[0].tolist() == pytest.approx(reference.cdf(x).tolist(), rel=1e-5)
-        assert law.icdf(make(B / 4))[0].tolist() == pytest.approx(reference.icdf(B / 4).tolist(), rel=1e-5)
+        assert distribution.cdf(make(x))[0].tolist() == pytest.approx(reference.cdf(x).tolist(), rel=1e-5)
+        assert distribution.icdf(make(B / 4))[0].tolist() == pytest.approx(reference.icdf(B / 4).tolist(), rel=1e-5)
         simplex: Any = D.TransformedDistribution(D.Normal(make(SHARES), make(SHARES)), D.StickBreakingTransform())
         assert (tuple(simplex.batch_shape), tuple(simplex.event_shape)) == ((2,), (4,))
 
@@ -375,21 +379,25 @@ class Twice(W.Distribution):
 
 
 def test_a_law_of_ones_own() -> None:
-    law = Twice(flow.ones(2, requires_grad=True))
-    assert law.sample((3,)).shape == (3, 2) and not law.sample().requires_grad and law.rsample().requires_grad
-    assert law.expand((4, 2)).batch_shape == (4, 2) and repr(law) == "Twice(size: torch.Size([2]))"
-    assert W.constraints.is_dependent(Twice.half) and bool(law.half.check(flow.zeros(2)).all())
+    distribution = Twice(flow.ones(2, requires_grad=True))
+    assert (
+        distribution.sample((3,)).shape == (3, 2)
+        and not distribution.sample().requires_grad
+        and distribution.rsample().requires_grad
+    )
+    assert distribution.expand((4, 2)).batch_shape == (4, 2) and repr(distribution) == "Twice(size: torch.Size([2]))"
+    assert W.constraints.is_dependent(Twice.half) and bool(distribution.half.check(flow.zeros(2)).all())
     with pytest.raises(OptionError, match="within the support"):
-        law.log_prob(-flow.ones(2))
+        distribution.log_prob(-flow.ones(2))
     with pytest.raises(OptionError, match="parameter size"):
         Twice(-flow.ones(2))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert W.Independent(law, 1).log_prob(flow.ones(2)).item() == 0.0
+        assert W.Independent(distribution, 1).log_prob(flow.ones(2)).item() == 0.0
 
 
 def test_what_laws_of_ones_own_are_written_with() -> None:
-    def told(lib: Any, make: Any) -> list[Any]:
+    def results(lib: Any, make: Any) -> list[Any]:
         utils = lib.distributions.utils
         vector, square = make(torch.arange(1.0, 7.0)), make(torch.arange(9.0).reshape(3, 3))
         chances = make(torch.tensor([0.0, 0.3, 1.0]))
@@ -399,7 +407,7 @@ def test_what_laws_of_ones_own_are_written_with() -> None:
         found += [utils.vec_to_tril_matrix(vector), utils.vec_to_tril_matrix(vector[:3], diag=-1)]
         return [*found, utils.tril_matrix_to_vec(square), utils.tril_matrix_to_vec(square, diag=-1)]
 
-    for ours, theirs in zip(told(flow, own), told(torch, lambda t: t), strict=True):
+    for ours, theirs in zip(results(flow, own), results(torch, lambda t: t), strict=True):
         close(ours, theirs)
 
     class Half:
@@ -422,8 +430,8 @@ def test_in_a_graph_values_are_taken_for_granted() -> None:
             self.layer = flow.nn.BatchNorm1d(2, eps=0.0)
 
         def build(self, x: flow.Tensor) -> flow.Tensor:
-            law = flow.distributions.Normal(self.layer.running_mean, self.layer.running_var)
-            return law.log_prob(x) + flow.distributions.Categorical(logits=x).log_prob(flow.tensor(1))
+            distribution = flow.distributions.Normal(self.layer.running_mean, self.layer.running_var)
+            return distribution.log_prob(x) + flow.distributions.Categorical(logits=x).log_prob(flow.tensor(1))
 
     x = flow.tensor([0.5, -1.0])
     expected = flow.distributions.Normal(0.0, 1.0).log_prob(x) + x.log_softmax(-1)[1]

@@ -1,4 +1,4 @@
-"""Laws against torch's; drawn values against their laws."""
+"""Distributions against torch's; samples against their distributions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHARES, SCORES = torch.tensor([[0.1, 0.2, 0.7], [0.5, 0.25, 0.25]]), torch.tenso
 COVARIANCE = torch.tensor([[2.0, 0.5], [0.5, 1.0]])
 ROOT = torch.linalg.cholesky(torch.tensor([[1.0, 0.2, -0.4], [0.2, 1.0, 0.1], [-0.4, 0.1, 1.0]]))
 
-# a law, the values of its parameters, a value
+# a distribution, the values of its parameters, a value
 LAWS: list[tuple[str, dict[str, Any], Any]] = [
     ("Categorical", {"probs": SHARES}, torch.tensor([[2, 0], [1, 1]])),
     ("Categorical", {"logits": SCORES}, torch.tensor([2, 0])),
@@ -92,7 +92,7 @@ WITHOUT = {  # what torch has no formula for
 
 
 def made(name: str, given: dict[str, Any]) -> tuple[Any, Any, list[tuple[Any, Any]]]:
-    """The law in both libraries, and their parameters, paired."""
+    """The distribution in both libraries, and their parameters, paired."""
     theirs = {k: v.clone().requires_grad_() if isinstance(v, torch.Tensor) else v for k, v in given.items()}
     ours = {k: of_torch(v.clone()).requires_grad_() if isinstance(v, torch.Tensor) else v for k, v in given.items()}
     pairs = [(theirs[k], ours[k]) for k, v in given.items() if isinstance(v, torch.Tensor)]
@@ -237,13 +237,15 @@ def test_transforms(make: Any, x: torch.Tensor) -> None:
 
 
 def test_what_was_just_drawn_is_known_by_what_it_was_made_of() -> None:
-    law = W.TransformedDistribution(W.Normal(flow.zeros(2), flow.full((2,), 9.0)), W.TanhTransform(cache_size=1))
-    assert law.log_prob(law.rsample((50,))).isfinite().all()
+    distribution = W.TransformedDistribution(
+        W.Normal(flow.zeros(2), flow.full((2,), 9.0)), W.TanhTransform(cache_size=1)
+    )
+    assert distribution.log_prob(distribution.rsample((50,))).isfinite().all()
 
 
 def test_a_law_is_laid_out_as_its_parameters() -> None:
-    law = W.Normal(flow.zeros(3), flow.ones(3)).expand((2, 3))
-    assert law.sample((4,)).shape == (4, 2, 3)
+    distribution = W.Normal(flow.zeros(3), flow.ones(3)).expand((2, 3))
+    assert distribution.sample((4,)).shape == (4, 2, 3)
     everywhere = flow.placement("cpu", ranks=[0])
     spread = W.Normal(flow.zeros(3, placement=everywhere, sbp=flow.sbp.broadcast), 1.0)
     assert spread.sample((2,)).is_global and repr(spread) == "Normal(loc: torch.Size([3]), scale: torch.Size([3]))"

@@ -99,8 +99,10 @@ TURNED: dict[str, Draw] = {  # by the order in memory, which global tensors don'
     "randn_like of columns": lambda l, at, x, g: l.randn_like(x[:, 1:5]),
     "randint_like": lambda l, at, x, g: l.randint_like(x.t(), 3, 90),
     **{
-        f"{law}_ {how}": lambda l, at, x, g, law=law, p=p, f=f: getattr(f((x * 2).detach()), f"{law}_")(*p)
-        for law, p in {
+        f"{distribution}_ {how}": lambda l, at, x, g, distribution=distribution, p=p, f=f: getattr(
+            f((x * 2).detach()), f"{distribution}_"
+        )(*p)
+        for distribution, p in {
             "uniform": (2, 3),
             "normal": (),
             "exponential": (),
@@ -443,7 +445,7 @@ def test_modules_draw_as_torchs(layout: str, road: Callable[[Any], Any]) -> None
         assert wrong == {}
 
 
-def laws(lib: Any, t: Callable[[Any], Any]) -> list[Any]:
+def dists(lib: Any, t: Callable[[Any], Any]) -> list[Any]:
     d, a, b, p = lib.distributions, t([0.3, 1.0]), t([1.0, 2.0]), t([0.3, 0.6])
     matrix = t([[1.0, 0.0], [0.0, 1.0]])
     two = "Normal Uniform Laplace Cauchy Gumbel LogNormal Gamma Beta InverseGamma Kumaraswamy Pareto VonMises Weibull"
@@ -466,7 +468,7 @@ def laws(lib: Any, t: Callable[[Any], Any]) -> list[Any]:
 
 
 def sampled(lib: Any, t: Callable[[Any], Any]) -> list[Any]:
-    return [law.sample((7,)) for law in laws(lib, t)]
+    return [distribution.sample((7,)) for distribution in dists(lib, t)]
 
 
 LAWS = expected_of(lambda: [sampled(torch, torch.tensor)])
@@ -477,7 +479,7 @@ def _sampled(layout: str) -> dict[str, Any]:
     at: Where = {} if ranks is None else {"placement": flow.placement("cpu", ranks=ranks), "sbp": B}
     flow.manual_seed(5)
     found = sampled(flow, lambda v: flow.tensor(v, **at))
-    names = [type(law).__name__ for law in laws(torch, torch.tensor)]
+    names = [type(distribution).__name__ for distribution in dists(torch, torch.tensor)]
     wrong = {"values": differing(names, values(found), LAWS[0][0]), "after": flow.rand(1).item() != LAWS[1]}
     return {k: v for k, v in wrong.items() if v}
 

@@ -49,8 +49,8 @@ def answer(m: Any, f: Any, given: list[torch.Tensor], *rest: Any) -> list[torch.
     """The value, and what gradients there are."""
     xs = [(t.clone() if m is torch else flow.from_torch(t.clone())).requires_grad_() for t in given]
     y = f(*xs, *rest)
-    slopes = m.autograd.grad(y.sum(), xs, allow_unused=True) if y.requires_grad else []
-    return [t.detach() if m is torch else t.detach().to_torch() for t in (y, *(g for g in slopes if g is not None))]
+    gradients = m.autograd.grad(y.sum(), xs, allow_unused=True) if y.requires_grad else []
+    return [t.detach() if m is torch else t.detach().to_torch() for t in (y, *(g for g in gradients if g is not None))]
 
 
 def assert_same(name: str, given: list[torch.Tensor], *rest: Any) -> None:

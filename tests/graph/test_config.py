@@ -152,8 +152,8 @@ def test_a_graph_tells_of_its_compilation(
     graph = Train(model, flow.optim.SGD(model.parameters(), lr=0.1))
     graph.debug(level, max_py_stack_depth=8)
     graph(batch(0))
-    told = capsys.readouterr().out
-    assert all(s in told for s in says) and not any(s in told for s in says_not)
+    output = capsys.readouterr().out
+    assert all(s in output for s in says) and not any(s in output for s in says_not)
     graph(batch(1))
     graph.debug(2, ranks=[3])
     assert capsys.readouterr().out == ""

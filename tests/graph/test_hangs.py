@@ -60,7 +60,7 @@ def test_a_launch_that_the_other_rank_does_not_make() -> None:
     """Either rank may be the first to give up, and names both."""
     with pytest.raises(DeadlineError) as found:
         spawn_threads(2, apart, deadline=DEADLINE)
-    told = "\n".join([str(found.value), *found.value.__notes__])
-    assert "launch 2 of" in told
-    assert "in apart: graph(x).to_local().sum().item()" in told or "in barrier" in told
-    assert "there waits for rank" in told
+    output = "\n".join([str(found.value), *found.value.__notes__])
+    assert "launch 2 of" in output
+    assert "in apart: graph(x).to_local().sum().item()" in output or "in barrier" in output
+    assert "there waits for rank" in output

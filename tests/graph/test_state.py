@@ -94,7 +94,7 @@ class Run(nn.Graph):
         return self.model(x)
 
 
-def told(found: Any) -> list[Any]:
+def results(found: Any) -> list[Any]:
     return [t.tolist() for t in (found if isinstance(found, tuple) else (found,))]
 
 
@@ -109,8 +109,8 @@ def both(forward: Callable[[Any, Any], Any], place: Any = None) -> tuple[list[An
         x = flow.arange(6.0).reshape(3, 2) * (i + 1)
         if place is not None:
             x = x.to_global(placement=place, sbp=flow.sbp.broadcast).to_global(sbp=flow.sbp.split(0))
-        seen[0].extend(told(eager(x)))
-        seen[1].extend(told(graph(x)))
+        seen[0].extend(results(eager(x)))
+        seen[1].extend(results(graph(x)))
     graph.close()
     after = dict(traced.named_buffers()) | dict(traced.named_parameters())
     assert all(after[name] is t for name, t in before.items())

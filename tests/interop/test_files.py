@@ -25,10 +25,10 @@ def test_a_file_has_its_folders_own(path):
 
 
 def test_files_are_reached_without_being_imported():
-    modules, laws = importlib.import_module("weft.nn.modules"), importlib.import_module("weft.distributions")
+    modules, dists = importlib.import_module("weft.nn.modules"), importlib.import_module("weft.distributions")
     assert isinstance(flow.nn.BatchNorm1d(2), modules.batchnorm._BatchNorm)
     assert modules.utils._pair(3) == (3, 3)
-    assert laws.categorical.Categorical is flow.distributions.Categorical
+    assert dists.categorical.Categorical is flow.distributions.Categorical
 
 
 @pytest.mark.parametrize(

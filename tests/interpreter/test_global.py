@@ -294,8 +294,8 @@ def second_derivatives() -> list[list[Any]]:
         weight = flow.tensor([1.0, 2.0], placement=place, sbp=B)
         for of in TWICE.values():
             x = flow.tensor([[0.5, 2.0], [1.5, -0.7]], placement=place, sbp=sbp, requires_grad=True)
-            (slope,) = flow.autograd.grad((of(x) * weight).sum(), x, create_graph=True)
-            found.append(flow.autograd.grad((slope * slope).sum(), x)[0].numpy().tolist())
+            (gradient,) = flow.autograd.grad((of(x) * weight).sum(), x, create_graph=True)
+            found.append(flow.autograd.grad((gradient * gradient).sum(), x)[0].numpy().tolist())
     return found
 
 

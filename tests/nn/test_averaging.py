@@ -22,7 +22,7 @@ def program(lib: Any) -> list[Any]:
     mean = of.AveragedModel(model)
     moving = of.AveragedModel(model, multi_avg_fn=of.get_ema_multi_avg_fn(0.9), use_buffers=True)
     own = of.AveragedModel(model, avg_fn=lambda averaged, current, count: 0.3 * averaged + 0.7 * current)
-    told: list[Any] = []
+    results: list[Any] = []
     for _ in range(5):
         for part in x.split(8):
             optimizer.zero_grad()
@@ -33,32 +33,32 @@ def program(lib: Any) -> list[Any]:
             own.update_parameters(model)
         mean.update_parameters(model)
         schedule.step()
-        told.append(schedule.get_last_lr())
+        results.append(schedule.get_last_lr())
     of.update_bn([(part,) for part in x.split(8)], mean)
-    told += [m.training for m in (mean, model)]
+    results += [m.training for m in (mean, model)]
     for averaged in (mean, moving, own):
         averaged.eval()
-        told += [
+        results += [
             averaged(x).tolist(),
             list(averaged.state_dict()),
             [v.tolist() for v in averaged.state_dict().values()],
         ]
     again = of.AveragedModel(copy.deepcopy(model))
     again.load_state_dict(mean.state_dict())
-    return [*told, again.eval()(x).tolist(), int(again.n_averaged)]
+    return [*results, again.eval()(x).tolist(), int(again.n_averaged)]
 
 
 def rates(lib: Any) -> list[Any]:
-    told = []
+    results = []
     for options in ({"anneal_epochs": 0}, {"anneal_epochs": 4, "anneal_strategy": "linear"}):
         groups = [{"params": [lib.zeros(1, requires_grad=True)], "lr": lr} for lr in (1.0, 0.3)]
         optimizer = lib.optim.SGD(groups, lr=1.0)
         schedule = lib.optim.swa_utils.SWALR(optimizer, swa_lr=[0.5, 0.1], **options)
         for _ in range(6):
-            told.append(schedule.get_last_lr())
+            results.append(schedule.get_last_lr())
             optimizer.step()
             schedule.step()
-    return told
+    return results
 
 
 def flat(tree: Any) -> list[Any]:

@@ -69,8 +69,8 @@ def test_losses_and_norms() -> None:
     hot = TF.one_hot(labels, 4).double()
     leaf = logits.clone().requires_grad_()
     (-(hot * leaf.log_softmax(-1)).sum(-1)).sum().backward()
-    slope = flow._C.softmax_cross_entropy_grad(flow.ones(3, dtype=flow.float64), of_torch(hot), of_torch(probs))
-    torch.testing.assert_close(slope.to_torch(), leaf.grad)
+    gradient = flow._C.softmax_cross_entropy_grad(flow.ones(3, dtype=flow.float64), of_torch(hot), of_torch(probs))
+    torch.testing.assert_close(gradient.to_torch(), leaf.grad)
     weights = rand(4), rand(4)
     agree(
         lambda x, g, b: TF.layer_norm(x, (4,), g, b), lambda x, g, b: flow._C.layer_norm_affine(x, g, b), (A, *weights)

@@ -37,8 +37,10 @@ print(flow.env.get_rank(), flow.env.get_world_size(), sys.argv[1:], __name__)
 
 def run(folder: Path, *words: str, path: str | None = None) -> list[str]:
     (folder / "program.py").write_text(PROGRAM)
-    told = {**os.environ, **({} if path is None else {"PYTHONPATH": path})}
-    done = subprocess.run([sys.executable, *words], cwd=folder, env=told, capture_output=True, text=True, timeout=250)
+    variables = {**os.environ, **({} if path is None else {"PYTHONPATH": path})}
+    done = subprocess.run(
+        [sys.executable, *words], cwd=folder, env=variables, capture_output=True, text=True, timeout=250
+    )
     assert done.returncode == 0, done.stderr
     return sorted(done.stdout.splitlines())
 

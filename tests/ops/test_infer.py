@@ -17,16 +17,16 @@ def test_the_body_runs_once_and_on_no_data() -> None:
     ran: list[str] = []
 
     @op("i! -> j!")
-    def told(x: torch.Tensor, times: int) -> torch.Tensor:
+    def declared(x: torch.Tensor, times: int) -> torch.Tensor:
         ran.append(x.device.type)
         return x.repeat(times).half()
 
     try:
-        forms = [infer(told, (Form((2,), flow.float32), n)) for n in (3, 3, 2)]
+        forms = [infer(declared, (Form((2,), flow.float32), n)) for n in (3, 3, 2)]
         assert forms == [(Form((6,), flow.float16),)] * 2 + [(Form((4,), flow.float16),)]
         assert ran == ["meta", "meta"]
     finally:
-        del OPS["told"]
+        del OPS["declared"]
         _infer.cache_clear()
 
 

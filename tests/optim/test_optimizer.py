@@ -298,10 +298,10 @@ def test_updates_that_a_graph_would_issue() -> None:
 def test_global_parameters_of_every_layout(name: str) -> None:
     theirs, _ = parameters()
     start = [p.detach().clone() for p in theirs]
-    slopes = [torch.randn_like(p) for p in theirs]
+    gradients = [torch.randn_like(p) for p in theirs]
     options = {"lr": 0.1, "momentum": 0.9} if name == "SGD" else {"lr": 0.1}
     a = getattr(torch.optim, name)(theirs, **options)
-    for p, g in zip(theirs, slopes, strict=True):
+    for p, g in zip(theirs, gradients, strict=True):
         p.grad = g.clone()
     for _ in range(3):
         a.step()
@@ -310,7 +310,7 @@ def test_global_parameters_of_every_layout(name: str) -> None:
     def run() -> Any:
         placement, B = flow.placement("cpu", [0, 1]), flow.sbp.broadcast
         made = []
-        for i, (p, g) in enumerate(zip(start, slopes, strict=True)):
+        for i, (p, g) in enumerate(zip(start, gradients, strict=True)):
             sbp = flow.sbp.split(0) if p.dim() and i % 2 == 0 else B
             q = flow.nn.Parameter(of_torch(p.clone()).to_global(placement, B).to_global(placement, sbp))
             q.grad = of_torch(g.clone()).to_global(placement, B).to_global(placement, sbp)

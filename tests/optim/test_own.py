@@ -51,7 +51,7 @@ def program(lib: Any) -> list[Any]:
     model, x = lib.nn.Linear(3, 2), lib.randn(8, 3)
     optimizer = lion([{"params": [model.weight]}, {"params": [model.bias], "lr": 0.1}])
     schedule = rise(optimizer)
-    told: list[Any] = []
+    results: list[Any] = []
 
     def loss() -> Any:
         optimizer.zero_grad()
@@ -60,14 +60,14 @@ def program(lib: Any) -> list[Any]:
         return value
 
     for _ in range(3):
-        told.append(optimizer.step(loss).item())
+        results.append(optimizer.step(loss).item())
         schedule.step()
-        told.append(schedule.get_last_lr())
+        results.append(schedule.get_last_lr())
     again = lion([{"params": [model.weight]}, {"params": [model.bias], "lr": 0.1}])
     again.load_state_dict(optimizer.state_dict())
     again.step()
     state = again.state[model.weight]
-    return [*told, model.weight.tolist(), state["count"], state["rows"].tolist(), state["mean"].tolist()]
+    return [*results, model.weight.tolist(), state["count"], state["rows"].tolist(), state["mean"].tolist()]
 
 
 def flat(tree: Any) -> list[Any]:

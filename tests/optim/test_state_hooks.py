@@ -14,12 +14,12 @@ import weft as flow
 def test_they_see_and_replace_states(lib: Any) -> None:
     w = lib.nn.Parameter(lib.ones(2))
     optimizer = lib.optim.SGD([w], lr=0.1, momentum=0.9)
-    told: list[str] = []
-    optimizer.register_state_dict_pre_hook(lambda o: told.append("second"))
-    optimizer.register_state_dict_pre_hook(lambda o: told.append("first"), prepend=True)
+    log: list[str] = []
+    optimizer.register_state_dict_pre_hook(lambda o: log.append("second"))
+    optimizer.register_state_dict_pre_hook(lambda o: log.append("first"), prepend=True)
     handle = optimizer.register_state_dict_post_hook(lambda o, state: {**state, "more": 1})
     state = optimizer.state_dict()
-    assert told == ["first", "second"] and state["more"] == 1
+    assert log == ["first", "second"] and state["more"] == 1
     handle.remove()
     assert "more" not in optimizer.state_dict()
 
@@ -27,15 +27,15 @@ def test_they_see_and_replace_states(lib: Any) -> None:
         return {**state, "param_groups": [{**g, "lr": 0.5} for g in state["param_groups"]]}
 
     optimizer.register_load_state_dict_pre_hook(faster)
-    optimizer.register_load_state_dict_post_hook(lambda o: told.append(f"{o.param_groups[0]['lr']}"))
+    optimizer.register_load_state_dict_post_hook(lambda o: log.append(f"{o.param_groups[0]['lr']}"))
     optimizer.load_state_dict(state)
-    assert told[-1] == "0.5" and state["param_groups"][0]["lr"] == 0.1
+    assert log[-1] == "0.5" and state["param_groups"][0]["lr"] == 0.1
 
 
 @pytest.mark.parametrize("lib", [flow, torch])
 def test_a_module_is_told_before_its_state_is_taken(lib: Any) -> None:
     net = lib.nn.Sequential(lib.nn.Linear(1, 1))
-    told: list[Any] = []
-    net[0].register_state_dict_pre_hook(lambda module, prefix, keep: told.append((module is net[0], prefix, keep)))
+    log: list[Any] = []
+    net[0].register_state_dict_pre_hook(lambda module, prefix, keep: log.append((module is net[0], prefix, keep)))
     net.state_dict(prefix="net.")
-    assert told == [(True, "net.0.", False)]
+    assert log == [(True, "net.0.", False)]

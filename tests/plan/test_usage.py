@@ -77,9 +77,9 @@ def test_what_is_told_before_the_first_step_is_used(name: str, steps: int) -> No
 
     gc.collect()  # what is let go meanwhile would count against it
     measured = peak(step, steps=2)
-    told = usage(graph.plan)
-    assert measured == pytest.approx(told.total, rel=0.05, abs=20_000), graph.memory()
-    assert f"{told.arenas / 1e6:.1f} MB" in graph.memory() or told.arenas < 1e6
+    used = usage(graph.plan)
+    assert measured == pytest.approx(used.total, rel=0.05, abs=20_000), graph.memory()
+    assert f"{used.arenas / 1e6:.1f} MB" in graph.memory() or used.arenas < 1e6
 
 
 @pytest.mark.parametrize("name", [name for name in OPS if overwrites(name, [0])])

@@ -183,11 +183,11 @@ def test_a_schedule_is_torchs(options: dict[str, int]) -> None:
 
 
 def test_the_steps_of_a_schedule_are_recorded_and_handed_over(tmp_path: Path) -> None:
-    told: list[list[str]] = []
+    log: list[list[str]] = []
     write = flow.profiler.tensorboard_trace_handler(tmp_path / "log", "here", use_gzip=True)
 
     def ready(p: flow.profiler.profile) -> None:
-        told.append([e.name for e in p.events])
+        log.append([e.name for e in p.events])
         write(p)
 
     with flow.profiler.profile(
@@ -197,20 +197,20 @@ def test_the_steps_of_a_schedule_are_recorded_and_handed_over(tmp_path: Path) ->
         for i in range(9):
             (flow.exp if i % 2 else flow.sin)(x)
             p.step()
-    assert told == [
+    assert log == [
         ["sin", "ProfilerStep#2", "exp", "ProfilerStep#3"],
         ["sin", "ProfilerStep#6", "exp", "ProfilerStep#7"],
     ]
     files = sorted((tmp_path / "log").glob("here.*.pt.trace.json.gz"))
     assert len(files) == 2 and p.step_num == 9
     merged = flow.profiler.merge(files, tmp_path / "all.json")
-    assert {e["name"] for e in spans(merged)} == {*told[0], *told[1]}
+    assert {e["name"] for e in spans(merged)} == {*log[0], *log[1]}
     assert not current().resources.get("profile")
 
 
 def test_without_a_block_and_what_comes_too_early() -> None:
-    told: list[int] = []
-    p = flow.profiler.profile(on_trace_ready=lambda p: told.append(len(p.events)))
+    log: list[int] = []
+    p = flow.profiler.profile(on_trace_ready=lambda p: log.append(len(p.events)))
     with pytest.raises(ArgumentError, match="has not begun"):
         p.step()
     p.start()
@@ -218,7 +218,7 @@ def test_without_a_block_and_what_comes_too_early() -> None:
     p.step()
     p.stop()
     rows = p.key_averages()
-    assert told == [len(p.events)] and [r.count for r in rows if r.key == "exp"] == [1]
+    assert log == [len(p.events)] and [r.count for r in rows if r.key == "exp"] == [1]
     assert all(r.cpu_time_total == r.total and r.self_cpu_time_total == r.own for r in rows)
     assert rows.table(sort_by="self_cpu_time_total", row_limit=-1) == rows.table("own")
     with pytest.raises(ArgumentError, match="shapes and stacks"):
@@ -284,11 +284,11 @@ def test_a_call_that_fails_while_it_is_timed_is_named_as_ever() -> None:
     graph = Looked()
     x, good, bad = flow.ones(3, 2), flow.tensor([0, 2]), flow.tensor([0, 3])
     graph(x, good).numpy()
-    told = []
+    log = []
     for watching in (contextlib.nullcontext(), flow.profiler.profile()):
         graph = Looked()
         graph(x, good).numpy()
         with watching, pytest.raises(Exception) as caught:
             graph(x, bad).numpy()
-        told.append((type(caught.value), str(caught.value)))
-    assert told[0] == told[1]
+        log.append((type(caught.value), str(caught.value)))
+    assert log[0] == log[1]

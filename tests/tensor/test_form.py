@@ -21,10 +21,10 @@ def test_what_is_told_is_read(dtype: DType) -> None:
 
 
 def test_no_other_number_is_a_dtype() -> None:
-    told = header.encoded((2,), dtypes.float32)
-    told[1] = len(dtypes.every) + len(dtypes.kept)
+    encoded = header.encoded((2,), dtypes.float32)
+    encoded[1] = len(dtypes.every) + len(dtypes.kept)
     with pytest.raises(RankError, match="rank 3 sent an invalid"):
-        header.read(told, 3)
+        header.read(encoded, 3)
 
 
 @on(2)

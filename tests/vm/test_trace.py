@@ -175,11 +175,11 @@ def collectives() -> tuple[list[Any], list[Any]]:
             flow.comm.all_reduce(flow.ones(3))
         x.to_global(sbp=B)
     flow.comm.barrier()
-    told = [
+    results = [
         [(e.name, e.kind, e.moved, e.peers, e.line.partition(":")[0]) for e in events if e.peers]
         for events in (t.events, inner.events)
     ]
-    return told[0], told[1]
+    return results[0], results[1]
 
 
 def test_a_trace_has_movements_with_their_bytes_and_ranks_and_lines():

@@ -113,7 +113,7 @@ def _nothing_to_build(name: str) -> Callable[[], Any]:
     def refuse() -> Any:
         raise OptionError(
             f"sysconfig.{name}(): Weft is Python, and has no library, headers or build to compile against. An op of "
-            "one's own is a Python function: docs/adding-an-op.md"
+            "a custom op is a Python function: docs/adding-an-op.md"
         )
 
     refuse.__name__ = name

@@ -253,7 +253,7 @@ class Op:
         return f
 
     def instead(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        """For global operands: a composition of public ops to use in this op's stead, or NotImplemented."""
+        """For global operands: a composition of public ops to use instead of this op, or NotImplemented."""
         self._say(composition=f)
         return f
 

@@ -49,7 +49,7 @@ def explore(plans: Plan | Iterable[Plan], *, launches: int = 1, limit: int = 100
     given = (plans,) if isinstance(plans, Plan) else tuple(plans)
     registers = {r.id: r for p in given for r in p.registers}
     tasks = {t.id: t for p in given for t in p.tasks}
-    laws = _Laws(tasks, registers)
+    invariants = _Invariants(tasks, registers)
 
     def fork(world: _World, *changing: int) -> _World:
         actors = dict(world.actors)
@@ -83,7 +83,7 @@ def explore(plans: Plan | Iterable[Plan], *, launches: int = 1, limit: int = 100
             steps += 1
             following = fork(world, *changing)
             try:
-                said = _do(following, what, changing, laws)
+                said = _do(following, what, changing, invariants)
             except AssertionError as error:
                 raise CompileError(f"{error}. The way there: {story(key, _described(what, tasks))}") from error
             for sender, messages in said:
@@ -128,7 +128,7 @@ def _steps(
 
 
 def _do(
-    world: _World, what: tuple[int, Step], changing: tuple[int, ...], laws: _Laws
+    world: _World, what: tuple[int, Step], changing: tuple[int, ...], invariants: _Invariants
 ) -> list[tuple[int, Iterable[Message]]]:
     sender, step = what
     if isinstance(step, str):
@@ -142,13 +142,13 @@ def _do(
     elif actor.state is ACTING:
         said = actor.finish()
     else:
-        laws.check(world.actors, actor.task, actor.begin())
+        invariants.check(world.actors, actor.task, actor.begin())
         said = ()
     actor.validate()
     return [(actor.id, said)]
 
 
-class _Laws:
+class _Invariants:
     """The invariants of an act's copies, computed from the numbers of acts only, not from the actors' state."""
 
     def __init__(self, tasks: Mapping[int, Task], registers: Mapping[int, Register]) -> None:

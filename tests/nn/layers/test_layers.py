@@ -139,9 +139,9 @@ def test_a_layer_computes_what_torchs_does(row: tuple[Any, ...]) -> None:
     y = of_torch(x.detach().clone()).requires_grad_()
     expected, got = theirs(x), ours(y)
     close(got, expected)
-    slope = torch.randn_like(expected)
-    expected.backward(slope)
-    got.backward(of_torch(slope.clone()))
+    gradient = torch.randn_like(expected)
+    expected.backward(gradient)
+    got.backward(of_torch(gradient.clone()))
     assert x.grad is not None and y.grad is not None
     close(y.grad, x.grad)
     for (path, p), q in zip(theirs.named_parameters(), ours.parameters(), strict=True):

@@ -60,14 +60,14 @@ CHANGES: dict[str, Any] = {
 def test_a_lazy_layer_is_torchs(name: str) -> None:
     for x in inputs(name):
         for change, change_it in CHANGES.items():
-            told = []
+            results = []
             for library in (flow, torch):
                 library.manual_seed(0)
                 layer = change_it(library, made(library, name))
                 given = x.double() if change in ("double", "to") else x
-                told.append(trained(library, layer, flow.from_torch(given) if library is flow else given))
+                results.append(trained(library, layer, flow.from_torch(given) if library is flow else given))
                 assert type(layer).__name__ == name.removeprefix("Lazy")
-            same(*told)
+            same(*results)
 
 
 @pytest.mark.parametrize("name", LAZY)

@@ -46,9 +46,9 @@ def agree(ours: flow.nn.Module, theirs: torch.nn.Module, *shapes: tuple[int, ...
     assert len(expected) == len(got)
     for e, g in zip(expected, got, strict=True):
         torch.testing.assert_close(g.detach().to_torch(), e.detach(), rtol=1e-4, atol=1e-5)
-    slopes = [torch.randn_like(e) for e in expected]
-    torch.autograd.backward(expected, slopes)
-    flow.autograd.backward(got, [of_torch(s) for s in slopes])
+    gradients = [torch.randn_like(e) for e in expected]
+    torch.autograd.backward(expected, gradients)
+    flow.autograd.backward(got, [of_torch(s) for s in gradients])
     for p, q in [*zip(theirs.parameters(), ours.parameters(), strict=True), *zip(x, y, strict=True)]:
         assert p.grad is not None and q.grad is not None
         torch.testing.assert_close(q.grad.to_torch(), p.grad, rtol=1e-4, atol=1e-5)
@@ -127,9 +127,9 @@ def test_a_penalty_on_gradients_goes_through_time(name: str, options: dict[str, 
         x.requires_grad_()
         y, last = layer(x)
         loss = (y * y).sum() + sum((s**3).sum() for s in flat(last))
-        (slope,) = lib.autograd.grad(loss, x, create_graph=True)
-        (slope * slope).sum().backward()
-        return [slope.detach(), x.grad, *(p.grad for p in layer.parameters())]
+        (gradient,) = lib.autograd.grad(loss, x, create_graph=True)
+        (gradient * gradient).sum().backward()
+        return [gradient.detach(), x.grad, *(p.grad for p in layer.parameters())]
 
     for a, b in zip(penalised(flow, ours, of_torch(x.clone())), penalised(torch, theirs, x), strict=True):
         torch.testing.assert_close(a.to_torch(), b, rtol=1e-4, atol=1e-5)

@@ -47,9 +47,9 @@ def agree(ours: flow.nn.Module, theirs: torch.nn.Module, inputs: list[torch.Tens
     for e, g in zip(expected, got, strict=True):
         if e is not None:
             torch.testing.assert_close(g.detach().to_torch(), e.detach(), rtol=1e-4, atol=1e-5)
-    slope = torch.randn_like(expected[0])
-    expected[0].backward(slope)
-    got[0].backward(of_torch(slope))
+    gradient = torch.randn_like(expected[0])
+    expected[0].backward(gradient)
+    got[0].backward(of_torch(gradient))
     for p, q in [*zip(theirs.parameters(), ours.parameters(), strict=True), *zip(x, y, strict=True)]:
         assert p.grad is not None and q.grad is not None
         torch.testing.assert_close(q.grad.to_torch(), p.grad, rtol=1e-3, atol=1e-5)

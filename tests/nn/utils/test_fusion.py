@@ -13,7 +13,7 @@ from weft.core.errors import OptionError
 
 def program(lib: Any) -> list[Any]:
     lib.manual_seed(1)
-    utils, told = lib.nn.utils.fusion if lib is torch else lib.nn.utils, []
+    utils, results = lib.nn.utils.fusion if lib is torch else lib.nn.utils, []
     for layer, norm, x in [
         (lib.nn.Conv2d(2, 3, 3, bias=False), lib.nn.BatchNorm2d(3), lib.randn(4, 2, 5, 5)),
         (lib.nn.ConvTranspose2d(2, 3, 3), lib.nn.BatchNorm2d(3, affine=False), lib.randn(4, 2, 5, 5)),
@@ -25,8 +25,8 @@ def program(lib: Any) -> list[Any]:
         fuse = utils.fuse_linear_bn_eval if isinstance(layer, lib.nn.Linear) else utils.fuse_conv_bn_eval
         made = fuse(layer, norm, **turned)
         assert lib.allclose(made(x), norm(layer(x)), atol=1e-5)
-        told += [made.weight.tolist(), made.bias.tolist(), repr(made)]
-    return told
+        results += [made.weight.tolist(), made.bias.tolist(), repr(made)]
+    return results
 
 
 def flat(tree: Any) -> list[Any]:

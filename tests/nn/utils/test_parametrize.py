@@ -37,15 +37,15 @@ def kinds(lib: Any) -> Any:
 
 def trained(lib: Any, layer: Any, x: Any) -> list[Any]:
     optimizer = lib.optim.SGD(layer.parameters(), lr=0.1)
-    told = []
+    found = []
     for _ in range(3):
         loss = layer(x).square().mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        told.append(loss.item())
+        found.append(loss.item())
     layer.eval()
-    return [*told, layer.weight.tolist(), list(layer.state_dict()), repr(layer)]
+    return [*found, layer.weight.tolist(), list(layer.state_dict()), repr(layer)]
 
 
 def of_ones_own(lib: Any) -> Iterator[Any]:
