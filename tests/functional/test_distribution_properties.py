@@ -1,4 +1,4 @@
-"""Distributions beyond their densities, against torch's: cdf and its inverse, supports, checks, prints, all divergences;
+"""Distributions beyond their densities, against torch's: cdf and its inverse, supports, checks, prints, divergences;
 transforms of events, and those that a constraint names.
 """
 
