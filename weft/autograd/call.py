@@ -16,6 +16,7 @@ from weft.core.dtype import DType
 from weft.interpreter import conversions, stack
 from weft.ops import OPS
 from weft.ops.declaration import Op
+from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor, of_shard, of_torch, of_value, rewrap
 from weft.tensor.written import next_sequence
 
@@ -189,8 +190,8 @@ def _before(t: Any, before: dict[int, int] | None) -> int:
 def version(t: Any) -> int:
     if not isinstance(t, Tensor) or t.value is not None:
         return 0
-    blob = t.shard if t.shard is not None else t.blob
-    return 0 if blob.data is None else blob.data._version
+    data = blob_of(t).data
+    return 0 if data is None else data._version
 
 
 def _zeros_like(y: Tensor) -> Callable[[], Tensor]:

@@ -15,7 +15,7 @@ from weft.core.dispatch import here
 from weft.core.errors import AutogradError
 from weft.ops import OPS
 from weft.ops.declaration import Op
-from weft.tensor.blob import Blob
+from weft.tensor.blob import Blob, blob_of
 from weft.tensor.tensor import Tensor, rewrap
 from weft.tensor.written import next_sequence
 
@@ -110,9 +110,9 @@ class Node:
     def _as_saved(self, saved: Any, was: int) -> Any:
         """A saved operand, or a stand-in that raises if it was overwritten."""
         if isinstance(saved, Tensor):
-            blob = saved.shard if saved.shard is not None else saved.blob
-            if blob.data is not None and blob.data._version != was:
-                return Overwritten(self._story(blob.data, was), tuple(saved.shape))
+            data = blob_of(saved).data
+            if data is not None and data._version != was:
+                return Overwritten(self._story(data, was), tuple(saved.shape))
         return saved
 
     def _output(self, saved: Any, index: int, at: int) -> Tensor:

@@ -70,7 +70,7 @@ def _beside(parameter: str) -> Callable[[Any], Any]:
         @functools.wraps(theirs)
         def call(self: Any, *args: Any) -> Any:
             x = getattr(self, parameter)
-            if not isinstance(x, Tensor) or x.spec is None:
+            if not isinstance(x, Tensor) or x.is_local:
                 return theirs(self, *args)
             with global_mode(True, placement=x.placement, sbp=broadcast):
                 return theirs(self, *args)

@@ -232,7 +232,7 @@ def _quick(t: Tensor) -> Any:
 
 
 def _device(t: Tensor) -> Device:
-    return t.device if t.spec is None else CPU
+    return t.device if t.is_local else CPU
 
 
 def written(plan: Plan) -> set[str]:

@@ -217,7 +217,7 @@ def meet(args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     _facades(args, found)
     if kwargs:
         _facades(tuple(kwargs.values()), found)
-    places = [f.of.placement for f in found if type(f) is Facade and f.of.spec is not None]
+    places = [f.of.placement for f in found if type(f) is Facade and f.of.is_global]
     if places:
         where = places[0] if len(places) == 1 else max(places, key=lambda p: tuple(p.ranks.ravel()))
     elif found and here.trace is not None and here.place is not None:  # a graph is global as a whole
@@ -231,7 +231,7 @@ def meet(args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
 def _at(f: Any, where: Any) -> Tensor | None:
     """A tensor moved to a placement: a local one is assumed to be the same on all ranks, like a module's buffer."""
     t: Tensor = f.of if type(f) is Facade else inward(f)
-    if t.spec is not None:
+    if t.is_global:
         return None if type(t) is Parameter or t.placement == where else t.to_global(where, t.sbp)
     made = ops.from_local
     flat = (broadcast,) * where.ndim

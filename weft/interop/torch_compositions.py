@@ -33,7 +33,7 @@ def grouped_mm(a: Any, b: Any, offs: Any = None, bias: Any = None, out_dtype: An
     """Multiply each group of rows by the group's matrix; `offs` are the ends of the groups."""
     if offs is None or a.ndim != 2 or b.ndim != 3 or bias is not None:
         raise ArgumentError("grouped_mm is here of rows [t, k] in groups that end at offs, and matrices [groups, k, n]")
-    if offs.value is None and offs.spec is None:
+    if offs.value is None and offs.is_local:
         ends = offs.tolist()
         parts = [a[start:end] @ b[i] for i, (start, end) in enumerate(itertools.pairwise([0, *ends]))]
         y = ops.cat([*parts, a.new_zeros(a.shape[0] - ends[-1], b.shape[2])], 0)

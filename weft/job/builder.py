@@ -376,7 +376,7 @@ def _moved(a: Any, placement: Placement) -> Any:
 
 
 def _device(t: Tensor) -> Device:
-    return t.device if t.spec is None else Device("cpu")
+    return t.device if t.is_local else Device("cpu")
 
 
 def user_line() -> str:

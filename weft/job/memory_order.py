@@ -70,7 +70,7 @@ class Order:
 
     def given(self, v: Value, t: Tensor) -> None:
         """Set the strides of an input or variable: those of the tensor with which it was traced."""
-        if t.spec is None:
+        if t.is_local:
             self.known[v] = torch.empty_strided(v.shape, t.stride(), dtype=v.dtype.torch, device="meta")
 
     def settled(self, v: Value) -> None:

@@ -171,7 +171,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Ten
         raise ShapeError(f"orthogonal_ needs at least 2 dimensions; got {list(tensor.shape)}")
     rows, cols = tensor.shape[0], math.prod(tensor.shape[1:])
     with no_grad(), drawing(generator):
-        if tensor.spec is not None:
+        if tensor.is_global:
             flat = (broadcast,) * tensor.placement.ndim
             normal: Tensor = ops.randn((rows, cols), tensor.dtype, None, tensor.placement, flat)
         else:

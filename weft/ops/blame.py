@@ -17,6 +17,7 @@ from weft.core import errors, random
 from weft.core.dtype import of_torch as named
 from weft.core.errors import WeftError
 from weft.ops.declaration import Op
+from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor
 
 OTHERS: Final = (torch.float32, torch.int64, torch.bool, torch.int32, torch.complex64)  # dtypes to try instead
@@ -118,7 +119,7 @@ def _local(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
 
 
 def _data(t: Tensor) -> Any:
-    data = t.shard.data if t.shard is not None else t.blob.data
+    data = blob_of(t).data
     return ... if data is None else data.detach()
 
 

@@ -17,6 +17,7 @@ from weft.ops import out_argument
 from weft.ops.blame import blamed
 from weft.ops.declaration import Op, Param
 from weft.ops.keywords import place_of
+from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor
 
 NUMBERS = (int, float, bool, complex)
@@ -254,7 +255,7 @@ def _dtype(name: str) -> str:
 def _devices(value: Any) -> Iterator[torch.device]:
     """The devices of an argument's local tensors."""
     if isinstance(value, Tensor):
-        data = value.shard.data if value.shard is not None else value.blob.data
+        data = blob_of(value).data
         if data is not None:
             yield data.device
     elif isinstance(value, (list, tuple)):

@@ -53,7 +53,7 @@ class thread:
     def intercept(self, op: Op, args: tuple[Any, ...], proceed: Callable[..., Any]) -> Any:
         """Issue the call to the worker; run it here if it returns a view, draws, or has a data-dependent shape."""
         given = stack.tensors(op, args)
-        local = here.trace is None and bool(given) and all(t.spec is None and t.value is None for t in given)
+        local = here.trace is None and bool(given) and all(t.is_local and t.value is None for t in given)
         if not local or op.view or op.random or op.dynamic or op.writes or op.conversion:
             return proceed(op, args)
         eager_local.check_arguments(op, args)

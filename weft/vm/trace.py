@@ -31,7 +31,7 @@ from weft.core.sbp import show
 from weft.ops.declaration import Op
 from weft.plan.calls import Call, Result
 from weft.plan.plan import Plan, Task
-from weft.tensor.blob import Blob
+from weft.tensor.blob import Blob, blob_of
 from weft.tensor.tensor import Tensor
 from weft.transport.watching import watched
 from weft.transport.whole import form
@@ -233,7 +233,7 @@ def _blobs(values: Sequence[Any]) -> list[Blob]:
     found: list[Blob] = []
     for v in values:
         if isinstance(v, Tensor):
-            found.append(v.shard if v.shard is not None else v.blob)
+            found.append(blob_of(v))
         elif isinstance(v, (list, tuple)):
             found += _blobs(v)
     return found

@@ -27,9 +27,9 @@ from weft.tensor.tensor import Tensor
 def form(x: Tensor, dtype: Any, device: Any, placement: Any, sbp: Any) -> dict[str, Any]:
     """Options for a tensor like x: its dtype and device or layout, unless given."""
     options: dict[str, Any] = {"dtype": x.dtype if dtype is None else dtypes.of(dtype)}
-    if placement is not None or (sbp is not None and x.spec is not None):
+    if placement is not None or (sbp is not None and x.is_global):
         options |= {"placement": placement or x.placement, "sbp": sbp}
-    elif device is not None or x.spec is None:
+    elif device is not None or x.is_local:
         options["device"] = x.device if device is None else device
     else:  # random and constant tensors can't be partial
         options |= {"placement": x.placement, "sbp": tuple(broadcast if s.kind == "P" else s for s in x.sbp)}
@@ -38,7 +38,7 @@ def form(x: Tensor, dtype: Any, device: Any, placement: Any, sbp: Any) -> dict[s
 
 def strides_of(x: Tensor) -> tuple[int, ...] | None:
     """The strides of a local tensor that isn't contiguous, in eager mode; else None."""
-    if x.spec is not None:
+    if x.is_global:
         return None
     if x.value is None or here.trace is None:
         return None if x.is_contiguous() else x.stride()
@@ -49,7 +49,7 @@ def strides_of(x: Tensor) -> tuple[int, ...] | None:
 
 def device_of(x: Tensor) -> dict[str, Any]:
     """Options for a tensor on x's device; for a global x, on every rank of its placement, broadcast."""
-    if x.spec is None:
+    if x.is_local:
         return {"device": x.device}
     return {"placement": x.placement, "sbp": (broadcast,) * x.placement.ndim}
 

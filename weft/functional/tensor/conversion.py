@@ -52,7 +52,7 @@ def to(
                 return _as_kind(x, target, cause)
     if other is not None:
         dtype = other.dtype
-        if other.spec is None:
+        if other.is_local:
             device = other.device
         else:
             x = to_global(x, other.placement, other.sbp)
@@ -76,7 +76,7 @@ def _names_device(text: str) -> bool:
 
 
 def _on(x: Tensor, device: Device, non_blocking: bool = False) -> Tensor:
-    if x.spec is not None:
+    if x.is_global:
         if x.placement.type == device.type:
             return x
         device.check()
@@ -86,7 +86,7 @@ def _on(x: Tensor, device: Device, non_blocking: bool = False) -> Tensor:
 
 def _still(y: Tensor, x: Tensor) -> Tensor:
     """Mark y, which has x's value, as a shard of what x is a shard of."""
-    if x.part_of is not None and y.spec is None and y.value is None:
+    if x.part_of is not None and y.is_local and y.value is None:
         y.part_of = x.part_of
     return y
 
@@ -239,7 +239,7 @@ def global_to_global(
     copy: bool = False,
 ) -> Tensor:  # fmt: skip
     """The same logical tensor with another placement and sbp."""
-    if x.spec is None:
+    if x.is_local:
         raise SbpError("global_to_global takes a global tensor; a local one becomes global with x.to_global(...)")
     target = x.placement if placement is None else placement
     if sbp is None and isinstance(target, Placement) and target.ndim != x.placement.ndim:
@@ -267,11 +267,11 @@ def to_global(
     True
     """
     if isinstance(x, Tensor):
-        if x.spec is None and isinstance(x, Parameter) and placement is not None and here.trace is None:
+        if x.is_local and isinstance(x, Parameter) and placement is not None and here.trace is None:
             shape = None if check_meta is not False else x.shape if x.part_of is None else x.part_of.shape
             x = convert.from_local(x, *counted_as(x, placement), shape, False)  # others are this rank's shard
             return global_to_global(x, placement, sbp, grad_sbp=grad_sbp, copy=copy)
-        if x.spec is None:
+        if x.is_local:
             return local_to_global(x, placement, sbp, check_meta=check_meta is not False, copy=copy)
         return global_to_global(x, placement, sbp, grad_sbp=grad_sbp, copy=copy)
     options = {"grad_sbp": grad_sbp, "check_meta": check_meta, "copy": copy}

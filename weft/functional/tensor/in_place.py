@@ -81,7 +81,7 @@ def number_like(x: Tensor, value: Any) -> Tensor:
     """A number as a 0-d tensor with x's dtype and device or layout."""
     if isinstance(value, Tensor):
         return value
-    if x.spec is not None:
+    if x.is_global:
         return constructors.full((), value, x.dtype, None, x.placement, _flat(x))
     return constructors.full((), value, x.dtype, x.device)
 

@@ -140,7 +140,7 @@ UPSAMPLING: Final = {"Upsample.__init__": _init(_by_any_list)}
 
 def _dropped(dropout: Any, y: Any, attention: Any) -> Any:
     """What attention gives, dropped in the order in which a local result lies in memory: with the batch second."""
-    if y.spec is None or not attention.batch_first or y.ndim != 3:
+    if y.is_local or not attention.batch_first or y.ndim != 3:
         return dropout(y)
     return ops.transpose(dropout(ops.transpose(y, 0, 1)), 0, 1)
 

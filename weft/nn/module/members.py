@@ -62,7 +62,7 @@ class Members(MutableMapping[str, Any]):
     def compare(self) -> None:
         """Let ranks compare global buffers from now on."""
         for name, value in self.items():
-            if value is not None and value.spec is not None and here.trace is None:
+            if value is not None and value.is_global and here.trace is None:
                 keep_buffer(f"{self.module._get_name()}.{name}", value)
 
     def __repr__(self) -> str:
