@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.core.errors import OptionError
-from weft.vm.trace import Event
+from weft.vm.trace import Event, aligned
 
 _ORDERS = ("total", "own", "mean", "calls", "name")
 _SAME = {  # PyTorch's names; device time is counted as its op's
@@ -65,12 +65,7 @@ class Averages(Sequence[Average]):
             (r.name, r.kind, str(r.calls), *(f"{t:.1f}" for t in (r.total, r.own, r.mean, r.shortest, r.longest)))
             for r in rows
         ]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = (
-            "  ".join(c.ljust(w) if i < 2 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
-            for row in cells
-        )
-        return "\n".join(line.rstrip() for line in lines)
+        return aligned(cells, "llrrrrrr")
 
     def __str__(self) -> str:
         return self.table() if self._rows else "nothing was recorded"

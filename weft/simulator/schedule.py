@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from weft.simulator.simulate import Timeline
+from weft.simulator.simulate import Timeline, chart
 
 COLOURS: Final = {"F": "#7fb2e5", "B": "#8fcf9f", "W": "#f2c572"}
 WORDS: Final = {"F": "forward", "B": "backward: gradients of inputs", "W": "backward: gradients of weights"}
@@ -52,17 +52,9 @@ class Schedule:
     def __str__(self) -> str:
         unit = min((p.end - p.start for parts in self.rows.values() for p in parts), default=1.0)
         columns = round(self.span / unit)
-        texts = [*map(str, range(columns)), *(p.label for parts in self.rows.values() for p in parts)]
-        wide, left = max(map(len, texts)), max(map(len, ("time", *self.rows)))
-        lines = ["time".ljust(left) + "".join(f" {n:>{wide}}" for n in range(columns))]
-        for name, parts in self.rows.items():
-            cells = ["."] * columns
-            for p in parts:
-                for n in range(round(p.start / unit), round(p.end / unit)):
-                    cells[n] = p.label
-            lines.append(name.ljust(left) + "".join(f" {c:>{wide}}" for c in cells))
+        rows = [(name, [(p.start, p.end, p.label) for p in parts]) for name, parts in self.rows.items()]
         whole = f"{columns} units, of which the busiest rank pauses {round(self.pause / unit)} ({self.bubble:.0%})"
-        return "\n".join([*lines, whole])
+        return f"{chart(rows, unit, columns)}\n{whole}"
 
     def svg(self) -> str:
         """The schedule as an SVG picture."""

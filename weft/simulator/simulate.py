@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from weft.core.errors import GraphError
@@ -68,18 +68,23 @@ class Timeline:
         if not self.acts:
             return "nothing happened"
         unit = unit or min((a.end - a.start for a in self.acts if a.end > a.start), default=1.0)
-        columns = max(1, round(self.span / unit))
-        width = len(str(max(columns - 1, max(a.act for a in self.acts))))
-        label = max(len("time"), *(len(t.name) for t in self.tasks)) + 1
-        lines = ["time".ljust(label) + "".join(f" {i:>{width}}" for i in range(columns))]
-        for t in self.tasks:
-            cells = ["."] * columns
-            for a in self.of(t.name):
-                for i in range(round(a.start / unit), max(round(a.end / unit), round(a.start / unit) + 1)):
-                    if i < columns:
-                        cells[i] = str(a.act)
-            lines.append(t.name.ljust(label) + "".join(f" {c:>{width}}" for c in cells))
-        return "\n".join(lines)
+        rows = [(t.name, [(a.start, a.end, str(a.act)) for a in self.of(t.name)]) for t in self.tasks]
+        return chart(rows, unit, max(1, round(self.span / unit)), gap=2)
+
+
+def chart(rows: Sequence[tuple[str, list[tuple[float, float, str]]]], unit: float, columns: int, gap: int = 1) -> str:
+    """Named rows of (start, end, label) as text: a column per unit of time, and a dot where nothing happens."""
+    wide = max([len(str(columns - 1)), *(len(label) for _, parts in rows for _, _, label in parts)])
+    left = max([len("time"), *(len(name) for name, _ in rows)]) + gap - 1
+    table: list[tuple[str, Iterable[object]]] = [("time", range(columns))]
+    for name, parts in rows:
+        cells = ["."] * columns
+        for start, end, label in parts:
+            first = round(start / unit)
+            for i in range(first, min(max(round(end / unit), first + 1), columns)):
+                cells[i] = label
+        table.append((name, cells))
+    return "\n".join(name.ljust(left) + "".join(f" {c!s:>{wide}}" for c in cells) for name, cells in table)
 
 
 class _Stream:

@@ -146,12 +146,7 @@ class Trace:
             about = f" {amount(e.moved)} among {', '.join(map(str, e.peers))}" if e.peers else ""
             name = names.get(e.serial, e.name) + about + (" failed" if e.failed else "")
             rows.append((*times, name, e.kind, e.stream, e.thread, after))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = (
-            [cell.rjust(w) if i < 3 else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))]
-            for row in rows
-        )
-        return "\n".join("  ".join(line).rstrip() for line in lines)
+        return aligned(rows, "rrrlllll")
 
     def chrome(self, base: int = 0) -> list[dict[str, Any]]:
         """Events for chrome://tracing and Perfetto: a process per rank, a row per stream and thread. Times are
@@ -191,6 +186,13 @@ class Trace:
     def text(self) -> str:
         """As text that `parse` reads: for traces of other processes."""
         return json.dumps({"rank": self.rank, "events": self.events})
+
+
+def aligned(rows: Sequence[Sequence[str]], sides: str) -> str:
+    """A table as text; `sides` says for each column whether it is aligned to the left or to the right: "lr"."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    ends = [str.ljust if side == "l" else str.rjust for side in sides]
+    return "\n".join("  ".join(f(c, w) for f, c, w in zip(ends, row, widths, strict=True)).rstrip() for row in rows)
 
 
 class _Written(msgspec.Struct):
