@@ -1,0 +1,37 @@
+"""The fast path of an update does what the general path does, for every op that it may be made for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from weft.core.dispatch import intercept
+from weft.ops import OPS
+from weft.optim.short import short
+from weft.tensor.tensor import of_torch
+from weft.testing.cases import cases, copied
+from weft.testing.layouts import replaced, tensors
+
+NAMES = [n for n, op in OPS.items() if op.lists and not op.keywords and not op.returns and op.vjp is None]
+
+
+class Passing:
+    def intercept(self, op: Any, args: tuple[Any, ...], go_on: Any) -> Any:
+        return go_on(op, args)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_both_paths_leave_the_same(name: str) -> None:
+    op = OPS[name]
+    issue = short(op)
+    for row in cases(op):
+        quick, general = ([of_torch(t) for t in tensors(op, copied(op, row))] for _ in range(2))
+        issue(*replaced(op, row, quick))
+        with intercept(Passing()):
+            issue(*replaced(op, row, general))
+        before = tensors(op, row)
+        assert any(not torch.equal(t, y.to_torch()) for t, y in zip(before, quick, strict=True))
+        for a, b in zip(quick, general, strict=True):
+            torch.testing.assert_close(a.to_torch(), b.to_torch(), rtol=0, atol=0)
