@@ -78,6 +78,57 @@ GUESSES = {
     "PixelShuffle": "nn/layers/pixelshuffle.py",
     "SyncBatchNorm": "nn/layers/batchnorm.py",
     "MultiheadAttention": "nn/layers/activation.py",
+    # another fifty, guessed from the folders' lists of files
+    "linspace": "functional/create/creation.py",
+    "full_like": "functional/create/likeness.py",
+    "eye": "functional/create/creation.py",
+    "from_numpy": "functional/create/creation.py",
+    "complex": "functional/pointwise/complex_numbers.py",
+    "stack": "functional/shape/joining.py",
+    "vstack": "functional/shape/joining.py",
+    "swapaxes": "functional/shape/views.py",
+    "movedim": "functional/shape/views.py",
+    "narrow": "ops/shape/slicing.py",
+    "unbind": "functional/shape/splitting.py",
+    "flip": "functional/shape/flips.py",
+    "roll": "ops/shape/flips.py",
+    "gather": "ops/index/indexing.py",
+    "index_add": "functional/index/scattering.py",
+    "masked_fill": "functional/index/indexing.py",
+    "nonzero": "functional/index/indexing.py",
+    "take_along_dim": "functional/index/taking.py",
+    "where": "functional/index/indexing.py",
+    "bernoulli": "functional/random/sampling.py",
+    "normal": "functional/random/sampling.py",
+    "randint": "functional/random/random_tensors.py",
+    "angle": "ops/pointwise/complex_numbers.py",
+    "eq": "ops/pointwise/logic.py",
+    "erf": "functional/pointwise/special.py",
+    "floor_divide": "ops/pointwise/rounding.py",
+    "isin": "functional/pointwise/comparing.py",
+    "lerp": "functional/pointwise/arithmetic.py",
+    "sqrt": "ops/pointwise/elementary.py",
+    "view_as_real": "ops/pointwise/complex_numbers.py",
+    "argmax": "ops/reduce/extremes.py",
+    "bincount": "ops/reduce/counting.py",
+    "bucketize": "functional/reduce/sorting.py",
+    "count_nonzero": "functional/reduce/counting.py",
+    "cumsum": "functional/reduce/running.py",
+    "kthvalue": "functional/reduce/sorting.py",
+    "logsumexp": "functional/reduce/sums.py",
+    "prod": "functional/reduce/sums.py",
+    "std": "functional/reduce/variance.py",
+    "cross": "functional/linalg/products.py",
+    "inv": "functional/linalg/solving.py",
+    "kron": "functional/linalg/products.py",
+    "matrix_power": "functional/linalg/products.py",
+    "qr": "functional/linalg/decompositions.py",
+    "tensordot": "functional/linalg/einsum.py",
+    "dropout": "functional/neural/dropouts.py",
+    "gelu": "ops/neural/activations.py",
+    "mse_loss": "functional/neural/losses.py",
+    "pad": "functional/neural/image_padding.py",
+    "softmax": "functional/neural/softmax.py",
 }
 
 
@@ -100,9 +151,9 @@ def says(file: str, name: str) -> bool:
 
 
 def test_the_first_guess_opens_the_right_file() -> None:
-    assert len(GUESSES) == 50
+    assert len(GUESSES) == 100
     missed = [f"{name}: not in {file}" for name, file in GUESSES.items() if not says(file, name)]
-    assert len(missed) <= 5, "\n".join(missed)
+    assert len(missed) <= 10, "\n".join(missed)
 
 
 @pytest.mark.parametrize("half", ["weft", "tests"])

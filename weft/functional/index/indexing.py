@@ -28,7 +28,6 @@ from weft.functional.shape.splitting import unbind
 from weft.functional.tensor.conversion import cast
 from weft.functional.tensor.in_place import number_like
 from weft.ops import OPS, ops
-from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
 
 _fill_over, _copy_over = overwriting(OPS["fill"]), overwriting(OPS["copy"])
@@ -291,20 +290,6 @@ def nonzero(x: Tensor, as_tuple: bool = False) -> Any:
 def argwhere(x: Tensor) -> Tensor:
     """The indices of the nonzero elements, one per row."""
     return ops.nonzero(x)
-
-
-@public("flow tensor")
-def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """The elements of x at these indices along a dimension, the others broadcast; without `dim`, of x flattened."""
-    if dim is None:
-        return ops.gather(ops.reshape(x, (-1,)), 0, ops.reshape(indices, (-1,)))
-    d = dim_of(dim, x.ndim)
-    form, places = list(x.shape), list(indices.shape)
-    form[d] = places[d] = 1
-    shape = tuple(broadcast_shapes(form, places))
-    left, right = ((*shape[:d], t.shape[d], *shape[d + 1 :]) for t in (x, indices))
-    indices = ops.where(ops.lt(indices, 0), ops.add(indices, x.shape[d]), indices)  # from the last
-    return ops.gather(ops.expand(x, left), d, ops.expand(indices, right))
 
 
 @public("flow")

@@ -1,4 +1,4 @@
-"""Indexing of the flattened tensor: take, put, masked_scatter."""
+"""Indexing of the flattened tensor (take, put, masked_scatter), and along a dimension (take_along_dim)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from weft.functional.index.scattering import _both
 from weft.functional.shape.broadcasting import broadcast_shapes
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
+from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
 
 
@@ -21,6 +22,20 @@ def take(x: Tensor, index: Tensor) -> Tensor:
     [1, 4]
     """
     return ops.index(ops.reshape(x, (-1,)), [index])
+
+
+@public("flow tensor")
+def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """The elements of x at these indices along a dimension, the others broadcast; without `dim`, of x flattened."""
+    if dim is None:
+        return ops.gather(ops.reshape(x, (-1,)), 0, ops.reshape(indices, (-1,)))
+    d = dim_of(dim, x.ndim)
+    form, places = list(x.shape), list(indices.shape)
+    form[d] = places[d] = 1
+    shape = tuple(broadcast_shapes(form, places))
+    left, right = ((*shape[:d], t.shape[d], *shape[d + 1 :]) for t in (x, indices))
+    indices = ops.where(ops.lt(indices, 0), ops.add(indices, x.shape[d]), indices)  # from the last
+    return ops.gather(ops.expand(x, left), d, ops.expand(indices, right))
 
 
 @_both

@@ -1,4 +1,4 @@
-"""Comparisons of tensors: equal, allclose, isclose."""
+"""Comparisons of tensors: equal, allclose, isclose, isin."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from weft.api.signature import Signature, door
 from weft.api.table import public
 from weft.core.errors import OptionError
 from weft.core.program_line import warn
+from weft.functional.create import creation
+from weft.functional.create.likeness import device_of
 from weft.ops import ops
 from weft.tensor.data import whole_data
 from weft.tensor.tensor import Tensor
@@ -57,3 +59,19 @@ def isclose(x: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, 
     near = ops.logical_or(near, ops.eq(x, other))
     both = ops.logical_and(ops.isnan(x), ops.isnan(other))
     return ops.logical_or(near, both) if equal_nan else near
+
+
+@public("flow tensor")
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether each element is among the test elements.
+
+    >>> flow.isin(flow.tensor([1, 2, 3]), flow.tensor([3, 1])).tolist()
+    [True, False, True]
+    """
+    like = elements if isinstance(elements, Tensor) else test_elements
+    x, others = (
+        v if isinstance(v, Tensor) else creation.tensor(v, **device_of(like)) for v in (elements, test_elements)
+    )
+    same = ops.eq(ops.unsqueeze(x, -1), ops.reshape(others, (-1,)))
+    found = ops.any(same, -1) if others.numel() else ops.ne(x, x)
+    return ops.logical_not(found) if invert else found

@@ -1,4 +1,4 @@
-"""unique, unique_consecutive, roc_auc_score."""
+"""count_nonzero, unique, unique_consecutive, roc_auc_score."""
 
 from __future__ import annotations
 
@@ -12,6 +12,16 @@ from weft.functional.reduce.running import diff
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
+
+
+@public("flow tensor")
+def count_nonzero(x: Tensor, dim: Any = None) -> Tensor:
+    """The number of nonzero elements, over some dimensions or all.
+
+    >>> flow.count_nonzero(flow.tensor([0, 2, 3])).item()
+    2
+    """
+    return ops.sum(cast(ops.ne(x, 0), dtypes.int64), dim)
 
 
 @public("flow tensor")

@@ -1,4 +1,4 @@
-"""sort, topk, kthvalue, mode, searchsorted, bucketize, isin."""
+"""sort, topk, kthvalue, mode, searchsorted, bucketize."""
 
 from __future__ import annotations
 
@@ -84,22 +84,6 @@ def searchsorted(
     given = values if isinstance(values, Tensor) else creation.tensor(values, **device_of(sorted_sequence))
     found = ops.searchsorted(sorted_sequence, given, right or side == "right")
     return cast(found, dtypes.int32) if out_int32 else found
-
-
-@public("flow tensor")
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Whether each element is among the test elements.
-
-    >>> flow.isin(flow.tensor([1, 2, 3]), flow.tensor([3, 1])).tolist()
-    [True, False, True]
-    """
-    like = elements if isinstance(elements, Tensor) else test_elements
-    x, others = (
-        v if isinstance(v, Tensor) else creation.tensor(v, **device_of(like)) for v in (elements, test_elements)
-    )
-    same = ops.eq(ops.unsqueeze(x, -1), ops.reshape(others, (-1,)))
-    found = ops.any(same, -1) if others.numel() else ops.ne(x, x)
-    return ops.logical_not(found) if invert else found
 
 
 @public("flow tensor")

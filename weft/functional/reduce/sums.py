@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from weft.api.table import public
-from weft.core import dtype as dtypes
 from weft.functional.create.creation import get_default_dtype
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
@@ -66,16 +65,6 @@ def logsumexp(x: Tensor, dim: int | tuple[int, ...] | list[int], keepdim: bool =
     top = ops.amax(x.real if x.dtype.is_complex else x, dim, True).detach()  # type: ignore[attr-defined]
     y = ops.add(ops.log(ops.sum(ops.exp(ops.sub(x, top)), dim, True)), top)
     return y if keepdim else y.squeeze(tuple(dims_of(dim, x.ndim)))  # type: ignore[attr-defined]
-
-
-@public("flow tensor")
-def count_nonzero(x: Tensor, dim: Any = None) -> Tensor:
-    """The number of nonzero elements, over some dimensions or all.
-
-    >>> flow.count_nonzero(flow.tensor([0, 2, 3])).item()
-    2
-    """
-    return ops.sum(cast(ops.ne(x, 0), dtypes.int64), dim)
 
 
 @public("flow tensor")

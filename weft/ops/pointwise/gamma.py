@@ -53,3 +53,24 @@ def _(dy, input, other, input_shape, other_shape, needs):
         fit(div(dy, conjugated(add(exp(apart), 1.0))), input_shape) if needs[0] else None,
         fit(div(dy, conjugated(add(exp(neg(apart)), 1.0))), other_shape) if needs[1] else None,
     )
+
+
+@op("... -> ...")
+def mvlgamma(x: Tensor, p: int) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension p.
+
+    >>> flow.mvlgamma(flow.tensor([1.0]), 1).tolist()
+    [0.0]
+    """
+    return torch.mvlgamma(x, p)
+
+
+@mvlgamma.grad
+def _(dy, x, p):
+    derivative = polygamma(x, 0)
+    for i in range(1, p):
+        derivative = add(derivative, polygamma(sub(x, i / 2), 0))
+    return mul(dy, derivative)
+
+
+mvlgamma.samples(lambda rand: [(rand(4, 6).abs() + 2, 3)])

@@ -25,6 +25,20 @@ from weft.ops.pointwise.copies import where
 from weft.ops.pointwise.gamma import lgamma
 from weft.ops.shape.broadcast import fit
 
+i0 = unary("i0", torch.i0, "The modified Bessel function of the first kind, of order 0.",
+           inplace=torch.i0_)  # fmt: skip
+i1 = unary("i1", torch.special.i1, "The modified Bessel function of the first kind, of order 1.", out=False)
+
+
+i0.grad(lambda dy, x: mul(dy, i1(x)))
+
+
+@i1.grad
+def _(dy, x, y):
+    safe = where(eq(x, 0), 1.0, x)
+    return mul(dy, where(eq(x, 0), 0.5, sub(i0(x), div(y, safe))))
+
+
 i0e = unary("i0e", torch.special.i0e, "exp(-|x|) times i0(x).", out=False)
 i1e = unary("i1e", torch.special.i1e, "exp(-|x|) times i1(x).", out=False)
 

@@ -1,4 +1,4 @@
-"""Less common element-wise functions of one or two operands."""
+"""Element-wise functions of real numbers: angles, mantissas and signs, NaN and infinities, divisors."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ from weft.ops.pointwise.arithmetic import (
     unary,
 )
 from weft.ops.pointwise.copies import cast, where
-from weft.ops.pointwise.gamma import polygamma
-from weft.ops.pointwise.logic import logical_or
+from weft.ops.pointwise.logic import isneginf, isposinf, logical_or
 from weft.ops.shape.broadcast import fit
 
 # ---- one operand -------------------------------------------------------------------------------------
@@ -39,9 +38,6 @@ deg2rad = unary("deg2rad", torch.deg2rad, "From degrees to radians.", "0.0 -> 0.
 rad2deg = unary("rad2deg", torch.rad2deg, "From radians to degrees.", "0.0 -> 0.0", linear=True, inplace=torch.rad2deg_)
 deg2rad.grad(lambda dy: deg2rad(dy))
 rad2deg.grad(lambda dy: rad2deg(dy))
-
-frac = unary("frac", torch.frac, "The fractional part of x.", "1.5 -> 0.5", inplace=torch.frac_)
-frac.grad(lambda dy: dy)
 
 
 @op("... -> ..., ...", returns="mantissa exponent*")
@@ -52,22 +48,6 @@ def frexp(x: Tensor) -> Any:
 
 frexp.grad(lambda dmantissa, x, exponent: mul(dmantissa, exp(mul(cast(exponent, x.dtype), -math.log(2)))))
 frexp.samples(lambda rand: [(rand(4, 6),)])
-
-signbit = unary("signbit", torch.signbit, "Whether x has a minus sign.", "-3.0 -> True", out=False)
-isposinf = unary("isposinf", torch.isposinf, "Whether x is positive infinity.", "1.0 -> False", out=False)
-isneginf = unary("isneginf", torch.isneginf, "Whether x is negative infinity.", "1.0 -> False", out=False)
-
-i0 = unary("i0", torch.i0, "The modified Bessel function of the first kind, of order 0.",
-           inplace=torch.i0_)  # fmt: skip
-i1 = unary("i1", torch.special.i1, "The modified Bessel function of the first kind, of order 1.", out=False)
-
-i0.grad(lambda dy, x: mul(dy, i1(x)))
-
-
-@i1.grad
-def _(dy, x, y):
-    safe = where(eq(x, 0), 1.0, x)
-    return mul(dy, where(eq(x, 0), 0.5, sub(i0(x), div(y, safe))))
 
 
 @op("... -> ...")
@@ -118,27 +98,6 @@ def _(rand):
 
 
 nan_to_num.inplace(lambda x, nan, posinf, neginf: torch.nan_to_num_(x, nan, posinf, neginf))
-
-
-@op("... -> ...")
-def mvlgamma(x: Tensor, p: int) -> Tensor:
-    """The logarithm of the multivariate gamma function of dimension p.
-
-    >>> flow.mvlgamma(flow.tensor([1.0]), 1).tolist()
-    [0.0]
-    """
-    return torch.mvlgamma(x, p)
-
-
-@mvlgamma.grad
-def _(dy, x, p):
-    derivative = polygamma(x, 0)
-    for i in range(1, p):
-        derivative = add(derivative, polygamma(sub(x, i / 2), 0))
-    return mul(dy, derivative)
-
-
-mvlgamma.samples(lambda rand: [(rand(4, 6).abs() + 2, 3)])
 
 
 # ---- two operands ------------------------------------------------------------------------------------
