@@ -154,6 +154,8 @@ CALLS = [
     Divergence(
         "messages in another order", either(sends(F, D), receives(D, F)), ("float32", "float64"), alone=(1,), apart=True
     ),
+    Divergence("nothing sent for something", either(sends(F[:0], F), receives(F)), ("4",), alone=(1,), apart=True),
+    Divergence("something sent for nothing", either(sends(F, D), receives(F[:0], D)), ("rank",), alone=(1,), apart=True),
     Divergence("a fingerprint", out_of_step, ("the count of draws", "5 draws", "6 draws")),
 ]  # fmt: skip
 
@@ -305,7 +307,27 @@ def global_ops(line: Any, rank: int) -> None:
     flow.comm.barrier()
 
 
+def reduces_to(line: Any, rank: int) -> None:
+    flow.comm.reduce(flow.ones(4), dst=rank)
+
+
+def gathers_to(line: Any, rank: int) -> None:
+    flow.comm.gather(flow.ones(4), [flow.ones(4), flow.ones(4)], dst=rank)
+
+
+def scatters_from(line: Any, rank: int) -> None:
+    flow.comm.scatter(flow.ones(4), [flow.ones(4), flow.ones(4)], src=rank)
+
+
+def gathers_objects_to(line: Any, rank: int) -> None:
+    flow.distributed.gather_object(rank, [None, None], dst=rank)
+
+
 PROGRAMS = [
+    Divergence("the root of reduce", reduces_to, ("(4,) + (0,)", "(0,) + (4,)")),
+    Divergence("the root of gather", gathers_to, ("gather",)),
+    Divergence("the root of scatter", scatters_from, ("scatter",)),
+    Divergence("the root of gather_object", gathers_objects_to, ("gather",)),
     Divergence("placements", placements, ("to_global", "cpu:[0,1]", "cpu:[1,0]")),
     Divergence("sbp", sbps, ("to_global", "S(0)", "S(1)")),
     Divergence("sbp that are trusted", trusted_sbps, ("to_global", "S(0)", "S(1)")),

@@ -114,7 +114,7 @@ def _stack(column: Any, dim: int | None) -> Tensor:
 
 def _draws() -> Any:
     """The count of draws so far."""
-    source = random.of()
+    source = random.source()
     return (source.seed, source.draws) if here.trace is None else here.trace.draws
 
 
@@ -122,7 +122,7 @@ class _Alike:
     """Makes slices draw the same random numbers, and the generator go on after the last."""
 
     def __init__(self, size: int) -> None:
-        self.size, self.source, self.trace = size, random.of(), here.trace
+        self.size, self.source, self.trace = size, random.source(), here.trace
         self.place = self.source.state() if self.trace is None else None
 
     def begin(self, i: int) -> None:

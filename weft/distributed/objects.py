@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from weft.core import dtype as dtypes
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, RankError, WeftError
 from weft.core.reading import MALFORMED
-from weft.distributed.collectives import all_gather, broadcast
+from weft.distributed.collectives import all_gather, broadcast, gather
 from weft.distributed.groups import get_rank, get_world_size, root
 from weft.distributed.messages import recv, send
 from weft.tensor.tensor import Tensor, of_torch
@@ -152,6 +153,19 @@ def _lengths(mine: int, group: Any) -> list[int]:
     return [int(t.item()) for t in found]
 
 
+def _gathered(
+    what: str, obj: Any, group: Any, gather: Callable[[list[Tensor], Tensor], object]
+) -> Callable[[], list[Any]]:
+    """Let `gather` fill a list with every rank's object, in bytes; returns what reads them."""
+    raw = _encoded(what, obj)
+    lengths = _lengths(len(raw), group)
+    padded = _room(what, max(lengths), 0)
+    padded[: len(raw)] = raw
+    found = [of_torch(torch.empty_like(padded)) for _ in lengths]
+    gather(found, of_torch(padded))
+    return lambda: [_decoded(t.to_torch(), n, what) for t, n in zip(found, lengths, strict=True)]
+
+
 def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
     """Fill the list with every rank's object."""
     size = get_world_size(group)
@@ -159,13 +173,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
         raise ArgumentError(
             f"all_gather_object(): the list has a place for each of {size} ranks; got {len(object_list)}"
         )
-    raw = _encoded("all_gather_object", obj)
-    lengths = _lengths(len(raw), group)
-    padded = _room("all_gather_object", max(lengths), 0)
-    padded[: len(raw)] = raw
-    found = [of_torch(torch.empty_like(padded)) for _ in range(size)]
-    all_gather(found, of_torch(padded), group)
-    object_list[:] = [_decoded(t.to_torch(), n, "all_gather_object") for t, n in zip(found, lengths, strict=True)]
+    object_list[:] = _gathered("all_gather_object", obj, group, lambda found, mine: all_gather(found, mine, group))()
 
 
 def gather_object(
@@ -174,12 +182,12 @@ def gather_object(
 ) -> None:  # fmt: skip
     """Fill the list of rank `dst` with every rank's object."""
     dst = root("gather_object", dst, group_dst, group, 0)
-    found: list[Any] = [None] * get_world_size(group)
-    all_gather_object(found, obj, group)
+    read = _gathered("gather_object", obj, group, lambda found, mine: gather(mine, found, dst, group))
     if get_rank() == dst:
-        if object_gather_list is None or len(object_gather_list) != len(found):
-            raise ArgumentError(f"gather_object(): rank {dst} gives a list with a place for each of {len(found)} ranks")
-        object_gather_list[:] = found
+        size = get_world_size(group)
+        if object_gather_list is None or len(object_gather_list) != size:
+            raise ArgumentError(f"gather_object(): rank {dst} gives a list with a place for each of {size} ranks")
+        object_gather_list[:] = read()
 
 
 def broadcast_object_list(

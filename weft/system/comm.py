@@ -166,35 +166,34 @@ def broadcast(tensor: Tensor, src: int = 0, group: Ranks = None) -> None:
 
 def reduce(tensor: Tensor, dst: int = 0, op: str = "sum", group: Ranks = None) -> None:
     """Replace the tensor on rank `dst` with the sum (or max, min) over all ranks."""
-    data = _data("reduce", tensor, True)
-    whole = data.clone(memory_format=torch.contiguous_format)
-    place = _place("reduce", dst, group)
-    members = _members("reduce", group)
-    members.all_reduce(whole, op)
-    if members.index == place:
+    data, place = _data("reduce", tensor, True), _place("reduce", dst, group)
+    whole, members = _dense(data), _members("reduce", group)
+    parts = _only(place, whole, members)
+    members.reduce_scatter(parts[members.index], parts, op)
+    if whole is not data and members.index == place:
         data.copy_(whole)
 
 
 def gather(tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int = 0, group: Ranks = None) -> None:
     """Fill the list of rank `dst` with every rank's tensor."""
-    data, here = _dense(_data("gather", tensor)), current().index
-    receives = []
-    ranks, place = _ranks("gather", group), _place("gather", dst, group)
-    if here == ranks[place]:
-        receives = list(zip(ranks, _list("gather", gather_list, group, True), strict=True))
-    transport_of().note("comm.gather")
-    transport_of().exchange([(dst, data)], receives)
+    data, place, members = _dense(_data("gather", tensor)), _place("gather", dst, group), _members("gather", group)
+    parts = _only(place, data, members)
+    outs = _list("gather", gather_list, group, True) if members.index == place else [data.new_empty(0)] * members.size
+    members.all_to_all(outs, parts)
 
 
 def scatter(tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int = 0, group: Ranks = None) -> None:
     """Replace the tensor on every rank with the one at its index in the list of rank `src`."""
-    data, here = _data("scatter", tensor, True), current().index
-    sends = []
-    ranks, place = _ranks("scatter", group), _place("scatter", src, group)
-    if here == ranks[place]:
-        sends = [(r, _dense(t)) for r, t in zip(ranks, _list("scatter", scatter_list, group), strict=True)]
-    transport_of().note("comm.scatter")
-    transport_of().exchange(sends, [(src, data)])
+    data, place, members = _data("scatter", tensor, True), _place("scatter", src, group), _members("scatter", group)
+    parts = [data.new_empty(0)] * members.size
+    if members.index == place:
+        parts = [_dense(t) for t in _list("scatter", scatter_list, group)]
+    members.all_to_all(_only(place, data, members), parts)
+
+
+def _only(place: int, data: torch.Tensor, members: Group) -> list[torch.Tensor]:
+    """This tensor for one member and nothing for the others: so collectives with a root compare who that is."""
+    return [data if i == place else data.new_empty(0) for i in range(members.size)]
 
 
 def all_to_all(output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Ranks = None) -> None:

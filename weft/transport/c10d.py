@@ -168,18 +168,18 @@ class C10dTransport(Connected):
         needs: list[Need] = []
         back: list[tuple[Tensor, Tensor]] = []
         for src, t in receives:
-            if src != self.rank and t.numel():
+            if src != self.rank and (t.numel() or not among):
                 flat = t if t.is_contiguous() else torch.empty_like(t, memory_format=torch.contiguous_format)
                 if flat is not t:
                     back.append((t, flat))
                 said, tag = self._message(src, self.rank, t, line)
                 needs.append(Need(src, "send " + said, 1))
-                posts.append(("recv", src, flat, tag))
+                posts.append(("recv", src, _something(flat), tag))
         for dst, t in sends:
-            if dst != self.rank and t.numel():
+            if dst != self.rank and (t.numel() or not among):
                 said, tag = self._message(self.rank, dst, t, line)
                 needs.append(Need(dst, "recv " + said, 1))
-                posts.append(("send", dst, t.contiguous(), tag))
+                posts.append(("send", dst, _something(t.contiguous()), tag))
         ranks = among or tuple(range(self.world_size))
         with Coalesced(self, ranks, [post[2] for post in posts], line):
             works = self._post(posts, line, ranks, bool(among))
@@ -324,6 +324,11 @@ class C10dTransport(Connected):
             self._kept += channel.farewell()
         end(self._waiters, [(ranks, p) for (ranks, on, _), p in self._processes.items() if on == "cpu"], self.rank)
         self._processes.clear()
+
+
+def _something(t: Tensor) -> Tensor:
+    """What travels: of nothing one byte, so that its receiver doesn't take it for the next message."""
+    return t if t.numel() else t.new_empty(1, dtype=torch.uint8)
 
 
 def _spoken(needs: Sequence[Need]) -> str:

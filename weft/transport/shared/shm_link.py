@@ -44,8 +44,7 @@ class _Link:
         self._slots = [segment.tensor(PAGE + i * PIECE, (PIECE,), torch.uint8) for i in range(PIECES)]
 
     def _add(self, flat: Tensor, t: Tensor, check: Check) -> None:
-        if flat.numel():
-            self._queue.append((flat.view(torch.uint8), form(t, check), t))
+        self._queue.append((flat.view(torch.uint8), form(t, check), t))
 
     @property
     def taken(self) -> bool:
@@ -58,7 +57,7 @@ class _Link:
 
     def promised(self) -> int:
         """The number of pieces so far, with those in the queue."""
-        pieces = sum(-(-message.numel() // PIECE) for message, _, _ in list(self._queue))
+        pieces = sum(-(-message.numel() // PIECE) or 1 for message, _, _ in list(self._queue))
         return self._count + pieces - self._offset // PIECE
 
     def _advance(self, moved: int) -> None:
