@@ -279,6 +279,20 @@ def test_what_a_loader_calls_is_no_part_of_the_program(workers: int) -> None:
     graph.close()
 
 
+def test_whether_slices_draw_is_asked_of_the_loaders_own_numbers() -> None:
+    """The program draws meanwhile, on another thread."""
+
+    def batches() -> Iterator[flow.Tensor]:
+        for f in (flow.sin, flow.sin, lambda t: t + flow.rand(1)):
+            yield flow.vmap(f)(flow.ones(2, 1))
+
+    graph = One(batches())
+    assert graph().tolist() == graph().tolist()
+    with pytest.raises(ArgumentError, match="the function draws random numbers"):
+        graph()
+    graph.close()
+
+
 def test_a_loader_of_global_batches_may_compute_them() -> None:
     def each() -> list[Any]:
         P = flow.placement("cpu", [0, 1])

@@ -135,6 +135,64 @@ def test_a_checkpoint_amid_backward_ends_no_average() -> None:
     assert first == second
 
 
+class Pair(flow.nn.Module):
+    def __init__(self, order: str = "ab") -> None:
+        super().__init__()
+        for name in order:
+            self.add_module(name, flow.nn.Linear(2, 2))
+
+    def forward(self, x: Any) -> Any:
+        return self.b(self.a(x).tanh())
+
+
+@pytest.mark.parametrize("differ", ["order", "module"])
+def test_modules_of_one_size_are_not_mixed_up(differ: str) -> None:
+    def run() -> None:
+        rank = flow.env.get_rank()
+        with pytest.raises(
+            flow.errors.RankError, match=r"differ in the module that is averaged: number \d, Pair\([ab]\."
+        ):
+            nets = [DistributedDataParallel(Pair("ba" if rank and differ == "order" else "ab")) for _ in range(2)]
+            nets[rank](flow.ones(1, 2)).sum().backward()
+
+    spawn_threads(2, run)
+
+
+@pytest.mark.parametrize("late", ["trained", "replaced", "added"])
+def test_what_comes_later_is_averaged_when_wrapped_again(late: str) -> None:
+    def run() -> Any:
+        flow.manual_seed(flow.env.get_rank())
+        net = Pair()
+        net.b.requires_grad_(late != "trained")
+        DistributedDataParallel(net)
+        if late == "trained":
+            net.b.requires_grad_(True)
+        elif late == "replaced":
+            net.b.weight = flow.nn.Parameter(flow.randn(2, 2))
+        else:
+            net.b = flow.nn.Sequential(net.b, flow.nn.Linear(2, 2))
+        x = flow.full((1, 2), 1.0 + flow.env.get_rank())
+        with pytest.raises(flow.errors.AutogradError, match=r"b\..* after DistributedDataParallel\(module\).*Wrap"):
+            net(x)
+        return train(DistributedDataParallel(net), x)
+
+    first, second = spawn_threads(2, run)
+    assert first == second
+
+
+def test_a_copy_averages_its_own() -> None:
+    def run() -> Any:
+        net = flow.nn.Sequential(flow.nn.Linear(2, 2), flow.nn.BatchNorm1d(2))
+        copied = copy.deepcopy(DistributedDataParallel(net))
+        x = flow.full((2, 2), 1.0 + flow.env.get_rank()).cumsum(0)
+        with copied.no_sync():
+            copied(x).sum().backward()
+        return train(copied, x), copied[1].running_mean.tolist() == net[1].running_mean.tolist()
+
+    (first, untouched), (second, _) = spawn_threads(2, run)
+    assert first == second and not untouched
+
+
 class Branches(flow.nn.Module):
     """Rank r uses branch r, every rank the trunk, and nobody the rest."""
 

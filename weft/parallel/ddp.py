@@ -7,23 +7,29 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
+from zlib import crc32
 
 import torch
 
 from weft.autograd.graph import at_end_of_backward
+from weft.core import fingerprints
 from weft.core.errors import ArgumentError, AutogradError
 from weft.core.rank import current
 from weft.nn.module.module import Module
 from weft.tensor.data import local_data
+from weft.tensor.hook import RemovableHook
 from weft.tensor.tensor import Tensor, of_torch
 from weft.transport import transport_of
 from weft.transport.base import UnderWay
 from weft.transport.check import Check, compare_data, every_steps, keep_alike
 
 M = TypeVar("M", bound=Module)
+BUCKET = 25_000_000  # bytes
+AVERAGED = "the module that is averaged"  # a fingerprint
 LINE = "gradients"  # a separate line, as asynchronous sums overlap with the program's own collectives
 
 
@@ -48,7 +54,7 @@ class DistributedDataParallel(metaclass=_Kind):
         cls, module: M, device_ids: Any = None, output_device: Any = None, dim: int = 0, broadcast_buffers: bool = True,
         init_sync: bool = True, process_group: Any = None, bucket_cap_mb: float | None = None,
         find_unused_parameters: bool = False, check_reduction: bool = False, gradient_as_bucket_view: bool = False,
-        static_graph: bool = False, *, broadcast_parameters: bool = True, bucket_size: int = 25_000_000,
+        static_graph: bool = False, *, broadcast_parameters: bool = True, bucket_size: int = BUCKET,
     ) -> M:  # fmt: skip
         if not isinstance(module, Module):
             raise ArgumentError(f"DistributedDataParallel takes a module; got {type(module).__name__}")
@@ -69,11 +75,16 @@ class DistributedDataParallel(metaclass=_Kind):
         module.no_sync = functools.partial(no_sync, module)  # type: ignore[assignment]
         module.__dict__["register_comm_hook"] = functools.partial(register_comm_hook, module)
         if current().world_size > 1:
-            start = [*module.parameters()] if broadcast_parameters and init_sync else []
-            _broadcast(start + [*module.buffers()] if init_sync else [])
-            _averagers()[module] = averager = Averager(module, bucket_size)
-            buffers = [*module.buffers()] if broadcast_buffers else []
-            module.register_forward_pre_hook(lambda m, args: averager.before_forward(m.training, buffers), prepend=True)
+            before = _averagers().pop(module, None)
+            averager = _averager(module, bucket_size)
+            if init_sync:
+                averager.broadcast([*(module.parameters() if broadcast_parameters else ()), *module.buffers()])
+            if before is None:
+                module.register_forward_pre_hook(
+                    lambda m, args: _averager(m).before_forward(m, broadcast_buffers), prepend=True
+                )
+            else:  # wrapped again, perhaps with other parameters
+                before.close()
         return module
 
 
@@ -81,13 +92,21 @@ def _averagers() -> weakref.WeakKeyDictionary[Module, Averager]:
     return current().resource("averagers", lambda rank: weakref.WeakKeyDictionary())
 
 
+def _averager(module: Module, bucket_size: int = BUCKET) -> Averager:
+    """A module's own. A copy of one that was wrapped gets one of its own here."""
+    found = _averagers().get(module)
+    if found is None:
+        found = _averagers()[module] = Averager(module, bucket_size)
+    return found
+
+
 @contextlib.contextmanager
 def no_sync(module: Module) -> Iterator[None]:
     """Don't average gradients inside: they are accumulated locally, and join the next average."""
-    averager = _averagers().get(module)
-    if averager is None:
+    if current().world_size == 1:
         yield
         return
+    averager = _averager(module)
     before, averager.active = averager.active, False
     try:
         yield
@@ -108,9 +127,7 @@ def register_comm_hook(module: Module, state: Any, hook: Callable[[Any, GradBuck
         raise ArgumentError(
             f"register_comm_hook(state, hook): hook is called with the state and a bucket; got {hook!r}"
         )
-    averager = _averagers().get(module)
-    if averager is None:  # a world of one averages nothing
-        averager = _averagers()[module] = Averager(module, 25_000_000)
+    averager = _averager(module)
     if averager.hook is not None:
         raise ArgumentError("register_comm_hook(): the module has one already, and each gradient goes by one")
     averager.hook = functools.partial(hook, state)
@@ -195,6 +212,11 @@ class Averager:
         self.next = 0
         self.averages = 0
         self.every = every_steps() if transport_of().check == Check.FULL else 0
+        forms = [f"{name} {t.dtype}{list(t.shape)}" for name, t in module.state_dict(keep_vars=True).items()]
+        count = next(current().resource("modules that were wrapped", lambda _: itertools.count(1)))
+        text = f"number {count}, {type(module).__name__}({', '.join(forms)})"
+        self.number, self.shown = crc32(text.encode()), f"{text:.300}"
+        self.hooks: list[RemovableHook] = []
         size = 0
         for p in reversed([p for p in module.parameters() if p.requires_grad]):  # backward reaches the last ones first
             bytes_of = p.numel() * p.element_size()
@@ -205,21 +227,45 @@ class Averager:
             last.params.append(p)
             size += bytes_of
             self.place[id(p)] = last
-            p.register_post_accumulate_grad_hook(self.arrived)
+            self.hooks.append(p.register_post_accumulate_grad_hook(self.arrived))
         for bucket in self.buckets:
             bucket.close()
         keep_alike(p for bucket in self.buckets for p in bucket.params)
 
-    def before_forward(self, training: bool, buffers: list[Tensor]) -> None:
+    def close(self) -> None:
+        for hook in self.hooks:
+            hook.remove()
+
+    @contextlib.contextmanager
+    def marked(self) -> Iterator[None]:
+        """Collectives inside compare which module they are for."""
+        marks = fingerprints.of()
+        marks.put(AVERAGED, self.number, self.shown)
+        try:
+            yield
+        finally:
+            marks.put(AVERAGED, 0, "none")
+
+    def broadcast(self, tensors: list[Tensor]) -> None:
+        with self.marked():
+            _broadcast(tensors)
+
+    def before_forward(self, module: Module, broadcast_buffers: bool) -> None:
         if self.ready:
             raise AutogradError(
                 "the last backward was broken off amid the average of its gradients, which other ranks still wait for: "
                 "this rank can't go on"
             )
-        if not training:  # evaluation may run on one rank alone
+        if not module.training:  # evaluation may run on one rank alone
             return
-        if buffers and self.follow:
-            _broadcast(buffers)
+        late = [name for name, p in module.named_parameters() if p.requires_grad and id(p) not in self.place]
+        if late:
+            raise AutogradError(
+                f"{', '.join(late)} came, or began to train, after DistributedDataParallel(module), so each rank would "
+                "go its own way there. Wrap the module again, on all ranks: module = DistributedDataParallel(module)"
+            )
+        if broadcast_buffers and self.follow:
+            self.broadcast([*module.buffers()])
         self.follow = self.active
 
     def arrived(self, p: Tensor) -> None:
@@ -265,10 +311,11 @@ class Averager:
         transport.note("DistributedDataParallel: the average of gradients")
         # Over c10d the sum overlaps with backward; over shared memory it would take the kernels' cores, and is
         # synchronous (docs/decisions/0009).
-        if self.hook is not None:  # in program order, as its collectives are; then the counts
-            bucket.given = self.hook(GradBucket(bucket, self.next - 1, len(self.buckets)))
         group = transport.group(tuple(range(current().world_size)), LINE)
-        bucket.sum = group.begin_all_reduce(bucket.flat if self.hook is None else bucket.used)
+        with self.marked():
+            if self.hook is not None:  # in program order, as its collectives are; then the counts
+                bucket.given = self.hook(GradBucket(bucket, self.next - 1, len(self.buckets)))
+            bucket.sum = group.begin_all_reduce(bucket.flat if self.hook is None else bucket.used)
 
     def _all_have(self, bucket: Bucket) -> bool:
         return bucket.waiting <= 0

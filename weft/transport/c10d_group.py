@@ -96,10 +96,10 @@ class C10dGroup(Group):
         self._agree(call, self._send(call, data))
         until(carried)
 
-    def _send(self, call: Call, data: Sequence[Tensor] = ()) -> Any:
+    def _send(self, call: Call, data: Sequence[Tensor] = (), word: int | None = None) -> Any:
         """Start the all-gather of frames, with `data` in this member's."""
         self._turn += 1
-        self._header[0], self._header[1] = self._turn, call.number ^ self._words.now()
+        self._header[0], self._header[1] = self._turn, call.number ^ (self._words.now() if word is None else word)
         at = HEADER
         for t in data:
             if t.numel():
@@ -326,6 +326,7 @@ class Sum(UnderWay):
 
     def __init__(self, group: C10dGroup, call: Call, t: Tensor) -> None:
         self._group, self._call, self._t = group, call, t
+        self._word = group._words.now()  # of now: how soon it is sent is a matter of time
         self._frames: Any = None
         self._work: Any = None
         self._carried = 0.0
@@ -353,7 +354,7 @@ class Sum(UnderWay):
         if self._frames is None:
             if self._t.is_cuda and self._call in group._agreed and not group._transport.check:
                 return self._start()
-            self._frames = group._send(self._call)
+            self._frames = group._send(self._call, (), self._word)
         if self._frames.is_completed():
             self._start()
 

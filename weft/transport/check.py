@@ -194,8 +194,8 @@ def unlike(src: int, dst: int, sent: tuple[object, Sequence[int]], wanted: tuple
 def misfit(giver: int, taker: int, given: int, wanted: int) -> str:
     """The text for two members of an all-to-all that expect different sizes."""
     return (
-        f"the ranks diverged in an all_to_all, gather or scatter: rank {giver} gives rank {taker} {given} elements, which "
-        f"expects {wanted}"
+        f"the ranks diverged in an all_to_all, gather or scatter: rank {giver} gives rank {taker} {given} elements, "
+        f"which expects {wanted}"
     )
 
 
