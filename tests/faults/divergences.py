@@ -7,6 +7,7 @@ them. `PROGRAMS` diverge in what they say of global tensors, optimizers and the 
 from __future__ import annotations
 
 import json
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -301,6 +302,23 @@ def seeds(line: Any, rank: int) -> None:
     flow.randn(4, placement=flow.placement.all("cpu"), sbp=flow.sbp.partial_sum).to_global(sbp=B)
 
 
+def new_shapes(line: Any, rank: int) -> None:
+    flow.tensor([1.0] * (2 + rank), placement=flow.placement.all("cpu"), sbp=B)
+    flow.comm.barrier()
+
+
+def new_values(line: Any, rank: int) -> None:
+    flow.tensor([1.0, 2.0 + rank], placement=flow.placement.all("cpu"), sbp=B)
+    flow.comm.barrier()
+
+
+def loaded(line: Any, rank: int) -> None:
+    """Each rank reads a file of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        flow.save({"x": flow.full((4,), float(rank))}, f"{folder}/x")
+        flow.load(f"{folder}/x", placement=flow.placement.all("cpu"), sbp=S(0))["x"].numpy()
+
+
 def global_ops(line: Any, rank: int) -> None:
     x = flow.ones(4, placement=flow.placement.all("cpu"), sbp=B)
     (flow.exp(x) if rank else flow.relu(x)).sum()
@@ -324,7 +342,7 @@ def gathers_objects_to(line: Any, rank: int) -> None:
 
 
 PROGRAMS = [
-    Divergence("the root of reduce", reduces_to, ("(4,) + (0,)", "(0,) + (4,)")),
+    Divergence("the root of reduce", reduces_to, ("reduce_scatter",)),
     Divergence("the root of gather", gathers_to, ("gather",)),
     Divergence("the root of scatter", scatters_from, ("scatter",)),
     Divergence("the root of gather_object", gathers_objects_to, ("gather",)),
@@ -339,6 +357,9 @@ PROGRAMS = [
     Divergence("rates after compiling", rates_after_compiling, ("the options of optimizers", "lr=0.1", "lr=1.1")),
     Divergence("values in a graph", own_values_in_a_graph, ("net.weight of",), check="full"),
     Divergence("seeds", seeds, ("the random numbers of global draws",)),
+    Divergence("shapes of new tensors", new_shapes, ("float32[2] cpu:[0,1] (B)", "float32[3] cpu:[0,1] (B)")),
+    Divergence("values of new tensors", new_values, ("[1.0, 2.0]", "[1.0, 3.0]"), check="full"),
+    Divergence("checkpoints", loaded, ("what is in the checkpoints",)),
     Divergence("a backward less", skips_a_backward, ("all_reduce", "barrier")),
     Divergence("values of parameters", own_values, ("parameter 0",), check="full"),
     Divergence("running statistics", own_buffers, ("BatchNorm1d.running_var",), check="full"),

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
+from zlib import crc32
 
 import torch
 
@@ -16,6 +17,7 @@ from weft.checkpoint.folder import save_folder
 from weft.checkpoint.foreign import parts, unpickled
 from weft.checkpoint.structure import described, rebuilt
 from weft.core import dtype as dtypes
+from weft.core import fingerprints
 from weft.core import sbp as sbps
 from weft.core.device import Device
 from weft.core.errors import ArgumentError, CheckpointError, PlacementError
@@ -141,6 +143,12 @@ def load(
         return theirs[0]
     if global_src_rank is None:
         form, stored = _read(path)
+        if rank.world_size > 1:
+            ranks = frozenset(placement.members)
+            text = repr((form, [(name, str(t.dtype), t.shape, t.sums) for name, t in stored.items()]))
+            fingerprints.of(rank).fold(
+                f"what is in the checkpoints that ranks {sorted(ranks)} load", crc32(text.encode()), f"{path}", ranks
+            )
         return _built(form, {n: _part(t, placement, wanted(n, t), copied) for n, t in stored.items()})
     form, forms, tensors = _read_by(path, global_src_rank)
     source = Placement("cpu", [global_src_rank])

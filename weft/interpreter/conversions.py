@@ -16,6 +16,7 @@ from weft.core import fingerprints, shard
 from weft.core import sbp as sbps
 from weft.core.dtype import DType
 from weft.core.errors import RankError, SbpError, ShapeError
+from weft.core.fingerprints import WORD
 from weft.core.placement import Placement
 from weft.core.rank import current
 from weft.core.sbp import NdSbp, broadcast
@@ -27,6 +28,7 @@ from weft.tensor import header
 from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, of_shard, of_torch
 from weft.transport import transport_of
+from weft.transport.check import Check, check_of, digest
 
 Fold = tuple[str, int, str, frozenset[int] | None]
 
@@ -65,7 +67,8 @@ def _layouts(spec: Spec | None, target: Spec | tuple[Placement, Any], world: boo
     """The fingerprint of a conversion, by which ranks check that they name the same layouts in the same order."""
     placement, how = (target.placement, target.nd_sbp) if isinstance(target, Spec) else target
     ranks = frozenset(placement.members if spec is None else (*placement.members, *spec.placement.members))
-    text = f"{'a local tensor' if spec is None else spec} to {placement} {sbps.show(how)}"
+    goal = target if spec is None and isinstance(target, Spec) else f"{placement} {sbps.show(how)}"
+    text = f"{'a local tensor' if spec is None else spec} to {goal}"
     among = "" if world else f" on ranks {sorted(ranks)}"
     return f"the layouts of to_global{among}", crc32(text.encode()), text, None if world else ranks
 
@@ -86,13 +89,18 @@ def from_local(x: Tensor, placement: Placement, nd_sbp: NdSbp, shape: Any, copy:
     data = local_data(x, "to_global")
     if data.device.type != placement.type:
         data = data.to(device_of(placement).torch)
-    if rank.world_size > 1:  # without a shape, all ranks of the world compare their parts
-        fold = _layouts(None, (placement, sbps.nd(nd_sbp, placement.ndim)), shape is None)
-        fingerprints.of(rank).fold(*fold)
+    if rank.world_size > 1 and shape is None:  # all ranks of the world compare their parts
+        fingerprints.of(rank).fold(*_layouts(None, (placement, sbps.nd(nd_sbp, placement.ndim)), True))
     logical, dtype = (tuple(shape), x.dtype) if shape is not None else _agree(data, x.dtype, placement, nd_sbp)
     nd_sbp = sbps.nd(nd_sbp, placement.ndim, len(logical))
     spec = Spec(logical, dtype, placement, nd_sbp)
     mine = spec.local_shape(rank.index)
+    if rank.world_size > 1 and shape is not None:
+        fingerprints.of(rank).fold(*_layouts(None, spec))
+        if check_of(rank) is Check.FULL and all(s.is_broadcast for s in nd_sbp):
+            text = f"{spec}, whose first are {data.reshape(-1)[:4].tolist()}"
+            members = frozenset(placement.members)
+            fingerprints.of(rank).fold(f"values on ranks {sorted(members)}", digest(data) & WORD, text, members)
     if rank.index not in placement:
         return of_shard(torch.empty(mine, dtype=dtype.torch), spec)
     if tuple(data.shape) != mine:

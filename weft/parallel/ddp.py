@@ -258,8 +258,8 @@ class Averager:
             )
         if not module.training:  # evaluation may run on one rank alone
             return
-        late = [name for name, p in module.named_parameters() if p.requires_grad and id(p) not in self.place]
-        if late:
+        if any(p.requires_grad and id(p) not in self.place for p in module.parameters()):
+            late = (name for name, p in module.named_parameters() if p.requires_grad and id(p) not in self.place)
             raise AutogradError(
                 f"{', '.join(late)} came, or began to train, after DistributedDataParallel(module), so each rank would "
                 "go its own way there. Wrap the module again, on all ranks: module = DistributedDataParallel(module)"
