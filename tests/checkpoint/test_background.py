@@ -36,6 +36,18 @@ def test_a_save_that_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.Monke
     assert (event.name, event.stream, event.policy) == ("save", "file", "worker") and "float32[3]" in event.reads[0]
 
 
+def test_the_path_is_of_the_folder_at_the_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write, go = file.write, threading.Event()
+    monkeypatch.setattr(file, "write", lambda *args: go.wait(60) and write(*args))
+    saving = flow.save(flow.ones(1), "x", wait=False)
+    monkeypatch.chdir(tmp_path.parent)
+    go.set()
+    assert saving is not None
+    saving.wait()
+    assert (tmp_path / "x").exists()
+
+
 def test_what_goes_wrong_is_raised_where_it_is_waited_for(tmp_path: Path) -> None:
     saving = flow.save(flow.ones(1), tmp_path / "no such folder" / "x", wait=False)
     assert saving is not None

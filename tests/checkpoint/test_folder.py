@@ -113,14 +113,15 @@ def test_a_later_save_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
     model.load_state_dict(flow.load(tmp_path))
 
 
-def test_a_failed_save_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("where", [(folder, "_put"), (os, "truncate"), (folder.file, "seal"), (os, "replace")])
+def test_a_failed_save_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: Any) -> None:
     flow.save({"x": flow.ones(2)}, tmp_path, max_shard_size=8)
     before = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
 
     def full(*_: Any) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr(folder, "_put", full)
+    monkeypatch.setattr(*where, full)
 
     @on(2)
     def run() -> None:
@@ -130,6 +131,120 @@ def test_a_failed_save_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest
 
     run()
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize(("before", "after"), [(8, 8), (1000, 8), (8, 1000)], ids=["again", "cut", "joined"])
+def test_a_kill_between_any_two_steps_leaves_the_old_or_the_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int, after: int
+) -> None:
+    def save(value: float, most: int) -> None:
+        flow.save({name: flow.full((2,), value) for name in "abc"}, tmp_path, max_shard_size=most)
+
+    steps = ("replace", "unlink", "truncate", "fsync", "fchmod", "pwrite", "open", "makedirs")
+    monkeypatch.setattr(os, "fsync", lambda _: None)  # a kill loses nothing that the kernel has been given
+    real = {name: getattr(os, name) for name in steps}
+    left = 0
+
+    def dying(name: str) -> Any:
+        def step(*given: Any, **named: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if left < 0:  # nor does a dead process clean up
+                raise Killed
+            return real[name](*given, **named)
+
+        return step
+
+    ended, kills = False, 0
+    while not ended:
+        old = 2.0 * kills
+        save(old, before)
+        files = sorted(os.listdir(tmp_path))
+        assert len(files) == (4 if before == 8 else 1)  # nothing is left of the last one
+        with monkeypatch.context() as dead:
+            left = kills
+            for name in steps:
+                dead.setattr(os, name, dying(name))
+            try:
+                save(old + 1, after)
+                ended = True
+            except Killed:
+                kills += 1
+        found = {t[0].item() for t in flow.load(tmp_path).values()}
+        assert found in ({old}, {old + 1}) and len(flow.load(tmp_path)) == 3
+    assert kills > 15
+
+
+def test_flipped_bits_are_noticed(tmp_path: Path) -> None:
+    flow.save({"a": flow.ones(5), "b": flow.arange(3)}, tmp_path, max_shard_size=20)
+    for path in sorted(tmp_path.glob("*.safetensors")):
+        data = bytearray(path.read_bytes())
+        for bit in range(0, 8 * len(data), 31):
+            data[bit // 8] ^= 1 << bit % 8
+            path.write_bytes(data)
+            with pytest.raises(CheckpointError):
+                flow.load(tmp_path)
+            data[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(data)
+    assert flow.load(tmp_path)["b"].tolist() == [0, 1, 2]
+
+
+def test_files_of_two_saves_are_not_mixed(tmp_path: Path) -> None:
+    for value in (1.0, 2.0):
+        flow.save({"a": flow.full((2,), value), "b": flow.ones(2)}, tmp_path / str(value), max_shard_size=8)
+    names = sorted(p.name for p in (tmp_path / "1.0").glob("*.safetensors"))
+    (tmp_path / "1.0" / names[0]).write_bytes((tmp_path / "2.0" / names[0]).read_bytes())
+    with pytest.raises(CheckpointError, match="another save than the folder's index"):
+        flow.load(tmp_path / "1.0")
+
+
+def test_saves_into_one_folder_take_turns(tmp_path: Path) -> None:
+    @on(2)
+    def run() -> None:
+        value = float(flow.env.get_rank())
+        for _ in range(4):
+            flow.save({name: flow.full((500,), value) for name in "abc"}, tmp_path, max_shard_size=2000)
+
+    run()
+    assert len({t[0].item() for t in flow.load(tmp_path).values()}) == 1 and len(os.listdir(tmp_path)) == 4
+
+
+@pytest.mark.parametrize(
+    "make", [os.mkfifo, os.mkdir, lambda p: p.symlink_to("elsewhere")], ids=["fifo", "folder", "link"]
+)
+def test_what_is_no_file_stays(tmp_path: Path, make: Any) -> None:
+    make(tmp_path / "model.safetensors")
+    before = os.lstat(tmp_path / "model.safetensors")
+    with pytest.raises(CheckpointError, match=r"model\.safetensors is a (fifo|folder|link), and stays"):
+        flow.save({"x": flow.ones(2)}, tmp_path, max_shard_size=4)
+    assert os.listdir(tmp_path) == ["model.safetensors"]
+    assert os.lstat(tmp_path / "model.safetensors").st_ino == before.st_ino
+
+
+def test_the_mode_stays(tmp_path: Path) -> None:
+    modes = []
+    for most in (8, 8, 100, 8):
+        flow.save({"x": flow.ones(2), "y": flow.ones(2)}, tmp_path, max_shard_size=most)
+        for path in tmp_path.glob("*.safetensors"):
+            modes.append(path.stat().st_mode & 0o777)
+            path.chmod(0o640)
+    assert modes[0] == modes[1] and modes[2:] == [0o640] * 5
+
+
+def test_an_index_that_is_no_file_or_leads_elsewhere_is_refused(tmp_path: Path) -> None:
+    index = tmp_path / "model.safetensors.index.json"
+    for where in ("..", "", "a/b", "/x"):
+        index.write_text(json.dumps({"weight_map": {"x": where}}))
+        with pytest.raises(CheckpointError, match="no index of safetensors files"):
+            flow.load(tmp_path)
+    index.unlink()
+    os.mkfifo(index)
+    with pytest.raises(CheckpointError, match="is a fifo"):
+        flow.load(tmp_path)
 
 
 @pytest.mark.parametrize(

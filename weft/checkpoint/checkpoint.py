@@ -95,6 +95,7 @@ def _written(path: Any, form: Any, tensors: Mapping[str, Tensor], wait: bool) ->
     for t in tensors.values():
         local_data(t, "save")  # or why it has no data
     blobs = {name: t.blob for name, t in tensors.items()}
+    path = path if wait or hasattr(path, "write") else os.path.abspath(place.named(path))  # wherever the program goes
     if wait:  # needs no virtual machine: a process that only saves has no rank yet
         return write()
     return vm_of().submit("file", "file", write, const=list(blobs.values()), name="save")
@@ -170,8 +171,9 @@ def _read(path: Any) -> tuple[list[Any], dict[str, Stored]]:
         return file.read(path)
     form: list[Any] = []
     found: dict[str, Stored] = {}
-    for part, names in parts(folder).items():
-        form, stored = file.read(part)
+    files, saved = parts(folder)
+    for part, names in files.items():
+        form, stored = file.read(part, saved)
         for name in () if names is None else names:
             if name not in stored:
                 raise CheckpointError(f"{folder}: the index says that {shortened(name)} is in {part}, which lacks it")

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import mmap
 import os
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO, Final, NamedTuple
 
 import torch
@@ -29,6 +30,7 @@ VERSION: Final = "2"
 KNOWN: Final = ("1", VERSION)  # 1 had no checksums
 METADATA: Final = "__metadata__"
 HEADER, WRITTEN_AS, STRUCTURE, SUMS = "weft.header", "weft.version", "weft.structure", "weft.crc32"
+SAVED: Final = "weft.save"  # which save of a folder a file is of
 CHUNK: Final = 1 << 20
 MOST_HEADER: Final = 100_000_000  # safetensors' own limit
 DTYPES: Final = {
@@ -63,30 +65,47 @@ def write(path: Any, form: Any, tensors: Mapping[str, torch.Tensor]) -> None:
 
 def _write(file: BinaryIO, form: Any, tensors: Mapping[str, torch.Tensor]) -> None:
     """Write header, data, and the header again, as the checksums are known after the data."""
-    order = sorted(tensors, key=lambda name: -tensors[name].element_size())  # so that mapped tensors are aligned
-    infos, count, end = {}, 0, 0
-    for name in order:
-        t = tensors[name]
-        begin, end = end, end + t.numel() * t.element_size()
-        infos[name] = {"dtype": CODES[t.dtype], "shape": list(t.shape), "data_offsets": [begin, end]}
-        count += _chunks(end - begin)
-    metadata = {HEADER: "0" * DIGITS, WRITTEN_AS: VERSION, STRUCTURE: json.dumps(form), SUMS: "0" * DIGITS * count}
-    metadata["format"] = "pt"  # required by transformers
-
-    def head() -> bytes:
-        return headed({METADATA: metadata, **infos})
-
-    file.write(head())
+    infos = header({n: (t.dtype, t.shape) for n, t in tensors.items()}, {STRUCTURE: json.dumps(form)})
+    file.write(headed(infos))
     sums = []
-    for name in order:
+    for name in (n for n in infos if n != METADATA):
         data = memoryview(in_bytes(tensors[name].detach().cpu().contiguous()))
         for at in range(0, len(data), CHUNK):
             sums.append(_sum(data[at : at + CHUNK]))
             file.write(data[at : at + CHUNK])
-    metadata[SUMS] = "".join(sums)
-    metadata[HEADER] = _sum(head())
     file.seek(0)
-    file.write(head())
+    file.write(sealed(infos, sums))
+
+
+def header(forms: Mapping[str, tuple[torch.dtype, Sequence[int]]], more: Mapping[str, str]) -> dict[str, Any]:
+    """The header of tensors, the largest elements first so that mapped ones are aligned, with room for checksums."""
+    infos: dict[str, Any] = {METADATA: {}}
+    count = end = 0
+    for name in sorted(forms, key=lambda name: -forms[name][0].itemsize):
+        dtype, shape = forms[name]
+        begin, end = end, end + math.prod(shape) * dtype.itemsize
+        infos[name] = {"dtype": CODES[dtype], "shape": list(shape), "data_offsets": [begin, end]}
+        count += _chunks(end - begin)
+    infos[METADATA] = {HEADER: "0" * DIGITS, WRITTEN_AS: VERSION, SUMS: "0" * DIGITS * count, **more}
+    infos[METADATA]["format"] = "pt"  # required by transformers
+    return infos
+
+
+def sealed(infos: Mapping[str, Any], sums: Sequence[str]) -> bytes:
+    """The start of a file with its checksums."""
+    metadata = infos[METADATA] | {SUMS: "".join(sums)}
+    whole = {**infos, METADATA: metadata}
+    metadata[HEADER] = _sum(headed(whole))
+    return headed(whole)
+
+
+def seal(file: BinaryIO, infos: Mapping[str, Any]) -> None:
+    """Read the data of a file back for its checksums, and write its start anew."""
+    file.seek(len(headed(infos)))
+    sizes = [end - begin for begin, end in (info["data_offsets"] for n, info in infos.items() if n != METADATA)]
+    sums = [_sum(file.read(min(CHUNK, size - at))) for size in sizes for at in range(0, size, CHUNK)]
+    file.seek(0)
+    file.write(sealed(infos, sums))
 
 
 def headed(infos: Mapping[str, Any]) -> bytes:
@@ -111,8 +130,9 @@ def in_bytes(t: torch.Tensor) -> Any:
     return t.reshape(-1).view(torch.uint8).numpy()
 
 
-def read(path: Any) -> tuple[list[Any], dict[str, Stored]]:
-    """The structure, in a list (empty if the file isn't Weft's), and the tensors."""
+def read(path: Any, saved: str | None = None) -> tuple[list[Any], dict[str, Stored]]:
+    """The structure, in a list (empty if the file isn't Weft's), and the tensors. `saved` names the save that the file
+    must be of, if it is of one."""
     if hasattr(path, "read"):
         data = path.read()
         if not isinstance(data, (bytes, bytearray, memoryview)):
@@ -124,7 +144,7 @@ def read(path: Any) -> tuple[list[Any], dict[str, Stored]]:
     with opened(name, CheckpointError) as file:
         if not os.fstat(file.fileno()).st_size:
             raise CheckpointError(f"{name} is empty, and no safetensors file")
-        return _contents(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY), name)
+        return _contents(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY), name, saved)
 
 
 Refuse = Callable[[str], CheckpointError]
@@ -177,11 +197,13 @@ class Stored(NamedTuple):
                 )
 
 
-def _contents(data: Buffer, what: str) -> tuple[list[Any], dict[str, Stored]]:
+def _contents(data: Buffer, what: str, saved: str | None = None) -> tuple[list[Any], dict[str, Stored]]:
     def refuse(why: str) -> CheckpointError:
         return CheckpointError(f"{what} {why}")
 
     infos, metadata, begin, summed = _header(data, refuse)
+    if saved is not None and metadata.get(SAVED, saved) != saved:
+        raise refuse("is of another save than the folder's index: one of them was copied, or is being written just now")
     form = []
     if STRUCTURE in metadata:
         form.append(parsed(metadata[STRUCTURE], lambda why: refuse(f"has no valid structure: {why}"), constants=True))
@@ -204,7 +226,8 @@ def _contents(data: Buffer, what: str) -> tuple[list[Any], dict[str, Stored]]:
         if at != len(sums):
             raise refuse(f"was damaged: {ANEW}")
     by_name = {t.name: t for t in found}
-    tied = {name: by_name[kept] for name, kept in metadata.items() if kept in by_name and name not in by_name}
+    other = {n: kept for n, kept in metadata.items() if n not in by_name and not n.startswith("weft.")}
+    tied = {name: by_name[kept] for name, kept in other.items() if kept in by_name}
     return form, {name: by_name[name] for name in infos} | ({} if form else tied)
 
 

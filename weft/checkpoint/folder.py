@@ -1,7 +1,9 @@
 """A model's folder in Hugging Face's format: safetensors shards of limited size, and their index.
 
 Which tensor is where follows from the state's names, shapes and dtypes, so ranks agree without communication. One
-creates the files at full size under temporary names; each writes its own slices; then the files are renamed.
+creates the files at full size under temporary names; each writes its own slices; then each reads some files back for
+their checksums; then the files are renamed, to names that the index of an earlier save doesn't mention: that save stays
+whole until the new index takes its place.
 """
 
 from __future__ import annotations
@@ -13,18 +15,20 @@ import math
 import os
 import re
 import secrets
+import stat
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import torch
 
 from weft.checkpoint import file, place
-from weft.checkpoint.file import CODES, METADATA
-from weft.checkpoint.foreign import ENDING, INDEX
+from weft.checkpoint.file import CODES, METADATA, SAVED
+from weft.checkpoint.foreign import ENDING, INDEX, parts
 from weft.core.errors import ArgumentError, CheckpointError
 from weft.core.log import logger
 from weft.core.rank import current
-from weft.core.reading import shortened
+from weft.core.reading import other_than_file, shortened
 from weft.core.sbp import broadcast
 from weft.core.shard import Box
 from weft.ops import ops
@@ -32,9 +36,11 @@ from weft.tensor.blob import blob_of
 from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor
 from weft.transport import transport_of
+from weft.transport.base import default_deadline
 
 STEM: Final = "model"
-OURS: Final = re.compile(rf"{STEM}(-\d{{5}}-of-\d{{5}})?{re.escape(ENDING)}|{STEM}{re.escape(INDEX)}")
+TOKEN: Final = 12  # hexadecimal digits of what tells saves apart
+OURS: Final = re.compile(rf"({STEM}|{STEM}(-2)?-\d{{5}}-of-\d{{5}}){re.escape(ENDING)}|{STEM}{re.escape(INDEX)}")
 UNITS: Final = {
     "": 1, **{f"{k}B": 1000**n for n, k in enumerate(("", "K", "M", "G", "T"))},
     **{f"{k}IB": 1024**n for n, k in enumerate(("K", "M", "G", "T"), 1)},
@@ -42,15 +48,17 @@ UNITS: Final = {
 
 
 class Shard(NamedTuple):
-    """A file to write: its name, its header, and where in it each tensor begins and ends."""
+    """A file to write: its name and its header."""
 
     name: str
-    head: bytes
-    places: dict[str, tuple[int, int]]
+    infos: dict[str, Any]
 
     @property
-    def size(self) -> int:
-        return len(self.head) + max((end for _, end in self.places.values()), default=0)
+    def places(self) -> dict[str, tuple[int, int]]:
+        """Where each tensor begins and ends in the file."""
+        base = len(file.headed(self.infos))
+        found = {name: info["data_offsets"] for name, info in self.infos.items() if name != METADATA}
+        return {name: (base + begin, base + end) for name, (begin, end) in found.items()}
 
 
 def save_folder(state: Any, path: Any, most: int | str, writer: int | None) -> None:
@@ -66,10 +74,13 @@ def save_folder(state: Any, path: Any, most: int | str, writer: int | None) -> N
     folder = place.named(path)
     with contextlib.ExitStack() as held:
         token = _together(alone, writer, lambda: _made(folder, shards, held))
-        temporary = [os.path.join(folder, f"{place.UNFINISHED}{token}-{i}") for i in range(len(shards))]
-        held.callback(_removed, temporary if rank.index == writer else [])
+        temporary = [_temporary(folder, token, i) for i in range(len(shards))]
+        for shard in shards:
+            shard.infos[METADATA][SAVED] = f"{token:0{TOKEN}x}"
         mine = {name: part for name, t in tensors.items() for part in _parts(t, rank.index, writer)}
         _agreed(alone, lambda: _filled(shards, temporary, tensors, mine))
+        share = slice(None) if alone else slice(rank.index, None, rank.world_size)
+        _agreed(alone, lambda: _sealed(shards[share], temporary[share]))
         _together(alone, writer, lambda: _named(folder, shards, temporary, tensors))
 
 
@@ -131,14 +142,10 @@ def _size(t: Tensor) -> int:
 
 
 def _shard(name: str, tensors: Mapping[str, Tensor], tied: Mapping[str, str]) -> Shard:
-    infos: dict[str, Any] = {METADATA: {"format": "pt", **{k: v for k, v in tied.items() if v in tensors}}}
-    places, end = {}, 0
-    for key in sorted(tensors, key=lambda key: -tensors[key].dtype.itemsize):  # so that mapped tensors are aligned
-        t = tensors[key]
-        begin, end = end, end + _size(t)
-        infos[key] = {"dtype": CODES[t.dtype.torch], "shape": list(t.shape), "data_offsets": [begin, end]}
-        places[key] = begin, end
-    return Shard(name, file.headed(infos), places)
+    own = {k: v for k, v in tied.items() if v in tensors}
+    return Shard(
+        name, file.header({k: (t.dtype.torch, t.shape) for k, t in tensors.items()}, own | {SAVED: "0" * TOKEN})
+    )
 
 
 # ---- which rank writes what ---------------------------------------------------------------------------------
@@ -209,21 +216,48 @@ def _agreed(alone: bool, step: Callable[[], None]) -> None:
         raise CheckpointError(f"rank {failed.item() - 1} could not write its slices; its own error says why")
 
 
+def _temporary(folder: str, token: int, number: int) -> str:
+    return os.path.join(folder, f"{place.UNFINISHED}{token}-{number}")
+
+
 def _made(folder: str, shards: Sequence[Shard], held: contextlib.ExitStack) -> int:
     """Create the files under temporary names, locked while this process lives."""
     os.makedirs(folder, exist_ok=True)
     if os.path.lexists(os.path.join(folder, place.INSIDE)):
         raise CheckpointError(f"{folder} holds {place.INSIDE}, which flow.load would read; give another folder")
+    _alone(folder, held)
+    for path, now in _ours(folder).items():
+        if kind := other_than_file(now.st_mode):
+            kind = "a link" if stat.S_ISLNK(now.st_mode) else kind
+            raise CheckpointError(f"can't save to {folder}: {path} is {kind}, and stays; give another folder")
     place.clear(folder)
-    token = secrets.randbits(48)
+    token, mode = secrets.randbits(4 * TOKEN), 0o666 if _before(folder) is None else 0o600
     for i, shard in enumerate(shards):
-        path = os.path.join(folder, f"{place.UNFINISHED}{token}-{i}")
-        made = held.enter_context(open(path, "xb"))  # noqa: SIM115
+        path = _temporary(folder, token, i)
+        held.callback(_removed, path)
+        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        made = held.enter_context(open(number, "wb"))  # noqa: SIM115
         place.lock(made.fileno())
-        made.write(shard.head)
-        made.flush()
-        os.truncate(made.fileno(), shard.size)
+        os.truncate(made.fileno(), max(end for _, end in shard.places.values()) if shard.places else 0)
     return token
+
+
+def _alone(folder: str, held: contextlib.ExitStack) -> None:
+    """Wait until no other save is writing into the folder, and keep others out."""
+    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    held.callback(os.close, handle)
+    patience = default_deadline()
+    end = time.monotonic() + patience
+    while place.lock(handle) is False:  # None: the file system has no locks
+        if time.monotonic() > end:
+            raise CheckpointError(f"can't save to {folder}: another process has been writing there for {patience:g} s")
+        time.sleep(0.02)
+
+
+def _ours(folder: str) -> dict[str, os.stat_result]:
+    """What earlier saves left under names that this one may take or remove."""
+    found = (entry for entry in os.scandir(folder) if OURS.fullmatch(entry.name))
+    return {entry.path: entry.stat(follow_symlinks=False) for entry in found}
 
 
 def _filled(
@@ -232,7 +266,8 @@ def _filled(
 ) -> None:  # fmt: skip
     """Write this rank's slices."""
     for shard, path in zip(shards, temporary, strict=True):
-        own = [name for name in shard.places if name in mine]
+        places = shard.places
+        own = [name for name in places if name in mine]
         if not own:
             continue
         handle = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
@@ -240,7 +275,7 @@ def _filled(
             for name in own:
                 part, box = mine[name]
                 data, at = memoryview(file.in_bytes(part.detach().cpu().contiguous())), 0
-                start, width = len(shard.head) + shard.places[name][0], part.element_size()
+                start, width = places[name][0], part.element_size()
                 for first, last in _runs(tensors[name].shape, box) if len(data) else ():
                     size = (last - first) * width
                     _put(handle, data[at : at + size], start + first * width)
@@ -256,27 +291,51 @@ def _put(handle: int, data: memoryview, at: int) -> None:
         data, at = data[count:], at + count
 
 
-def _named(folder: str, shards: Sequence[Shard], temporary: Sequence[str], tensors: Mapping[str, Tensor]) -> None:
-    """Rename the files, the index last, and remove shards that an earlier save has left."""
+def _sealed(shards: Sequence[Shard], temporary: Sequence[str]) -> None:
     for shard, path in zip(shards, temporary, strict=True):
-        os.replace(path, os.path.join(folder, shard.name))
-    names = {shard.name for shard in shards}
-    count = sum(shard.size for shard in shards)
+        with open(path, "r+b") as made:
+            file.seal(made, shard.infos)
+            made.flush()
+            os.fsync(made.fileno())
+
+
+def _named(folder: str, shards: Sequence[Shard], temporary: Sequence[str], tensors: Mapping[str, Tensor]) -> None:
+    """Rename the files, then the index, and remove what an earlier save has left."""
+    index, many = os.path.join(folder, STEM + INDEX), len(shards) > 1
+    names = {shard.name: shard.name for shard in shards}
+    if many and not names.keys().isdisjoint(_used(folder)):
+        names = {name: name.replace(STEM, f"{STEM}-2", 1) for name in names}
+    before = _before(folder)
+    for shard, path in zip(shards, temporary, strict=True):
+        if before is not None:
+            with open(path, "rb") as made:
+                place.like(made.fileno(), before)
+        os.replace(path, os.path.join(folder, names[shard.name]))
+    place.flush(folder)
+    if many:
+        where = {name: names[shard.name] for shard in shards for name in shard.places}
+        total = {"total_size": sum(map(_size, tensors.values())), SAVED: shards[0].infos[METADATA][SAVED]}
+        text = json.dumps({"metadata": total, "weight_map": where}, indent=2, sort_keys=True).encode() + b"\n"
+        place.replace(index, lambda out: out.write(text))
+    kept = {os.path.join(folder, name) for name in names.values()} | ({index} if many else set())
+    for path in sorted(_ours(folder).keys() - kept, key=lambda path: path != index):  # the index before what it names
+        os.unlink(path)
+    count = sum(os.path.getsize(os.path.join(folder, name)) for name in names.values())
     logger("checkpoint").info("%s written, %d files, %d bytes", folder, len(shards), count)
-    if len(shards) > 1:
-        names.add(STEM + INDEX)
-        index = {
-            "metadata": {"total_size": sum(map(_size, tensors.values()))},
-            "weight_map": {name: shard.name for shard in shards for name in shard.places},
-        }
-        text = json.dumps(index, indent=2, sort_keys=True).encode() + b"\n"
-        place.replace(os.path.join(folder, STEM + INDEX), lambda out: out.write(text))
-    for name in os.listdir(folder):
-        if OURS.fullmatch(name) and name not in names:
-            os.unlink(os.path.join(folder, name))
 
 
-def _removed(paths: Sequence[str]) -> None:
-    for path in paths:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)
+def _used(folder: str) -> set[str]:
+    """The files that an earlier save's index names."""
+    with contextlib.suppress(CheckpointError, OSError):
+        return {os.path.basename(path) for path in parts(folder)[0]}
+    return set()
+
+
+def _before(folder: str) -> os.stat_result | None:
+    """A file of an earlier save, whose owner and mode stay."""
+    return next((now for path, now in _ours(folder).items() if path.endswith(ENDING)), None)
+
+
+def _removed(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)

@@ -11,22 +11,24 @@ from typing import Any, Final
 import torch
 
 from weft.autograd.trees import mapped
-from weft.checkpoint.file import FOREIGN, PICKLE
+from weft.checkpoint.file import FOREIGN, PICKLE, SAVED
 from weft.checkpoint.place import named
 from weft.core.errors import CheckpointError
-from weft.core.reading import parsed
+from weft.core.reading import opened, parsed
 
 INDEX: Final = ".safetensors.index.json"
 ENDING: Final = ".safetensors"
+WHOLE: Final = f"model{ENDING}"  # the name of a model's only file
 
 
-def parts(folder: str) -> dict[str, list[str] | None]:
-    """The files of a model's folder, and which tensors of each: those that its index names, or all."""
+def parts(folder: str) -> tuple[dict[str, list[str] | None], str | None]:
+    """The files of a model's folder, and which tensors of each: those that its index names, or all; and which save of
+    Weft's the index is of."""
     names = sorted(os.listdir(folder))
     indexes = [n for n in names if n.endswith(INDEX)]
     files = [n for n in names if n.endswith(ENDING)]
-    if not indexes and len(files) == 1:
-        return {os.path.join(folder, files[0]): None}
+    if not indexes and (len(files) == 1 or WHOLE in files):  # beside it may be what a killed save left
+        return {os.path.join(folder, WHOLE if WHOLE in files else files[0]): None}, None
     if len(indexes) != 1:
         raise CheckpointError(
             f"{folder} is a folder without checkpoint{ENDING}, which flow.save writes, and with "
@@ -38,15 +40,21 @@ def parts(folder: str) -> dict[str, list[str] | None]:
     def refuse(why: str) -> CheckpointError:
         return CheckpointError(f"{path} is no index of safetensors files: {why}")
 
-    with open(path, "rb") as file:
+    with opened(path, CheckpointError) as file:
         index = parsed(file.read(), refuse)
     where = index.get("weight_map") if isinstance(index, dict) else None
-    if not isinstance(where, dict) or not all(isinstance(v, str) and os.path.basename(v) == v for v in where.values()):
+    if not isinstance(where, dict) or not all(map(_is_name, where.values())):
         raise refuse("its weight_map goes from the names of tensors to those of files in the folder")
+    more = index.get("metadata")
+    saved = more.get(SAVED) if isinstance(more, dict) else None
     found: dict[str, list[str] | None] = {}
     for name, file_name in where.items():
         found.setdefault(os.path.join(folder, file_name), []).append(name)  # type: ignore[union-attr]
-    return found
+    return found, saved
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and os.path.basename(value) == value and value not in ("", os.curdir, os.pardir)
 
 
 def unpickled(path: Any, convert: Callable[[torch.Tensor], Any]) -> list[Any]:

@@ -47,7 +47,7 @@ def replace(path: Any, write: Callable[[BinaryIO], object]) -> None:
             write(file)
             file.flush()
             if before is not None:
-                _like(file.fileno(), before)
+                like(file.fileno(), before)
             os.fsync(file.fileno())
             size = os.fstat(file.fileno()).st_size
             os.replace(temporary, target)
@@ -55,12 +55,17 @@ def replace(path: Any, write: Callable[[BinaryIO], object]) -> None:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary)
             raise
-        directory = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(directory)  # flush the name, too
-        finally:
-            os.close(directory)
+        flush(folder)
     logger("checkpoint").info("%s written, %d bytes in %.3f s", target, size, time.perf_counter() - start)
+
+
+def flush(folder: str) -> None:
+    """Bring the names in a folder to the disk, too."""
+    directory = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
 
 
 def _target(path: Any) -> tuple[str, os.stat_result | None]:
@@ -125,7 +130,7 @@ def lock(handle: int) -> bool | None:
     return True
 
 
-def _like(handle: int, before: os.stat_result) -> None:
+def like(handle: int, before: os.stat_result) -> None:
     """Give a file the owner, if permitted, and the mode of the one that it replaces."""
     now = os.fstat(handle)
     if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid):
