@@ -34,6 +34,8 @@ def sends(kind: str, x: flow.Tensor) -> None:
     transport, t = transport_of(), torch.arange(3.0)
     if kind == "send":
         transport.send(t, 1)
+    elif kind == "unwaited":
+        flow.distributed.isend(flow.from_torch(t), 1)
     elif kind == "line":
         transport.exchange(((1, t),), (), "line")
     elif kind == "channel":
@@ -46,7 +48,7 @@ def sends(kind: str, x: flow.Tensor) -> None:
 
 def takes(kind: str, x: flow.Tensor) -> torch.Tensor:
     transport, t = transport_of(), torch.empty(3)
-    if kind == "send":
+    if kind in ("send", "unwaited"):
         transport.recv(t, 0)
     elif kind == "line":
         transport.exchange((), ((0, t),), "line")
@@ -73,7 +75,7 @@ def last(kind: str, then: str = "takes") -> None:
         print(takes(kind, x).tolist())
 
 
-@pytest.mark.parametrize("kind", ["send", "line", "channel", "boxing"])
+@pytest.mark.parametrize("kind", ["send", "unwaited", "line", "channel", "boxing"])
 def test_the_last_message_arrives_after_its_sender_has_come_to_its_end(world: Any, kind: str) -> None:
     assert world("last", 2, "shm", kind).well()[1] == "[0.0, 1.0, 2.0]\n"
 

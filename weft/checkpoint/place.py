@@ -97,7 +97,12 @@ def _temporary(folder: str, before: os.stat_result | None) -> tuple[BinaryIO, st
     while True:
         path = os.path.join(folder, f"{UNFINISHED}{os.getpid()}-{secrets.token_hex(4)}")
         mode = 0o666 if before is None else 0o600  # a new file's is the umask's
-        file = open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb")  # noqa: SIM115
+        try:
+            number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        except OSError as cause:
+            assert cause.errno is not None
+            raise OSError(cause.errno, f"no file can be made in this folder ({cause.strerror})", folder) from None
+        file = open(number, "wb")  # noqa: SIM115
         if lock(file.fileno()) is not False and os.path.exists(path):
             return file, path
         file.close()  # another process removed it before it was locked

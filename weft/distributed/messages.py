@@ -5,16 +5,18 @@ Asynchronous messages are sent together at the first wait, so that ranks that se
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
-from weft.core.errors import ArgumentError
+from weft.core.errors import ArgumentError, RankError
 from weft.core.idle import idle
-from weft.core.rank import current
+from weft.core.rank import Rank, current
 from weft.distributed.groups import root
 from weft.system import comm
 from weft.tensor.tensor import Tensor
+from weft.transport import transport_of
 from weft.vm.instruction import Instruction
 
 
@@ -53,7 +55,8 @@ class Begun(Work):
 class _Pending:
     """A rank's asynchronous messages, not yet sent."""
 
-    def __init__(self, rank: Any) -> None:
+    def __init__(self, rank: Rank) -> None:
+        transport_of(rank)  # which closes after this
         self.sends: list[tuple[int, Tensor]] = []
         self.receives: list[tuple[int, Tensor]] = []
         self.works: list[Work] = []
@@ -72,6 +75,16 @@ class _Pending:
         for work in works:
             work._run = None
 
+    def close(self) -> None:
+        """The rank ends: what it sent and never waited for goes, as other ranks may wait for it."""
+        with contextlib.suppress(RankError):  # of one who failed
+            self.settle()
+
+    def settle(self) -> None:
+        if self.sends:
+            sends, self.sends = self.sends, []
+            comm.exchange(sends, [])
+
 
 def _pending() -> _Pending:
     return current().resource("distributed messages", _Pending)
@@ -80,9 +93,8 @@ def _pending() -> _Pending:
 def settle() -> None:
     """Send what is pending before a collective: receivers may reach it only then."""
     pending = current().resources.get("distributed messages")
-    if pending is not None and pending.sends:
-        sends, pending.sends = pending.sends, []
-        comm.exchange(sends, [])
+    if pending is not None:
+        pending.settle()
 
 
 def isend(
