@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import weakref
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import weft as flow
 from weft import nn
 from weft.compiler.calls.bind import Binder
+from weft.core.errors import GraphError
 from weft.core.rank import Rank, current, enter
 from weft.vm import vm_of
 
@@ -88,4 +90,27 @@ def test_dropped_where_another_rank_runs() -> None:
         other.close()
     with enter(rank):
         assert y.tolist() == [2.0, 2.0, 2.0]
+        rank.close()
+
+
+class Picks(nn.Graph):
+    def build(self, x: Any, i: Any) -> Any:
+        return x[i]
+
+
+def test_whose_launch_failed() -> None:
+    """The error, which later launches name, holds the frames of who got it, and these the graph."""
+
+    def fails() -> weakref.ref[Picks]:
+        graph = Picks()
+        with pytest.raises(IndexError, match="out of"):
+            graph(flow.ones(3), flow.tensor([9])).numpy()
+        with pytest.raises(GraphError, match=r"was broken off in an earlier launch: .*out of"):
+            graph(flow.ones(3), flow.tensor([1])).numpy()
+        return weakref.ref(graph)
+
+    with enter(Rank(0, 1)) as rank:
+        gone = fails()
+        gc.collect()
+        assert gone() is None
         rank.close()

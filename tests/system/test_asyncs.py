@@ -92,3 +92,16 @@ def test_waiting_for_everything_raises_what_nobody_read() -> None:
         flow.cuda.synchronize()
     finally:
         del OPS["out_of_luck"]
+
+
+def test_threads_that_are_dropped_leave_none_behind() -> None:
+    def once() -> None:
+        with flow.asyncs.thread(flow.asyncs.Thread()):
+            y = flow.ones(2) * 2
+        assert y.tolist() == [2.0, 2.0]
+
+    once()
+    before = threading.active_count()
+    for _ in range(20):
+        once()
+    assert threading.active_count() == before

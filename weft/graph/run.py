@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import copy
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -20,6 +21,7 @@ from weft.compiler.lower import Lowered
 from weft.core import collecting
 from weft.core.device import Device
 from weft.core.dispatch import hooks
+from weft.core.errors import GraphError
 from weft.core.rank import current
 from weft.graph.device_streams import Cuda, in_order
 from weft.graph.draws import Draws
@@ -291,7 +293,11 @@ class Running:
         def start() -> None:
             with self.order:
                 self.waiting.append(launch)
-                launch.ticket = self.executor.launch()
+                try:
+                    launch.ticket = self.executor.launch()
+                except BaseException:
+                    self.waiting.pop()
+                    raise
 
         self._submit(launch, start, reads, writes, lambda seconds: self._drive(launch, seconds))
 
@@ -343,6 +349,7 @@ class Running:
                 other.instruction.finish(error)
         self.under_way.clear()
         self.waiting.clear()
+        self.executor.error = _bare(error)
 
     def _rebind(self) -> None:
         """Bind the chains again after a variable got other memory, once nothing is in flight."""
@@ -367,15 +374,24 @@ class Running:
         for feed in self.feeds:
             feed.close()
         self.executor.close()
-        if self.executor.closing and self.executor.error is None and not self.ended:
+        if self.executor.closing and not self.ended:
             self.ended = True
-            posts = map(self.executor.bus.count, self.channels)
-            self.lent.release([*posts, *(n for f in self.feeds for n in f.counts())])
+            if self.executor.error is None:
+                posts = map(self.executor.bus.count, self.channels)
+                self.lent.release([*posts, *(n for f in self.feeds for n in f.counts())])
             self.vm.forget(f"graph:{self.lowered.plan.name}")
 
 
 def _again(error: BaseException) -> None:
     raise error
+
+
+def _bare(error: BaseException) -> BaseException:
+    """An error to keep: without the frames of those who got it, which may hold the graph itself."""
+    try:
+        return copy.copy(error)
+    except Exception:  # of a class that can't be copied
+        return GraphError(repr(error))
 
 
 def _device(plan: Plan) -> torch.device:

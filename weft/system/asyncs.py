@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -23,9 +24,16 @@ class Thread:
     """A worker thread for ops, which run there in program order."""
 
     _count = itertools.count()
+    _free: deque[str] = deque()  # streams of those that are gone
 
     def __init__(self) -> None:
-        self.stream = f"async:{next(self._count)}"
+        try:
+            self.stream = self._free.popleft()
+        except IndexError:
+            self.stream = f"async:{next(self._count)}"
+
+    def __del__(self) -> None:
+        self._free.append(self.stream)
 
 
 class thread:
