@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from weft.autograd.inplace import in_place
-from weft.autograd.plain import plain
+from weft.autograd.plain import numbered, plain
 from weft.core.errors import ArgumentError, WeftError, ours
 from weft.core.late import written_late
 from weft.ops import out_argument
@@ -60,6 +60,15 @@ class Signature:
             if p.required and p.name not in kwargs:
                 return f"missing required argument '{p.name}'"
         return None
+
+    def numbered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        """The arguments with numbers in place of 0-d tensors that stand for one; None if there are none."""
+        places = {**dict(enumerate(self.positional)), **self.by_name}
+        given = {k: v for k, v in {**dict(enumerate(args)), **kwargs}.items() if k in places}
+        found = dict(zip(given, numbered([places[k] for k in given], given.values()), strict=True))
+        if all(found[k] is v for k, v in given.items()):
+            return None
+        return tuple(found.get(i, a) for i, a in enumerate(args)), {k: found.get(k, v) for k, v in kwargs.items()}
 
     def renamed(self, function: str, kwargs: dict[str, Any]) -> dict[str, Any] | None:
         """Keywords under the parameters' names here, in place of aliases; None if nothing changes."""
@@ -133,6 +142,10 @@ def overloaded(name: str, *functions: Function) -> Function:
         numbers = _numbers(args, kwargs)
         if numbers is not None:
             return dispatch(*numbers[0], **numbers[1])
+        for s in signatures:
+            numbers = s.numbered(args, kwargs)
+            if numbers is not None and s.refusal(*numbers) is None:
+                return tried(s, *numbers)
         given, rest = out_argument.taken(name, {n for s in signatures for n in s.by_name}, kwargs)
         if given:
             return out_argument.applied(name, given, dispatch(*args, **rest), in_place)
@@ -281,8 +294,6 @@ class Door:
     def again(self, cause: Exception, given: dict[str, Any], rest: tuple[Any, ...], more: dict[str, Any]) -> Any:
         """Retry a call that fitted and failed, with Python's numbers in place of NumPy's, or explain its error with the
         signatures; ABSENT if the error explains itself."""
-        if isinstance(cause, SAID) or not ours(cause):
-            return ABSENT
         by_name = self.signature.by_name
         usual = [k for k, v in given.items() if v is by_name[k].default]
         ahead = [p.name for p in self.signature.positional]
@@ -292,7 +303,12 @@ class Door:
         return self._after(cause, (*(given[n] for n in ahead), *rest), {**kwargs, **more})
 
     def _after(self, cause: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if isinstance(cause, SAID) or not ours(cause):
+        if not isinstance(cause, WeftError) and not ours(cause):
+            return ABSENT
+        numbers = self.signature.numbered(args, kwargs)
+        if numbers is not None:
+            return self._tried(*numbers)
+        if isinstance(cause, SAID):
             return ABSENT
         numbers = _numbers(args, kwargs)
         if numbers is not None:

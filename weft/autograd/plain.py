@@ -3,7 +3,8 @@ tuples, torch's tensors and arrays to Weft's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +14,7 @@ from weft.core.device import Device
 from weft.core.dispatch import here
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError
-from weft.ops.declaration import Op
+from weft.ops.declaration import Op, Param
 from weft.ops.explain import explain
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor, of_torch
@@ -71,9 +72,25 @@ def is_others(a: Any) -> bool:
     return isinstance(a, Sequence) and not isinstance(a, (tuple, list, str, bytes))
 
 
+def numbered(params: Iterable[Param], values: Iterable[Any]) -> list[Any]:
+    """The values, with the number that a 0-d tensor holds where none but a number fits: torch's kernels read it, too."""
+    return [_numbers(p.type, v) if p.kind == "attribute" else v for p, v in zip(params, values, strict=True)]
+
+
+def _numbers(kind: str, v: Any) -> Any:
+    if type(v) in SEVERAL and any(isinstance(n, Tensor) for n in v):
+        return type(v)(_numbers(kind, n) for n in v)
+    if not isinstance(v, Tensor) or v.ndim or v.requires_grad or v.dtype.is_complex:
+        return v
+    fits = ("float", "Scalar") if v.dtype.is_floating_point else ("int", "Size", "float", "Scalar")
+    return v.item() if "Tensor" not in kind and any(word in kind for word in fits) else v
+
+
 def again(op: Op, cause: Exception, args: tuple[Any, ...], run: Callable[[Op, tuple[Any, ...]], Any]) -> Any:
-    """Retry a call that a kernel refused, with Python's numbers in place of NumPy's; the error, if there are none."""
+    """Retry a call that a kernel refused, with Python's numbers in place of others; the error, if there are none."""
     numbers = plain(args)
     if numbers is args:
+        numbers = tuple(numbered(op.params, args))
+    if all(map(operator.is_, numbers, args)):
         raise explain(op, cause, args) from cause
     return run(op, numbers)

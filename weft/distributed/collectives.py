@@ -26,8 +26,8 @@ def _ready(group: Any) -> tuple[int, ...] | None:
     return members(group)
 
 
-def _done(async_op: bool) -> Work | None:
-    return Work() if async_op else None
+def _done(async_op: bool, outputs: Sequence[Tensor] | None = ()) -> Work | None:
+    return Work(outputs=outputs or ()) if async_op else None
 
 
 def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
@@ -37,7 +37,7 @@ def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Any = None, async_
         comm.all_reduce(tensor, op, _ready(group))
         return None
     begun = comm.all_reduce_later(tensor, op, _ready(group))
-    return Work() if begun is None else Begun(begun)
+    return Work(outputs=[tensor]) if begun is None else Begun(begun, [tensor])
 
 
 def broadcast(
@@ -45,7 +45,7 @@ def broadcast(
 ) -> Work | None:
     """Replace the tensor on every rank with the one of rank `src`."""
     comm.broadcast(tensor, root("broadcast", src, group_src, group), _ready(group))
-    return _done(async_op)
+    return _done(async_op, [tensor])
 
 
 def reduce(
@@ -54,13 +54,13 @@ def reduce(
 ) -> Work | None:  # fmt: skip
     """Replace the tensor on rank `dst` with the reduction over all ranks."""
     comm.reduce(tensor, root("reduce", dst, group_dst, group), op, _ready(group))
-    return _done(async_op)
+    return _done(async_op, [tensor])
 
 
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
     """Fill the list with every rank's tensor, in rank order."""
     comm.all_gather(tensor_list, tensor, _ready(group))
-    return _done(async_op)
+    return _done(async_op, tensor_list)
 
 
 def all_gather_into_tensor(
@@ -68,7 +68,7 @@ def all_gather_into_tensor(
 ) -> Work | None:
     """Fill the output with every rank's tensor, concatenated along the first dimension."""
     comm.all_gather_into_tensor(output_tensor, input_tensor, _ready(group))
-    return _done(async_op)
+    return _done(async_op, [output_tensor])
 
 
 def reduce_scatter(
@@ -76,7 +76,7 @@ def reduce_scatter(
 ) -> Work | None:
     """Reduce the lists over all ranks elementwise; the output becomes the result at this rank's index."""
     comm.reduce_scatter(output, input_list, op, _ready(group))
-    return _done(async_op)
+    return _done(async_op, [output])
 
 
 def reduce_scatter_tensor(
@@ -84,7 +84,7 @@ def reduce_scatter_tensor(
 ) -> Work | None:
     """The output becomes this rank's shard, along the first dimension, of the reduction over all ranks."""
     comm.reduce_scatter_tensor(output, input, op, _ready(group))
-    return _done(async_op)
+    return _done(async_op, [output])
 
 
 def gather(
@@ -93,7 +93,7 @@ def gather(
 ) -> Work | None:  # fmt: skip
     """Fill the list of rank `dst` with every rank's tensor."""
     comm.gather(tensor, gather_list, root("gather", dst, group_dst, group, 0), _ready(group))
-    return _done(async_op)
+    return _done(async_op, gather_list)
 
 
 def scatter(
@@ -102,7 +102,7 @@ def scatter(
 ) -> Work | None:  # fmt: skip
     """Replace the tensor on every rank with the one at its index in the list of rank `src`."""
     comm.scatter(tensor, scatter_list, root("scatter", src, group_src, group, 0), _ready(group))
-    return _done(async_op)
+    return _done(async_op, [tensor])
 
 
 def all_to_all(
@@ -110,7 +110,7 @@ def all_to_all(
 ) -> Work | None:
     """Send the i-th tensor of the input to rank i; the i-th of the output comes from rank i."""
     comm.all_to_all(output_tensor_list, input_tensor_list, _ready(group))
-    return _done(async_op)
+    return _done(async_op, output_tensor_list)
 
 
 def all_to_all_single(
@@ -120,7 +120,7 @@ def all_to_all_single(
     """As `all_to_all`, with slices of one tensor along the first dimension: equal ones, or of the sizes given."""
     outs, parts = _parts(output, output_split_sizes, group), _parts(input, input_split_sizes, group)
     comm.all_to_all(outs, parts, _ready(group))
-    return _done(async_op)
+    return _done(async_op, [output])
 
 
 def _parts(t: Tensor, sizes: Sequence[int] | None, group: Any) -> Sequence[Tensor]:

@@ -6,6 +6,7 @@ Asynchronous messages are sent together at the first wait, so that ranks that se
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
@@ -23,8 +24,8 @@ from weft.vm.instruction import Instruction
 class Work:
     """The handle of an asynchronous call. A collective is done before its call returns."""
 
-    def __init__(self, run: Callable[[], None] | None = None) -> None:
-        self._run = run
+    def __init__(self, run: Callable[[], None] | None = None, outputs: Sequence[Tensor] = ()) -> None:
+        self._run, self._outputs = run, outputs
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         idle("distributed.Work.wait(timeout)", timeout)
@@ -37,12 +38,34 @@ class Work:
 
     is_success = is_completed
 
+    def result(self) -> list[Tensor]:
+        """The tensors that the call fills, once it has."""
+        self.wait()
+        return list(self._outputs)
+
+    def get_future(self) -> Future:
+        return Future(self.result, self.is_completed)
+
+
+class Future:
+    """What a call will give. A function given to `then` runs at once if the call is done, else when someone waits."""
+
+    def __init__(self, read: Callable[[], Any], done: Callable[[], bool]) -> None:
+        self.wait = self.value = functools.cache(read)
+        self.done = done
+
+    def then(self, callback: Callable[[Future], Any]) -> Future:
+        later = Future(lambda: callback(self), self.done)
+        if self.done():
+            later.wait()
+        return later
+
 
 class Begun(Work):
     """A collective that is still running."""
 
-    def __init__(self, instruction: Instruction) -> None:
-        super().__init__(instruction.wait)
+    def __init__(self, instruction: Instruction, outputs: Sequence[Tensor]) -> None:
+        super().__init__(instruction.wait, outputs)
         self._instruction = instruction
 
     def is_completed(self) -> bool:

@@ -169,6 +169,28 @@ def _first(convert: Function) -> Callable[[Function, str], Function]:
     return replaced
 
 
+def _entering(theirs: Function, name: str) -> Function:
+    """For Weft's values, run the function as code of torch's modules is."""
+
+    @functools.wraps(theirs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        weft = not inside.depth and holds((*args, *kwargs.values()))
+        return (Callback(theirs) if weft else theirs)(*args, **kwargs)
+
+    return call
+
+
+def _calls(theirs: type, name: str) -> type:
+    """Likewise for a class of layers, when they are called."""
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        run = super(theirs, self).__call__  # type: ignore[misc]
+        return (run if isinstance(self, Module) else _entering(run, name))(*args, **kwargs)
+
+    theirs.__call__ = call
+    return theirs
+
+
 _array = _first(lambda x: x.numpy() if isinstance(x, Tensor) else x)
 _state = _first(lambda x: {k: _data(t, k) for k, t in x.items()} if isinstance(x, dict) else x)
 _module = _first(lambda x: States(x) if isinstance(x, Module) else x)
@@ -186,6 +208,9 @@ REPLACED: Final[dict[str, dict[str, Callable[[Function, str], Function]]]] = {
     "torch.nn.init": {name: counterpart for name in vars(torch.nn.init) if name.endswith("_") and name[0] != "_"},
     "torch.utils.tensorboard._convert_np": {"make_np": _array},
     "tensorboardX.x2num": {"make_np": _array},
+    "einops.einops": dict.fromkeys(("reduce", "einsum", "parse_shape", "asnumpy"), _entering),
+    "einops.packing": dict.fromkeys(("pack", "unpack"), _entering),
+    "torchvision.transforms.v2._transform": {"Transform": _calls},  # which leave alone what is no torch.Tensor
     "safetensors.torch": {"save": _state, "save_file": _state, "save_model": _module, "load_model": _module},
 }
 

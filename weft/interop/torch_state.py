@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, overload
 
 import torch
@@ -10,6 +10,7 @@ import torch
 from weft.autograd.plain import dense
 from weft.core.errors import ArgumentError
 from weft.interop import torch_modules
+from weft.interop.entering import Callback
 from weft.nn.module.module import Module
 from weft.tensor import tensor as tensors
 from weft.tensor.tensor import Tensor
@@ -18,10 +19,11 @@ from weft.tensor.tensor import Tensor
 @overload
 def from_torch(data: torch.Tensor) -> Tensor: ...
 @overload
-def from_torch(data: torch.nn.Module) -> Any: ...
+def from_torch(data: torch.nn.Module | Callable[..., Any]) -> Any: ...
 def from_torch(data: Any) -> Any:
     """A local tensor over a torch tensor's memory, without its gradient. Or a torch module converted to Weft's, over
-    the same memory: it computes the same, on Weft's tensors, and trains like any module here.
+    the same memory: it computes the same, on Weft's tensors, and trains like any module here. Or a function that was
+    written for torch's tensors, as one of Weft's.
 
     >>> import torch
     >>> from weft.interop import from_torch
@@ -30,12 +32,16 @@ def from_torch(data: Any) -> Any:
     >>> layer = from_torch(torch.nn.Linear(2, 3))
     >>> layer(flow.ones(4, 2)).shape, isinstance(layer, flow.nn.Module)
     (torch.Size([4, 3]), True)
+    >>> from_torch(torch.nn.utils.parameters_to_vector)(layer.parameters()).shape
+    torch.Size([9])
     """
     if isinstance(data, torch.nn.Module):
         return torch_modules.from_module(data)
+    if callable(data) and not isinstance(data, type):
+        return Callback(data)
     if not isinstance(data, torch.Tensor):
         raise ArgumentError(
-            f"from_torch takes a torch.Tensor or a torch.nn.Module; got {type(data).__name__}. "
+            f"from_torch takes a torch.Tensor, a torch.nn.Module or a function; got {type(data).__name__}. "
             "Other arrays go to flow.tensor"
         )
     return tensors.of_torch(dense(data.detach()))

@@ -146,8 +146,8 @@ class Described(Methods):
     def storage_offset(self) -> int:
         return int(self._meta.storage_offset())
 
-    def is_contiguous(self) -> bool:
-        return self._meta.is_contiguous()
+    def is_contiguous(self, memory_format: torch.memory_format = torch.contiguous_format) -> bool:
+        return self._meta.is_contiguous(memory_format=memory_format)
 
     def is_floating_point(self) -> bool:
         return self.dtype.is_floating_point

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from weft.api.signature import door
 from weft.api.table import public
@@ -103,16 +103,13 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
     return Solution(ops.squeeze(x, -1) if vector else x, left, rank, decompositions.svdvals(A))
 
 
-class Solution(tuple[Any, ...]):
+class Solution(NamedTuple):
     """The result of `lstsq`."""
 
-    def __new__(cls, *parts: Any) -> Solution:
-        return super().__new__(cls, parts)
-
-    solution = property(lambda self: self[0])
-    residuals = property(lambda self: self[1])
-    rank = property(lambda self: self[2])
-    singular_values = property(lambda self: self[3])
+    solution: Any
+    residuals: Any
+    rank: Any
+    singular_values: Any
 
 
 __all__ = ["cond", "eigvalsh", "lstsq", "matrix_rank", "pinv", "solve_triangular"]

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.core.errors import OptionError, ShapeError
-from weft.functional.neural.resampling import antialiased, nearest_exact
 from weft.functional.neural.sizes import several
 from weft.ops import OPS, ops
 from weft.tensor.tensor import Tensor
@@ -40,10 +39,12 @@ def interpolate(
         wanted = several(size, dims, "size")
     if mode == "area":
         return OPS[f"adaptive_avg_pool{dims}d"](input, wanted)
-    if mode == "nearest-exact":
-        return nearest_exact(input, wanted, scales)
     if antialias:
-        return antialiased(input, wanted, scales, mode, bool(align_corners))
+        if mode not in ("bilinear", "bicubic") or dims != 2:
+            raise OptionError(
+                f"antialias is for images, in mode 'bilinear' or 'bicubic'; got {mode!r} over {list(input.shape)}"
+            )
+        mode = f"antialiased {mode}"
     return ops.resize(input, wanted, mode, bool(align_corners), scales)
 
 

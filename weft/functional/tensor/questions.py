@@ -41,10 +41,16 @@ def to_dense(x: Tensor) -> Tensor:
     return x
 
 
-@public("tensor", "untyped_storage storage")
+@public("tensor")
 def untyped_storage(x: Tensor) -> Any:
     """The memory that x looks at, of this rank's part of it: torch's own storage, with `data_ptr()` and `nbytes()`."""
     return local_data(x, "untyped_storage()").untyped_storage()
+
+
+@public("tensor")
+def storage(x: Tensor) -> Any:
+    """Likewise, as elements of x's dtype: `size()` counts them."""
+    return local_data(x, "storage()")._typed_storage()
 
 
 @public("tensor")

@@ -33,7 +33,7 @@ class IncompatibleKeys(NamedTuple):
     def __repr__(self) -> str:
         if not self.missing_keys and not self.unexpected_keys:
             return "<All keys matched successfully>"
-        return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+        return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
 
 class Writes:
@@ -144,10 +144,10 @@ def load(module: Any, state: Mapping[str, Any], strict: bool, assign_them: bool)
 
 
 def _refuse(module: Any, found: IncompatibleKeys, errors: list[str], strict: bool, more: str) -> None:
-    if strict and found.missing_keys:
-        errors.insert(0, f"Missing key(s) in state_dict: {_quoted(found.missing_keys)}. ")
     if strict and found.unexpected_keys:
         errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(found.unexpected_keys)}. ")
+    if strict and found.missing_keys:
+        errors.insert(0, f"Missing key(s) in state_dict: {_quoted(found.missing_keys)}. ")
     if errors:
         lines = "\n\t".join(errors)
         raise CheckpointError(f"Error(s) in loading state_dict for {module._get_name()}:\n\t{lines}{more}")

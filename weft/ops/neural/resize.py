@@ -19,9 +19,14 @@ _RESIZE = {
     ("nearest", 1): (aten.upsample_nearest1d, aten.upsample_nearest1d_backward, False),
     ("nearest", 2): (aten.upsample_nearest2d, aten.upsample_nearest2d_backward, False),
     ("nearest", 3): (aten.upsample_nearest3d, aten.upsample_nearest3d_backward, False),
+    ("nearest-exact", 1): (aten._upsample_nearest_exact1d, aten._upsample_nearest_exact1d_backward, False),
+    ("nearest-exact", 2): (aten._upsample_nearest_exact2d, aten._upsample_nearest_exact2d_backward, False),
+    ("nearest-exact", 3): (aten._upsample_nearest_exact3d, aten._upsample_nearest_exact3d_backward, False),
     ("linear", 1): (aten.upsample_linear1d, aten.upsample_linear1d_backward, True),
     ("bilinear", 2): (aten.upsample_bilinear2d, aten.upsample_bilinear2d_backward, True),
     ("bicubic", 2): (aten.upsample_bicubic2d, aten.upsample_bicubic2d_backward, True),
+    ("antialiased bilinear", 2): (aten._upsample_bilinear2d_aa, aten._upsample_bilinear2d_aa_backward, True),
+    ("antialiased bicubic", 2): (aten._upsample_bicubic2d_aa, aten._upsample_bicubic2d_aa_backward, True),
     ("trilinear", 3): (aten.upsample_trilinear3d, aten.upsample_trilinear3d_backward, True),
 }
 
@@ -76,6 +81,7 @@ def _(rand):
     yield rand(2, 3, 4), (7,)
     yield rand(2, 3, 4, 5), (6, 8), "bilinear", True
     yield rand(2, 3, 4, 5), (2, 3), "bicubic"
+    yield rand(2, 3, 6, 5), (2, 3), "antialiased bilinear"
     yield rand(2, 3, 2, 3, 2), (3, 4, 5), "trilinear"
 
 
