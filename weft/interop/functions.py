@@ -17,6 +17,7 @@ import torch
 from torch._library.custom_ops import OPDEFS
 from torch.overrides import TorchFunctionMode, resolve_name
 
+from weft.core.derived import GIVEN
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
 from weft.interop.facade import Facade, Function, inward, meet, outward
@@ -53,7 +54,8 @@ def _find(func: Any) -> Answer:
         return functools.partial(_spread, OTHERWISE[func])
     if name.endswith((".__get__", ".__set__", ".__delete__")):
         return _accessor(name)
-    ours = COMPOSED.get(func) or COMPOSED.get(name) or counterpart(name)
+    private = GIVEN.get(name) if name.startswith("torch._") else None  # as torch's Python calls it here
+    ours = COMPOSED.get(func) or COMPOSED.get(name) or private or counterpart(name)
     if ours is not None:
         return _calling(ours)
     body = _body(func)
