@@ -76,12 +76,12 @@ def shortened(f: F, otherwise: Callable[..., Any], way: Short | Making | Parts) 
     else:
         space |= {
             "here": here, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "absent": ABSENT, "kernel": way.kernel,
-            "chosen": chosen, "cpus": CPUS, "prod": math.prod, "LARGE": LARGE, "drawn": random.on_cpu,
+            "made": torch.Tensor, "chosen": chosen, "cpus": CPUS, "prod": math.prod, "LARGE": LARGE, "drawn": random.on_cpu,
         }  # fmt: skip
     defaults = {p.name: p.default for p in inspect.signature(f).parameters.values()}
     space |= {f"default_{n}": v for n, v in defaults.items()} | {"defaults": defaults}
     name = f.__name__
-    written: Any = written_late(name, lambda: source_of(f, way), space, f"<weft call of {name}>")
+    written: Any = written_late(name, lambda: source_of(f, way), space, f"<weft entry of {name}>")
     functools.update_wrapper(written, f)
     written.otherwise = otherwise
     return written
@@ -178,7 +178,8 @@ def _of_making(way: Making, plain: Sequence[str], others: Sequence[str], spread:
     usual = [f"{n} is default_{n}" for n in (*plain, *others) if n not in seen]
     usual += ["device is None"] if "x.blob" in way.call else ["(device is None or device in cpus)"]
     usual += [] if "x.blob" in way.call else ["here.place is None", "chosen.usual is None"]
-    there = "r0 is not None" if "x.blob" in way.call else "r0 is not None and r0.is_cpu"  # torch may have a default
+    there = "r0.__class__ is made"  # no number was one of Weft's tensors, which would have made another
+    there += "" if "x.blob" in way.call else " and r0.is_cpu"  # torch may have a default
     return [
         "",
         "        r0 = None",

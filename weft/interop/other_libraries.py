@@ -10,11 +10,11 @@ from __future__ import annotations
 import functools
 import importlib.util
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from pathlib import Path
+from types import FrameType, ModuleType
 from typing import Any, Final
 
 import torch
@@ -36,32 +36,27 @@ Function = Callable[..., Any]
 # ---- torch's functions -------------------------------------------------------------------------------
 
 
-class Answering(threading.local):
-    """The torch functions that are running on Weft's tensors in this thread."""
-
-    functions: tuple[Function, ...] = ()
-
-
-answering = Answering()
-
-
 def _answered(cls: type, func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """`__torch_function__` of Weft's tensors: Weft's function of the same name, or torch's Python on Weft's tensors.
 
     If Weft's own kernel called it, a tensor was passed for a number, and torch refuses it.
     """
-    if func in answering.functions:
+    if _of_kernel():
         return NotImplemented
     kwargs = kwargs or {}
     for t in _tensors((args, tuple(kwargs.values()))):
         if type(t) is not Facade and torch.is_grad_enabled() and here.grad:
             taken(t)  # or why torch's tape would lack it
-    before = answering.functions
-    answering.functions = (*before, func)
-    try:
-        return Callback(func)(*args, **kwargs)
-    finally:
-        answering.functions = before
+    return Callback(func)(*args, **kwargs)
+
+
+def _of_kernel() -> bool:
+    """Whether it is one of Weft's kernels that calls a function of torch's."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(TORCHS):
+        frame = frame.f_back
+    home = "" if frame is None else str(frame.f_globals.get("__name__"))
+    return home.startswith(KERNELS) or (frame is not None and frame.f_code.co_filename.startswith(ENTRY))
 
 
 def _tensors(values: Any) -> Iterable[torch.Tensor]:
@@ -195,6 +190,9 @@ _array = _first(lambda x: x.numpy() if isinstance(x, Tensor) else x)
 _state = _first(lambda x: {k: _data(t, k) for k, t in x.items()} if isinstance(x, dict) else x)
 _module = _first(lambda x: States(x) if isinstance(x, Module) else x)
 
+TORCHS: Final = str(Path(torch.__file__).parent)
+ENTRY: Final = "<weft entry"
+KERNELS: Final = tuple(f"{__name__.partition('.')[0]}.{room}." for room in ("ops", "interpreter", "functional.create"))
 TRANSFORMS: Final = ("vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "linearize",
                      "functionalize", "functional_call")  # fmt: skip
 CLIPS: Final = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm")

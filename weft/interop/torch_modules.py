@@ -219,9 +219,10 @@ def _twin(kind: type) -> type:
     space: dict[str, Any] = {
         "torch_class": kind, "__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__,
     }  # fmt: skip
-    for c in reversed(kind.__mro__[: kind.__mro__.index(torch.nn.Module)]):
-        for name, value in vars(c).items():
-            if isinstance(value, FunctionType) and not name.startswith("__") and name != "extra_repr":
+    for c in reversed(kind.__mro__):  # also what stands behind torch's Module, such as the `generate` of transformers
+        for name, value in vars(c).items() if c is not torch.nn.Module else ():
+            own = isinstance(value, FunctionType) and value is getattr(kind, name)
+            if own and not name.startswith("__") and name != "extra_repr":
                 space[name] = _entering(value, name.startswith("_"))
     return type(kind)(kind.__name__, (kind, TorchModule), space)
 
