@@ -76,7 +76,8 @@ def shortened(f: F, otherwise: Callable[..., Any], way: Short | Making | Parts) 
     else:
         space |= {
             "here": here, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "absent": ABSENT, "kernel": way.kernel,
-            "made": torch.Tensor, "chosen": chosen, "cpus": CPUS, "prod": math.prod, "LARGE": LARGE, "drawn": random.on_cpu,
+            "made": torch.Tensor, "chosen": chosen, "cpus": CPUS, "prod": math.prod, "LARGE": LARGE,
+            "drawn": random.on_cpu,
         }  # fmt: skip
     defaults = {p.name: p.default for p in inspect.signature(f).parameters.values()}
     space |= {f"default_{n}": v for n, v in defaults.items()} | {"defaults": defaults}

@@ -73,7 +73,7 @@ def is_others(a: Any) -> bool:
 
 
 def numbered(params: Iterable[Param], values: Iterable[Any]) -> list[Any]:
-    """The values, with the number that a 0-d tensor holds where none but a number fits: torch's kernels read it, too."""
+    """The values, with the number that a 0-d tensor holds where only a number fits: torch's kernels read it, too."""
     return [_numbers(p.type, v) if p.kind == "attribute" else v for p, v in zip(params, values, strict=True)]
 
 

@@ -262,6 +262,8 @@ class Running:
         Several may be in flight. A thread that waits for a result drives the actors meanwhile. A launch that is shorter
         than a thread switch runs at once, in the caller, without an instruction.
         """
+        if self.executor.error is not None:
+            self.executor.launch()  # raises: nobody may ever read this launch
         if self.transport.world_size > 1:
             self.transport.note(f"graph {self.lowered.plan.name}, launch {self.launches}")
         for feed in self.feeds:
@@ -338,6 +340,8 @@ class Running:
         except BaseException as error:
             self.waits.over(error)
             self._give_up(error)
+            if not isinstance(error, Exception):
+                raise  # Ctrl-C, in the thread that happened to drive: the launch may be one that nobody reads
         else:
             self.waits.over()
 

@@ -49,6 +49,8 @@ def _blamed(op: Op, local: tuple[Any, ...]) -> Found:
         return (errors.ShapeError if fits else errors.DtypeError), ""
     if any(map(_counts, held)) and _works(op, _changed(op, local, _zeros)):
         return errors.IndexingError, ""
+    if any(map(_counts, held)) and _works(op, _changed(op, local, torch.ones_like)):
+        return errors.OpError, ""  # a division by zero
     if any(t.is_floating_point() for t in held) and _works(op, _changed(op, local, _drawn)):
         return errors.OpError, ""  # because of its values
     places = {t.device.type for t in held}

@@ -221,7 +221,8 @@ class VirtualMachine:
                 return
             if error is not None:
                 instruction.error, instruction.traceback = error, error.__traceback__
-                self._failures.append(instruction)
+                if isinstance(error, Exception) and isinstance(error.__cause__, Exception | None):
+                    self._failures.append(instruction)  # what a Ctrl-C broke off isn't: that was raised where it fell
             if root is not None or instruction.error is not None:
                 instruction.state, instruction.root = "failed", root
                 self._failed += 1

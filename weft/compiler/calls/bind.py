@@ -17,10 +17,12 @@ from weft.compiler.calls.rows import lists_of
 from weft.compiler.calls.source import Memory, Source, Tell
 from weft.compiler.local_node import kernel_of
 from weft.core import dtype as dtypes
-from weft.ops import OPS
+from weft.core.errors import WeftError, ours
+from weft.ops import OPS, explain
 from weft.ops.declaration import Op
 from weft.plan.calls import FORM_ONLY, Call, Ref, Step
 from weft.runtime.one_thread import alone
+from weft.tensor.tensor import of_torch
 
 Dependency = int | str  # a register, "act" (its number in the launch), "first" (whether it is the first)
 
@@ -81,20 +83,37 @@ class Binder:
         return all(self.source.rewrite(self.source.written[i], self._call) for i in again)
 
     def explained(self, error: Exception) -> Exception:
-        """The error of the failing call when it is run by its checked kernel instead of the generated fast call; with a
-        note of the inner calls if it is fused."""
+        """The error to raise for that of a kernel: one of Weft's, which names the op, its operands and the program's
+        line. The op's checked kernel says more than the generated fast call."""
         call = self.source.failing(error)
-        if call is not None and call.calls:
-            places = ", ".join(dict.fromkeys(c.at for c in call.calls if c.at))
-            error.add_note(f"in one kernel for {inductor.ops_of(call)}, of {places}")
-        op = OPS.get(call.op) if call is not None else None
-        if call is None or op is None or op.writes or op.random or not self.memory.knows(call.args):
+        op = None if call is None else OPS.get(call.op)
+        if call is None or (op is None and not call.calls) or not (call.calls or ours(error)):
             return error
-        try:
-            self.kernel(call)(*[self.memory.known(a) for a in call.args])
-        except Exception as better:
-            return better
-        return error
+        if op is None:
+            kind, message = explain.named(error)
+            better: Exception = error if isinstance(error, WeftError) else kind(message)
+        else:
+            better = self._of_kernel(call, op, error)
+        places = ", ".join(dict.fromkeys(c.at for c in (call.calls or (call,)) if c.at))
+        better.add_note(f"in {f'one kernel for {inductor.ops_of(call)}' if call.calls else call.op}, of {places}")
+        return better
+
+    def _of_kernel(self, call: Call, op: Op, error: Exception) -> Exception:
+        if not (op.writes or op.random) and self.memory.knows(call.args):
+            held, n = [self.memory.known(a) for a in call.args], len(call.args) - len(op.keywords)
+            try:
+                self.kernel(call)(*held[:n], **dict(zip(op.keywords, held[n:], strict=True)))
+            except Exception as checked:
+                error = checked
+        return explain.explain(op, error, tuple(map(self._shown, call.args)))
+
+    def _shown(self, a: Any) -> Any:
+        """An argument as an eager call would have it."""
+        if isinstance(a, tuple):
+            return tuple(map(self._shown, a))
+        if not isinstance(a, Ref):
+            return a
+        return of_torch(self.memory.known(a) if self.memory.knows(a) else self._stand_in(a))
 
     # ---- calls ---------------------------------------------------------------------------------------
 

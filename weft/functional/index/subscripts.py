@@ -84,15 +84,22 @@ def parse(x: Tensor, key: Any) -> tuple[list[Step], list[Tensor | None]]:
     used = sum(_dims(k) for k in keys)
     if used > x.ndim:
         raise IndexingError(f"too many indices for tensor of dimension {x.ndim}: {used} for shape {list(x.shape)}")
-    ellipses = [i for i, k in enumerate(keys) if k is Ellipsis]
-    if len(ellipses) > 1:
-        raise IndexingError("an index can only have a single ellipsis ('...')")
-    at = ellipses[0] if ellipses else len(keys)
-    keys[at : at + len(ellipses)] = [slice(None)] * (x.ndim - used)
+    if not any(k is Ellipsis for k in keys):
+        keys.append(Ellipsis)
     steps: list[Step] = []
     gathered: list[Tensor | None] = []
     shape, dim, source = list(x.shape), 0, 0
     for k in keys:
+        if k is Ellipsis:  # each stands for as many dimensions, as in torch: a second one goes past the last
+            gathered.extend([None] * (x.ndim - used))
+            source, dim = source + x.ndim - used, dim + x.ndim - used
+            continue
+        if dim + _dims(k) > len(shape) and not (isinstance(k, slice) and k == slice(None)):
+            raise IndexingError(
+                f"Dimension out of range (expected to be in range of [{-len(shape)}, {len(shape) - 1}], but got "
+                f"{dim}): the first ... of x{list(key)} stands for all dimensions that it doesn't name; leave the "
+                "others away"
+            )
         if k is None:
             steps.append((OPS["unsqueeze"], (dim,)))
             shape.insert(dim, 1)
@@ -109,8 +116,8 @@ def parse(x: Tensor, key: Any) -> tuple[list[Step], list[Tensor | None]]:
             source += 1
             continue
         elif isinstance(k, slice):
-            span = span_of(k, shape[dim])
-            if span != (0, shape[dim], 1):
+            span = (0, 0, 1) if dim >= len(shape) else span_of(k, shape[dim])
+            if dim < len(shape) and span != (0, shape[dim], 1):
                 steps.append((OPS["narrow"], (dim, *span)))
                 shape[dim] = span[1]
             source += 1
@@ -128,7 +135,7 @@ def parse(x: Tensor, key: Any) -> tuple[list[Step], list[Tensor | None]]:
             continue
         gathered.append(None)
         dim += 1
-    return steps, gathered
+    return steps, gathered[: len(shape)]
 
 
 def _normal(k: Any) -> Any:

@@ -9,12 +9,14 @@ from typing import Any
 
 from weft.api.signature import door
 from weft.api.table import public
-from weft.core.errors import ShapeError
+from weft.core.dtype import bool_
+from weft.core.errors import DtypeError, ShapeError
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.functional.pointwise.arithmetic import _scaled
 from weft.functional.shape.joining import atleast_2d, stack
 from weft.functional.tensor import in_place
+from weft.functional.tensor.dtypes import promote_types
 from weft.ops import ops
 from weft.ops.explain import LONGER, describe
 from weft.tensor.tensor import Tensor
@@ -164,14 +166,25 @@ def vdot(x: Any, other: Any) -> Any:
 def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * x + alpha * (vec1 outer vec2)."""
     _vectors("addr", vec1, vec2)
-    return plus_scaled("addr", x, beta, ops.unsqueeze(vec1, 1) * vec2 * alpha)
+    outer = ops.unsqueeze(vec1, 1) * vec2
+    dtype = promote_types(x.dtype, outer.dtype)
+    for name, scale in (("beta", beta), ("alpha", alpha)):
+        if isinstance(scale, float | complex) and not dtype.differentiable:
+            raise DtypeError(
+                f"addr(): For integral input tensors, argument {name} must not be a floating point number; got {scale}"
+            )
+    if dtype is bool_:
+        beta, alpha = bool(beta), bool(alpha)
+    x, outer = ops.cast(x, dtype), ops.cast(outer, dtype)
+    return plus_scaled("addr", x, beta, outer * alpha)
 
 
 @public("flow tensor")
 def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * x + alpha * the sum of the products of two batches of matrices."""
     check_dims("addbmm", (3, 3), batch1, batch2)
-    return plus_scaled("addbmm", x, beta, ops.sum(ops.matmul(batch1, batch2), 0) * alpha)
+    products = ops.matmul(batch1, batch2)
+    return plus_scaled("addbmm", x, beta, ops.cast(ops.sum(products, 0), products.dtype) * alpha)
 
 
 for _f in (addmm, baddbmm, addr, addbmm):

@@ -57,8 +57,9 @@ def batch_norm(
                 f"batch_norm: {name} should contain {x.shape[1]} elements not {t.numel()}: one per channel of x "
                 f"{list(x.shape)}"
             )
-    if not x.shape[1]:  # a rank's shard, if there are fewer channels than ranks
-        return x.clone(), x.new_empty(0), x.new_empty(0)  # type: ignore[return-value]
+    if not x.numel():  # an empty batch, which changes no statistics; a rank's shard of fewer channels than ranks
+        n = x.shape[1] if training else 0
+        return x.clone(), x.new_zeros(n), x.new_zeros(n)  # type: ignore[return-value]
     y, save_mean, save_rstd = torch.native_batch_norm(
         x, weight, bias, running_mean, running_var, training, momentum, eps
     )
@@ -95,7 +96,7 @@ def _(x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, train
     centre = mean(x, _others(ndim), True)
     away = sub(x, centre)
     variance = mean(square(away), _others(ndim), True)
-    if running_mean is not None:
+    if running_mean is not None and count:
         unbiased = mul(variance.detach(), count / max(count - 1, 1))
         blend(running_mean, reshape(centre.detach(), (n,)), momentum)
         blend(running_var, reshape(unbiased, (n,)), momentum)
