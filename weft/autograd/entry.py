@@ -241,8 +241,8 @@ def _record(op: Op) -> list[str]:
     lines += [
         f"{pad}made = new(Node)",
         f"{pad}made.op = op",
-        f"{pad}made.sequence = next_sequence()",
         f"{pad}made.edges = {tuple_of(edges)}",
+        f"{pad}made.sequence = next_sequence()",  # after those of views that are made anew for the edges
         f"{pad}made.saved = {tuple_of(saved)}",
         f"{pad}made.versions = {tuple_of(versions)}",
         f"{pad}made.attributes = {tuple_of(attributes)}",

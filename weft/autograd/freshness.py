@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 
 from weft.autograd.node import Slot
 from weft.core.dispatch import here, hooks
+from weft.core.errors import AutogradError
 from weft.ops.declaration import Op
 from weft.tensor.blob import Alias
 from weft.tensor.counters import counters
@@ -42,6 +44,11 @@ def refresh(t: Tensor) -> None:
         if not looks(t):
             t._view_of = None
             continue
+        if here.grad and by_function(t):
+            raise AutogradError(
+                "what a view that a custom autograd.Function made looks at has been modified inplace, and that function's "
+                "gradient is no longer the view's. Return a copy from forward, or write on one: x = x.clone()"
+            )
         before, here.grad = here.grad, t._requires_grad or base.node is not view.node
         try:
             again = hooks.call(view.op, view.of(base))
@@ -51,7 +58,51 @@ def refresh(t: Tensor) -> None:
             here.trace.memories.become(t, again.value)
         elif now is not None:
             t.spec, t.shard, again.shard.written = again.spec, again.shard, now
-        t.node, t._requires_grad, t._view_of = again.node, again._requires_grad, again._view_of
+        put(t, again.node)
+        t._requires_grad, t._view_of = again._requires_grad, again._view_of
+
+
+def put(t: Tensor, node: Any) -> None:
+    """Give a tensor another node. Its hooks stay with the one before; the gradient that it retains is that of the
+    tensor as it is now."""
+    if t.node is not None and t.node is not node:
+        t._hooks = None
+        if t._retains_grad:
+            before = t.node.node if type(t.node) is Slot else t.node
+            before.retained.pop(t.output_nr, None)
+    t.node = node
+    if t._retains_grad and node is not None:
+        t._requires_grad = True
+        t.retain_grad()
+
+
+def by_function(t: Tensor) -> bool:
+    """Whether a view, or a view that it is of, was made by a custom function, whose gradient isn't known to be that of
+    a view."""
+    while t._view_of is not None:
+        node = t.node.node if type(t.node) is Slot else t.node
+        function = getattr(node, "function", None)
+        if function is not None and not function.makes_views:
+            return True
+        t = View(*t._view_of).base
+    return False
+
+
+def want(base: Tensor, known: tuple[Any, ...]) -> None:
+    """Views that were made of a tensor before it required a gradient require one, too; `known`: blobs of views that
+    do."""
+    access = base.blob.access
+    if base.spec is not None or access is None or access.firsts is None:
+        return
+    others = [b for b in access.blobs() if b is not base.blob and not any(b is k for k in known)]
+    for holder in gc.get_referrers(*others) if others else ():  # rarely: views are known by their memory alone
+        fields = holder if isinstance(holder, dict) else holder.__dict__ if isinstance(holder, Tensor) else {}
+        view_of = fields.get("_view_of")
+        while view_of is not None:
+            if view_of[0] is base:
+                fields["_requires_grad"] = True
+                break
+            view_of = view_of[0]._view_of
 
 
 def looks(t: Tensor) -> bool:

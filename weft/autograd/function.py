@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
-from weft.autograd.call import edge
+from weft.autograd.call import as_it_is, edge, version
 from weft.autograd.graph import Packed, hooks_around
+from weft.autograd.inplace import check_writable, rebase
 from weft.autograd.modes import anomaly, call_stack
 from weft.autograd.node import RELEASED, Slot, opened
 from weft.core.dispatch import here
-from weft.core.errors import AutogradError
+from weft.core.errors import ArgumentError, AutogradError, ShapeError
 from weft.ops import ops
+from weft.ops.explain import describe
 from weft.tensor.tensor import Tensor, rewrap
 from weft.tensor.written import next_sequence
 
@@ -22,11 +25,19 @@ class Context:
 
     def __init__(self) -> None:
         self._saved: tuple[Any, ...] | str = ()  # or, once released, the reason
+        self._versions: tuple[int, ...] = ()  # of the saved tensors' memory after forward
         self._non_differentiable: set[int] = set()
+        self._dirty: tuple[Tensor, ...] = ()
         self.needs_input_grad: tuple[bool, ...] = ()
         self.materialize_grads = True
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
+        for i, t in enumerate(tensors):
+            if not isinstance(t, Tensor | None):
+                raise ArgumentError(
+                    f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}: set "
+                    "anything else as an attribute, ctx.n = n"
+                )
         hooks = hooks_around()
         if hooks is not None:
             self._saved = tuple(Packed(t, hooks) if isinstance(t, Tensor) else t for t in tensors)
@@ -37,13 +48,21 @@ class Context:
     def saved_tensors(self) -> tuple[Any, ...]:
         if isinstance(self._saved, str):
             raise AutogradError(self._saved)
+        for t, was in zip(self._saved, self._versions, strict=False):
+            if isinstance(t, Tensor) and version(t) != was:
+                raise AutogradError(
+                    f"one of the variables needed for gradient computation has been modified by an inplace operation: "
+                    f"{describe(t)}, given to save_for_backward, is at version {version(t)}; expected version {was} "
+                    "instead. Save a copy, t.clone(), or write into another tensor"
+                )
         return tuple(opened(t) if type(t) is Packed else t for t in self._saved)
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         self._non_differentiable = {id(t) for t in tensors}
 
     def mark_dirty(self, *tensors: Tensor) -> None:
-        """Accepted as torch's: an input that forward overwrites and returns."""
+        """Inputs that forward overwrites and returns: they become outputs, for whoever holds them."""
+        self._dirty = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
         self.materialize_grads = value
@@ -53,9 +72,13 @@ class CustomNode:
     """The tape's node of a `Function`."""
 
     def __init__(
-        self, function: type[Function], context: Context, edges: tuple[Any, ...], outputs: tuple[Any, ...]
-    ) -> None:
+        self, function: type[Function], context: Context, edges: tuple[Any, ...], outputs: tuple[Any, ...],
+        inputs: tuple[Any, ...] | None = None,
+    ) -> None:  # fmt: skip
         self.function, self.context, self.edges = function, context, edges
+        self.forms = None  # the shape and dtype of each input that is a tensor; None where gradients are known to fit
+        if inputs is not None:
+            self.forms = tuple((tuple(a.shape), a.dtype) if isinstance(a, Tensor) else None for a in inputs)
         self.shapes: tuple[Any, ...] = ()  # of outputs without a gradient
         if context.materialize_grads:
             self.shapes = tuple((y.detach() if isinstance(y, Tensor) else None) for y in outputs)
@@ -90,12 +113,32 @@ class CustomNode:
             ]
         result = self.function.backward(self.context, *gradients)
         result = result if isinstance(result, tuple) else (result,)
-        if len(result) < len(self.edges):
+        n = len(self.edges)
+        if len(result) < n or any(g is not None for g in result[n:]):
             raise AutogradError(
-                f"{self.function.__name__}.backward returned {len(result)} gradients for {len(self.edges)} inputs; "
-                "return one per input, None where there is none"
+                f"{self.function.__name__}.backward returned an incorrect number of gradients (expected {n}, got "
+                f"{len(result)}): return one per input, None where there is none"
             )
-        return result[: len(self.edges)]
+        return result[:n] if self.forms is None else tuple(map(self._fitting, range(n), result, self.forms))
+
+    def _fitting(self, i: int, g: Any, form: Any) -> Tensor | None:
+        """A gradient in its input's shape and dtype: what was broadcast is summed."""
+        if g is None:
+            return None
+        where = f"{self.function.__name__}.backward returned for input {i}"
+        if not isinstance(g, Tensor):
+            raise ArgumentError(f"expected Variable or None (got {type(g).__name__}): {where}, {g!r}")
+        if form is None:
+            raise AutogradError(f"{where}, which is no tensor, a gradient different than None")
+        shape, dtype = form
+        lead = g.ndim - len(shape)
+        if tuple(g.shape) != shape:
+            if lead < 0 or any(n not in (m, 1) for n, m in zip(shape, g.shape[lead:], strict=True)):
+                raise ShapeError(
+                    f"{where} an invalid gradient - got {list(g.shape)} but expected shape compatible with {list(shape)}"
+                )
+            g = ops.sum_to(g, shape)
+        return g if g.dtype is dtype or not dtype.differentiable else ops.cast(g, dtype)
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
@@ -114,6 +157,8 @@ class Function:
     [2.0, 2.0]
     """
 
+    makes_views = False  # whether its outputs that are views have a view's gradient
+
     @staticmethod
     def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
         raise AutogradError("a Function needs a static method forward(ctx, *args)")
@@ -127,30 +172,49 @@ class Function:
         """If defined, `forward` takes no ctx, and this saves what backward needs."""
 
     @classmethod
-    def apply(cls, *args: Any) -> Any:
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
         context = Context()
         context.needs_input_grad = tuple(isinstance(a, Tensor) and a._requires_grad for a in args)
         before, here.grad = here.grad, False
         try:
             if cls.setup_context is Function.setup_context:
-                result = cls.forward(context, *args)
+                result = cls.forward(context, *args, **kwargs)
             else:
-                result = cls.forward(*args)
+                if kwargs:
+                    bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+                    bound.apply_defaults()
+                    args, kwargs = bound.args, bound.kwargs
+                result = cls.forward(*args, **kwargs)
                 cls.setup_context(context, args, result)
         finally:
             here.grad = before
         outputs: tuple[Any, ...] = result if isinstance(result, tuple) else (result,)
+        for t in context._dirty:
+            check_writable(t, f"{cls.__name__}.apply")
+            if not any(t is y for y in outputs):
+                raise AutogradError(
+                    f"{cls.__name__}: Some elements marked as dirty during the forward method were not returned as "
+                    "output. The inputs that are modified inplace must all be outputs of the Function"
+                )
         if not (here.grad and any(context.needs_input_grad)):
             return result
-        wrapped = tuple(rewrap(y) if isinstance(y, Tensor) and y._requires_grad else y for y in outputs)
-        several = len(wrapped) > 1
+        if type(context._saved) is tuple:
+            context._saved = tuple(map(as_it_is, context._saved))
+            context._versions = tuple(map(version, context._saved))
         edges = tuple(edge(a) if isinstance(a, Tensor) and a._requires_grad else None for a in args)
-        node = CustomNode(cls, context, edges, wrapped)
+        held = {id(a) for a in args} | {id(y) for y in outputs if isinstance(y, Tensor) and y._requires_grad}
+        wrapped = tuple(rewrap(y) if isinstance(y, Tensor) and id(y) in held else y for y in outputs)
+        several = len(wrapped) > 1
+        node = CustomNode(cls, context, edges, wrapped, args)
         for i, y in enumerate(wrapped):
             if isinstance(y, Tensor) and id(outputs[i]) not in context._non_differentiable and y.dtype.differentiable:
                 y.node = Slot(node, i) if several else node  # type: ignore[arg-type]
                 y._requires_grad = True
-        return wrapped if isinstance(result, tuple) else wrapped[0]
+        for t in context._dirty:
+            rebase(t, next(w for w, y in zip(wrapped, outputs, strict=True) if y is t))
+        dirty = {id(t) for t in context._dirty}
+        shown = tuple(y if id(y) in dirty else w for w, y in zip(wrapped, outputs, strict=True))
+        return shown if isinstance(result, tuple) else shown[0]
 
 
 FunctionCtx = Context

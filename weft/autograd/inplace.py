@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from weft.autograd.call import as_it_is, call, flat_operands, record, version
-from weft.autograd.freshness import looks, refresh, state
+from weft.autograd.freshness import by_function, looks, put, refresh, state, want
 from weft.autograd.plain import plain
 from weft.core.dispatch import here, hooks, traced
 from weft.core.dtype import DType
@@ -41,7 +41,8 @@ def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
         _move(x, y if y.dtype is x.dtype else ops.cast(y, held(op.name, y.dtype, x.dtype)))
         return x
     eager_local.check_arguments(op, args)
-    stack.tensors(op, args)
+    if any(t._requires_grad for t in stack.tensors(op, args)) and here.grad and x._view_of is not None:
+        _check_scatter(x)
     before = _stand_in(x)
     local = eager_local.localize(op, args)
     if x.blob.access is not None:
@@ -55,7 +56,7 @@ def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
         y.blob = x.blob
         record(op, (before, *args[1:]), (y,), (), before=versions)
         if y.node is not None:
-            _rebase(x, y)
+            rebase(x, y)
     return x
 
 
@@ -101,6 +102,11 @@ def check_writable(x: Tensor, name: str) -> None:
             f"{name}: a leaf Variable that requires grad is being used in an in-place operation, and its gradient "
             f"would be lost. Write it under flow.no_grad(), or on a copy: x = x.clone()"
         )
+    if here.grad and by_function(x):
+        raise AutogradError(
+            f"{name}: a view that a custom autograd.Function made is being modified inplace, and that function's gradient "
+            "would no longer be that of its base. Return a copy from forward, or write on one: y = y.clone()"
+        )
     base = View(*x._view_of).base if x._view_of is not None else None
     if here.grad and base is not None and base._requires_grad and base.node is None:
         raise AutogradError(
@@ -128,7 +134,7 @@ def _move(x: Tensor, y: Tensor) -> None:
         if x.blob.access is not None:
             hooks.wait_write(x.blob)
         local_data(x, "in place").copy_(local_data(y, "in place"))
-    _rebase(x, y)
+    rebase(x, y)
 
 
 def exchange(x: Tensor, y: Tensor) -> None:
@@ -177,10 +183,29 @@ def _overwrite(x: Tensor, y: Tensor) -> None:
         raise explain(OPS["copy"], error, (x, y)) from error
 
 
-def _rebase(x: Tensor, y: Tensor) -> None:
-    """Give x the node of y; if x is a view, its base gets a node for the scatter."""
+def _check_scatter(x: Tensor) -> None:
+    assert x._view_of is not None
+    view = View(*x._view_of)
+    if view.op.scatter is None:
+        raise AutogradError(
+            f"in place on a view made by {view.op.name}: its gradient isn't known; use x = x.clone() first"
+        )
+
+
+def _turn(x: Tensor, y: Tensor, views: tuple[Any, ...] = ()) -> None:
+    """Give x the place of y in the graph of gradients."""
+    gained = y._requires_grad and not x._requires_grad
+    put(x, y.node)
+    x._requires_grad = y._requires_grad or x._requires_grad
+    if gained and x._view_of is None and here.trace is None:
+        want(x, views)
+
+
+def rebase(x: Tensor, y: Tensor, views: tuple[Any, ...] = ()) -> None:
+    """Give x the node of y; if x is a view, its base gets a node for the scatter. `views`: the blobs of the views of x
+    through which it was written."""
     if here.grad:  # else gradients aren't affected
-        x.node, x._requires_grad = y.node, y._requires_grad or x._requires_grad
+        _turn(x, y, views)
     mark((x.shard,))
     if x._view_of is None:
         return
@@ -192,8 +217,7 @@ def _rebase(x: Tensor, y: Tensor) -> None:
         return
     if not (lazy or everywhere) and not (here.grad and (x.node is not None or base.node is not None)):
         return
-    if op.scatter is None:
-        raise AutogradError(f"in place on a view made by {op.name}: its gradient isn't known; use x = x.clone() first")
+    _check_scatter(x)
     old = _stand_in(base)
     if not (lazy or everywhere):  # the base's memory holds the change already: scatter only extends the graph
         old.blob = Blob(local_data(base, "in place"))
@@ -206,7 +230,7 @@ def _rebase(x: Tensor, y: Tensor) -> None:
         _overwrite(base, whole)
     mark((base.shard, x.shard))
     if here.grad:
-        base.node, base._requires_grad = whole.node, whole._requires_grad or base._requires_grad
+        _turn(base, whole, (*views, x.blob))
     if base._view_of is not None:
-        _rebase(base, base)
+        rebase(base, base, (*views, x.blob))
     x._view_of = base, op, view.attributes, base.node, state(base)

@@ -76,13 +76,13 @@ class Held(FunctionCtx):
     def __init__(self, kind: Any, args: tuple[Any, ...]) -> None:
         self.kind, self.args = kind, args
         self.saved_tensors: tuple[Any, ...] = ()
-        self.returned: tuple[Any, ...] = ()
         self.needs_input_grad: tuple[bool, ...] = ()
 
     def keep(self, ctx: Context) -> None:
         """Copy what was set on this ctx to Weft's."""
         ctx.save_for_backward(*inward(self.to_save))
         ctx.mark_non_differentiable(*inward(self.non_differentiable))
+        ctx.mark_dirty(*inward(self.dirty_tensors))
         ctx.set_materialize_grads(self.materialize_grads)
 
 
@@ -100,9 +100,7 @@ class Custom(Function):
             else:
                 y = held.kind.forward(held, *given)
             held.keep(ctx)
-        y = inward(tuple(y) if isinstance(y, list) else y)
-        held.returned = y if isinstance(y, tuple) else (y,)
-        return y
+        return inward(tuple(y) if isinstance(y, list) else y)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
@@ -128,12 +126,7 @@ def _apply(kind: Any, *args: Any, **kwargs: Any) -> Any:
     given = tuple(outward(a) if isinstance(a, torch.Tensor) else a for a in args)
     held = Held(kind, given)
     with as_itself():
-        y = _named(kind).apply(held, *(a.of if type(a) is Facade else a for a in given))
-        several = y if isinstance(y, tuple) else (y,)
-        returned, held.returned = held.returned, ()
-        for a in held.dirty_tensors:  # holders of an overwritten tensor get this gradient
-            a.of = next((t for t, before in zip(several, returned, strict=True) if before is a.of), a.of)
-        return outward(y)
+        return outward(_named(kind).apply(held, *(a.of if type(a) is Facade else a for a in given)))
 
 
 def _delayed(message: bytes, count: int) -> Callable[..., Any]:

@@ -157,6 +157,8 @@ class Tensor(Described):
         """`hook(gradient)` runs when this tensor's gradient is known; what it returns replaces the gradient."""
         if not self._requires_grad:
             raise AutogradError("can't register a hook on a tensor that doesn't require a gradient")
+        if self._view_of is not None:
+            hooks.fresh(self)
         if self._hooks is None:
             self._hooks = {}
             if self.node is not None:

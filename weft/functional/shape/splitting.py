@@ -61,6 +61,7 @@ class _Cut(Function):
     """Views that together are all of x: their gradients are concatenated once."""
 
     join = ops.cat
+    makes_views = True
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> tuple[Tensor, ...]:
