@@ -46,8 +46,9 @@ def refresh(t: Tensor) -> None:
             continue
         if here.grad and by_function(t):
             raise AutogradError(
-                "what a view that a custom autograd.Function made looks at has been modified inplace, and that function's "
-                "gradient is no longer the view's. Return a copy from forward, or write on one: x = x.clone()"
+                "what a view that a custom autograd.Function made looks at has been modified inplace, and that "
+                "function's gradient is no longer the view's. Return a copy from forward, or write on one: "
+                "x = x.clone()"
             )
         before, here.grad = here.grad, t._requires_grad or base.node is not view.node
         try:
@@ -67,8 +68,8 @@ def put(t: Tensor, node: Any) -> None:
     tensor as it is now."""
     if t.node is not None and t.node is not node:
         t._hooks = None
-        if t._retains_grad:
-            before = t.node.node if type(t.node) is Slot else t.node
+        before = t.node.node if type(t.node) is Slot else t.node
+        if t._retains_grad and before.retained is not None:
             before.retained.pop(t.output_nr, None)
     t.node = node
     if t._retains_grad and node is not None:

@@ -135,7 +135,8 @@ class CustomNode:
         if tuple(g.shape) != shape:
             if lead < 0 or any(n not in (m, 1) for n, m in zip(shape, g.shape[lead:], strict=True)):
                 raise ShapeError(
-                    f"{where} an invalid gradient - got {list(g.shape)} but expected shape compatible with {list(shape)}"
+                    f"{where} an invalid gradient - got {list(g.shape)} but expected shape compatible with "
+                    f"{list(shape)}"
                 )
             g = ops.sum_to(g, shape)
         return g if g.dtype is dtype or not dtype.differentiable else ops.cast(g, dtype)

@@ -104,8 +104,8 @@ def check_writable(x: Tensor, name: str) -> None:
         )
     if here.grad and by_function(x):
         raise AutogradError(
-            f"{name}: a view that a custom autograd.Function made is being modified inplace, and that function's gradient "
-            "would no longer be that of its base. Return a copy from forward, or write on one: y = y.clone()"
+            f"{name}: a view that a custom autograd.Function made is being modified inplace, and that function's "
+            "gradient would no longer be that of its base. Return a copy from forward, or write on one: y = y.clone()"
         )
     base = View(*x._view_of).base if x._view_of is not None else None
     if here.grad and base is not None and base._requires_grad and base.node is None:

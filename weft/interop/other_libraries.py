@@ -198,7 +198,7 @@ TRANSFORMS: Final = ("vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "
 CLIPS: Final = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm")
 WEFT: Final = __name__.partition(".")[0]
 PLACES: Final = {**dict.fromkeys(TRANSFORMS, "func"), **dict.fromkeys(CLIPS, "nn.utils")}
-REPLACED: Final[dict[str, dict[str, Callable[[Function, str], Function]]]] = {
+REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
     "torch": {"vmap": counterpart, "compile": lambda theirs, name: _compile(theirs)},
     "torch.func": dict.fromkeys(TRANSFORMS, counterpart),
     "torch.nn.utils": dict.fromkeys(CLIPS, counterpart),

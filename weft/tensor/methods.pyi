@@ -1696,7 +1696,7 @@ class Methods:
         """The short-time Fourier transform, one window every `hop_length` samples: (..., frequencies, windows)."""
 
     def storage(self) -> Any:
-        """The memory that x looks at, of this rank's part of it: torch's own storage, with `data_ptr()` and `nbytes()`."""
+        """Likewise, as elements of x's dtype: `size()` counts them."""
 
     def sub(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """x - alpha * other, element by element."""
