@@ -49,7 +49,6 @@ class Hooks:
     wait_read: Callable[[Any], Any]  # vm: until nothing pending writes the blob
     wait_write: Callable[[Any], Any]  # vm: until nothing pending reads or writes the blob
     wait_over: Callable[[Any], Any]  # vm: likewise, whether the pending work succeeds or fails
-    alias: Callable[[Any, Any], Any]  # vm: a blob over memory that another has
     whole: Callable[[Any, str], Any]  # autograd: a global tensor's logical value on every rank, as a local tensor
     fresh: Callable[[Any], Any]  # autograd: a view brought up to date
     detached: Callable[[Any], Any]  # autograd: `detach()` of a view, or while a graph is traced

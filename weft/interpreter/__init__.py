@@ -2,9 +2,7 @@
 
 from weft.core.dispatch import hooks
 from weft.vm import vm_of
-from weft.vm.dependency import alias
 
 hooks.wait_read = lambda blob: vm_of().wait_read(blob)
 hooks.wait_write = lambda blob: vm_of().wait_write(blob)
 hooks.wait_over = lambda blob: vm_of().wait_write(blob, afresh=True)
-hooks.alias = alias
