@@ -63,6 +63,11 @@ def faster(call: Call, forms: Forms, one_thread: bool) -> bool:
         return measured[key]
 
 
+def votes_on(options: Options) -> bool:
+    """Whether ranks have to agree on what is fused."""
+    return options.inductor
+
+
 def votes() -> dict[str, bool]:
     """This rank's measurements so far, under keys that are the same on every rank."""
     with inductor.lock:

@@ -62,7 +62,7 @@ def _lowered(job: Job, options: Options, watch: Callable[[str, Job], Any] | None
     rank = current()
     draws.check(job, rank.world_size)
     found = lower(job, rank.index, rank.world_size, options)
-    if rank.world_size > 1 and options.inductor and faster.outvoted(_all_gathered(faster.votes())):
+    if rank.world_size > 1 and faster.votes_on(options) and faster.outvoted(_all_gathered(faster.votes())):
         return lower(job, rank.index, rank.world_size, options)
     return found
 
