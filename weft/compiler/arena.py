@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import bisect
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
+
+import numpy as np
+
+from weft.plan.spans import Span
 
 ALIGN = 64
 
 
 class Block(NamedTuple):
-    """Memory that is live from step `first` to step `last`, both included."""
+    """Memory that is live from step `first` to step `last`, both included; `pieces` of it, if given, for less time."""
 
     bytes: int
     first: int
     last: int
+    pieces: tuple[Span, ...] = ()
 
 
 class MemoryPlan(NamedTuple):
@@ -35,24 +39,32 @@ def plan(blocks: Sequence[Block], tight: bool = False) -> MemoryPlan:
     MemoryPlan(offsets=(0, 64, 0), total=128)
     """
     found = _in_time(blocks)
-    return min(found, _by_size(blocks), key=lambda p: p.total) if tight else found
+    return min(found, *(_by_size(blocks, sign) for sign in (1, -1)), key=lambda p: p.total) if tight else found
 
 
-def _by_size(blocks: Sequence[Block]) -> MemoryPlan:
-    """Each block in the smallest gap between those that are larger and live meanwhile."""
-    offsets = [0] * len(blocks)
-    placed: list[tuple[int, int, int, int]] = []  # offset, end, first, last; by offset
-    for i in sorted(range(len(blocks)), key=lambda i: (-blocks[i].bytes, blocks[i].first)):
-        size, first, last = aligned(blocks[i].bytes), blocks[i].first, blocks[i].last
-        at, best = 0, (math.inf, 0)
-        for offset, end, begin, until in placed:
-            if begin <= last and first <= until:
-                if offset - at >= size:
-                    best = min(best, (offset - at, at))
-                at = max(at, end)
-        offsets[i] = at if best[0] == math.inf else best[1]
-        bisect.insort(placed, (offsets[i], offsets[i] + size, first, last))
-    return MemoryPlan(tuple(offsets), max((end for _, end, _, _ in placed), default=0))
+def _by_size(blocks: Sequence[Block], sign: int) -> MemoryPlan:
+    """Each block, of those of one size in the order of first use or the reverse, in the smallest gap between the pieces of those that are larger and live meanwhile."""
+    offsets, count = [0] * len(blocks), 0
+    begins, ends, firsts, lasts = np.zeros((4, sum(max(1, len(b.pieces)) for b in blocks)), dtype=np.int64)
+    for i in sorted(range(len(blocks)), key=lambda i: (-blocks[i].bytes, sign * blocks[i].first)):
+        size = aligned(blocks[i].bytes)
+        pieces = blocks[i].pieces or (Span(0, size, *blocks[i][1:3]),)
+        low, high = [np.zeros(0, dtype=np.int64)], [np.zeros(1, dtype=np.int64)]  # no block may begin between them
+        for begin, end, first, last, _ in pieces:
+            at = np.nonzero((firsts[:count] <= last) & (lasts[:count] >= first))
+            low.append(begins[at] - end)
+            high.append(-(-(ends[at] - begin) // ALIGN) * ALIGN)
+        lows, highs = np.concatenate(low), np.concatenate(high)
+        order = np.argsort(lows)
+        free = np.maximum.accumulate(highs[[0, *(order + 1)]])
+        gaps = lows[order] - free[:-1]
+        fits = np.nonzero(gaps >= 0)[0]
+        offsets[i] = int(free[fits[np.argmin(gaps[fits])]] if len(fits) else free[-1])
+        for begin, end, first, last, _ in pieces:
+            at = offsets[i]
+            begins[count], ends[count], firsts[count], lasts[count] = at + begin, at + end, first, last
+            count += 1
+    return MemoryPlan(tuple(offsets), aligned(max(map(int, ends), default=0)))
 
 
 def _in_time(blocks: Sequence[Block]) -> MemoryPlan:

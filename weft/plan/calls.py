@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from heapq import heappop, heappush
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, get_args
 
 import msgspec
@@ -27,6 +25,7 @@ from weft.core.literal import NAME
 from weft.core.reading import MALFORMED
 from weft.ops import OPS
 from weft.plan.overwriting import overwrites
+from weft.plan.spans import Form, Span, Use, clashes, contiguous, needed
 
 Kind = Literal["register", "arena", "variable", "constant", "made", "view", "inside"]
 OWN: Final = {  # calls that are no ops; how many values each takes, and makes
@@ -313,16 +312,6 @@ def _check_bounds(call: Call, r: Result, arena: int, registers: Mapping[int, int
         raise CompileError(f"{shown(call)}: %{r.name} of {r.dtype} begins at {p.offset}, between two numbers")
 
 
-class _Span(msgspec.Struct, frozen=True):
-    """A range of memory and its lifetime, from the call that first writes it to the last that reads it."""
-
-    begin: int
-    end: int
-    first: int
-    last: int
-    name: str
-
-
 def _check_overlaps(step: Step, results: Mapping[str, Result], last: Mapping[str, int], acts: int) -> None:
     until, root = dict(last), {}
     for r in results.values():
@@ -333,7 +322,8 @@ def _check_overlaps(step: Step, results: Mapping[str, Result], last: Mapping[str
     shared = {  # reused in place
         (name, r.name) for c in step.calls if c.op in IN_PLACE for name in c.operands() for r in c.results
     }
-    by_memory: dict[tuple[str, int], list[_Span]] = {}
+    by_memory: dict[tuple[str, int], list[Span]] = {}
+    pieces: dict[str, list[Span]] = {}
     for i, call in enumerate(step.calls):
         for r in call.results:
             p = r.place
@@ -341,10 +331,10 @@ def _check_overlaps(step: Step, results: Mapping[str, Result], last: Mapping[str
                 continue
             exported = p.kind == "register"  # other tasks read it afterwards
             end = len(step.calls) if exported else max(i, until.get(r.name, i))
-            span = _Span(p.offset, p.offset + p.step * (acts - 1) + r.extent, i, end, r.name)
+            span = Span(p.offset, p.offset + p.step * (acts - 1) + r.extent, i, end, r.name)
             by_memory.setdefault((p.kind, p.register), []).append(span)
     for spans in by_memory.values():
-        for a, b in _clashes(spans):
+        for a, b in clashes(spans):
             call, was, now = step.calls[b.first], results[a.name], results[b.name]
             alike = (was.place, was.dtype, was.shape, was.strides) == (now.place, now.dtype, now.shape, now.strides)
             over = a.last == b.first and alike and a.name in overwrites(call.op, [*call.operands()])
@@ -354,7 +344,25 @@ def _check_overlaps(step: Step, results: Mapping[str, Result], last: Mapping[str
                 continue
             if {(a.name, b.name), (b.name, a.name)} & shared or _interleaved(was, now):
                 continue
+            pieces = pieces or _pieces(step, results)
+            ends = (p.last for p in pieces[a.name] if a.begin + p.end > b.begin and a.begin + p.begin < b.end)
+            if was.place.kind == "arena" and max(ends, default=0) < b.first:
+                continue
             raise CompileError(f"{shown(call)}: %{b.name} lies where %{a.name} does, which is still needed")
+
+
+def _pieces(step: Step, results: Mapping[str, Result]) -> dict[str, list[Span]]:
+    """The lifetimes of a step's values, piece by piece."""
+
+    def form(name: str) -> Form:
+        r = results[name]
+        return Form(r.shape, r.strides or contiguous(r.shape), dtypes.named(r.dtype).itemsize)
+
+    def use(c: Call) -> Use:
+        makes = [r.name for r in c.results]
+        return Use(c.op, c.args, [*c.operands()], makes, bool(makes) and c.results[0].place.kind == "view")
+
+    return needed(map(use, step.calls), form, {})
 
 
 def _interleaved(a: Result, b: Result) -> bool:
@@ -369,27 +377,3 @@ def _interleaved(a: Result, b: Result) -> bool:
             return True
         whole = s
     return False
-
-
-def _clashes(spans: Iterable[_Span]) -> Iterator[tuple[_Span, _Span]]:
-    """Pairs that overlap in memory and in lifetime, the earlier first.
-
-    Live spans are kept in sorted lists by magnitude of size: of disjoint spans of about one size only a few can overlap
-    another one.
-    """
-    live: dict[int, list[tuple[int, int, int, _Span]]] = {}  # by magnitude: begin, end, number
-    ending: list[tuple[int, int, int, tuple[int, int, int, _Span]]] = []
-    for n, span in enumerate(sorted(spans, key=lambda s: s.first)):
-        while ending and ending[0][0] < span.first:
-            *_, size, gone = heappop(ending)
-            del live[size][bisect_left(live[size], gone)]
-        for size, entries in live.items():
-            for i in range(bisect_left(entries, (span.end,)) - 1, -1, -1):
-                entry = entries[i]
-                if entry[0] + (1 << size) <= span.begin:
-                    break
-                if entry[1] > span.begin:
-                    yield entry[3], span
-        entry, size = (span.begin, span.end, n, span), (span.end - span.begin).bit_length()
-        insort(live.setdefault(size, []), entry)  # by address: numbers are unique, so spans aren't compared
-        heappush(ending, (span.last, n, size, entry))

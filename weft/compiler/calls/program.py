@@ -24,6 +24,7 @@ from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.plan.calls import FORM_ONLY, Call, Place, Ref, Result, Step
 from weft.plan.overwriting import overwrites
+from weft.plan.spans import Form, Span, Use, contiguous, needed
 
 
 def lower_chain(chain: Chain) -> Step:
@@ -200,12 +201,17 @@ class _Lowering:
         parts: dict[Value, list[Value]] = {}
         for v, part in self.joined.items():
             parts.setdefault(part.whole, []).append(v)
+        pieces = self._pieces() if self.chain.tight else {}
         blocks: list[Block] = []
         block_of: dict[Any, int] = {}
 
         def want(key: Any, bytes: int, first: int, until: int) -> None:
             block_of[key] = len(blocks)
-            blocks.append(Block(bytes, first, until))
+            blocks.append(Block(bytes, first, until, pieces.get(key, ())))
+
+        def begun(v: Value) -> int:
+            """When the first part of a value is made."""
+            return min([self.made_at[v], *map(begun, parts.get(v, ()))])
 
         for i, n in enumerate(nodes):
             row = self.rows.get(n)
@@ -217,16 +223,33 @@ class _Lowering:
             for v in n.outputs:
                 if self._in_arena(n, v):
                     own = parts.get(v, [])
-                    first = min([i, *(self.made_at[w] for w in own)])
                     until = max([i, *(last.get(w, i) for w in (v, *own))])
                     over = None if own else self._over(n, v)
                     if over in block_of and blocks[block_of[over]].last == i:
                         block_of[v] = block_of[over]
-                        blocks[block_of[v]] = blocks[block_of[v]]._replace(last=until)
+                        b = blocks[block_of[v]]
+                        whole = Span(0, b.bytes, b.first, b.last)
+                        more = (*(b.pieces or (whole,)), *pieces[v]) if v in pieces else ()
+                        blocks[block_of[v]] = b._replace(last=until, pieces=more)
                     else:
-                        want(v, self.chain.bytes(v), first, until)
+                        want(v, self.chain.bytes(v), begun(v), until)
         found = plan(blocks, self.chain.tight)
         return {key: found.offsets[place] for key, place in block_of.items()}, found.total
+
+    def _pieces(self) -> dict[Value, tuple[Span, ...]]:
+        """The lifetimes of values that aren't needed whole all the time."""
+
+        def form(v: Value) -> Form | None:
+            if v not in self.strides:
+                return None
+            shape = self.chain.shape(v)
+            return Form(shape, self.strides[v] or contiguous(shape), v.dtype.itemsize)
+
+        within: dict[Value, tuple[Value, int]] = {}
+        for v, (whole, dim, start) in self.joined.items():
+            within[v] = whole, start * self._laid(whole).stride(dim) * v.dtype.itemsize
+        uses = (Use(n.op, n.args, n.operands(), n.outputs, n in self.views) for n in self.nodes)
+        return {v: tuple(spans) for v, spans in needed(uses, form, within).items()}
 
     def _over(self, n: Node, v: Value) -> Value | None:
         """The operand whose memory the result of an elementwise call may reuse, if this is its last use."""

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from weft.boxing.signature import replaced
+from weft.compiler.layout import local_shape
 from weft.compiler.local_node import PLACED, SMALL, written
 from weft.compiler.options import Options
 from weft.compiler.passes import memory_budget
@@ -26,10 +27,12 @@ from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.ops.notation import Rule
 from weft.plan.overwriting import overwrites
+from weft.plan.spans import Form, Use, contiguous, needed
 from weft.plan.usage import show
 
 COUNTS: Final = (2, 4, 8, 16)  # of slices
 REACH: Final = 48  # nodes on each side of the peak that a run may have
+ROOM: Final = 10  # the part of what is held beside parameters that is left for what kernels allocate
 TRIES: Final = 8  # peaks that no run lowers, before it is given up
 
 
@@ -43,61 +46,79 @@ def run(job: Job, options: Options) -> None:
     if not budget or not applies(job):
         return
     computed, most, tried = 0, 0, set[Node]()
-    held = Held(job)
-    before = max(held.live)
+    held = Held(job, budget, (budget - Model(job).kept) // ROOM)
+    before = held.most
     for number in itertools.count():
         at = max((i for i, n in enumerate(job.nodes) if n not in tried), key=held.live.__getitem__)
         if held.live[at] <= budget or len(tried) == TRIES:
             break
         found = list(candidates(held, at, budget))
         best = min(found, default=None, key=lambda r: r.key)
-        if best is not None and best.held > budget and remake(job, held, best):
-            held = Held(job)
+        if best is not None and best.held > budget and remake(job, held, *best[:2]):
+            held = Held(job, budget, held.room)
             continue
         best = min(found, default=None, key=lambda r: (max(r.held, budget), r.key))
-        if best is None or best.held >= held.live[at]:
+        if best is not None and best.held < held.live[at]:
+            computed, most = computed + len(best.layout), max(most, math.prod(best.counts))
+            compute(job, best, number)
+        elif not remake(job, held, *_there(job, at)):
             tried.add(job.nodes[at])
             continue
-        computed, most = computed + len(best.layout), max(most, math.prod(best.counts))
-        compute(job, best, number)
-        held = Held(job)
+        held = Held(job, budget, held.room)
         tried.clear()
     if computed:
         job.reasons.append(
             f"{computed} nodes are computed in up to {most} slices: a rank would hold {show(before)}, and holds "
-            f"{show(max(held.live))}"
+            f"{show(held.most)}"
         )
 
 
 class Held:
-    """The lifetimes of a job's values, and the bytes held while each node runs."""
+    """The lifetimes of a job's values, and the bytes held while each node runs. What kernels allocate adds to the peak of
+    what is planned, whenever it is. So each node is to leave `room` for it, or may allocate so much, within a budget."""
 
-    def __init__(self, job: Job) -> None:
-        self.job, self.nodes = job, job.nodes
+    def __init__(self, job: Job, budget: int, room: int) -> None:
+        self.job, self.nodes, self.budget, self.room = job, job.nodes, budget, room
         self.model = Model(job, copied=PLACED)
-        self.root = dict(self.model.root)
+        self.root, within = dict(self.model.root), dict[Value, tuple[Value, int]]()
         for n in self.nodes:
             if n.extra.get("joined"):
                 self.root |= dict.fromkeys(n.args[0], n.outputs[0])
+                starts = itertools.accumulate(map(self.model.bytes, n.args[0]), initial=0)
+                within |= {v: (n.outputs[0], at) for v, at in zip(n.args[0], starts, strict=False)}
         self.read = {v: i for i, n in enumerate(self.nodes) for v in n.operands()}  # last, views apart
-        self.first: dict[Value, int] = {}
-        self.last: dict[Value, int] = {}
+        self.pieces = needed(map(self._use, self.nodes), self._form, within)
+        self.first = {v: min(p.first for p in ps) for v, ps in self.pieces.items()}
+        self.last = {v: max(p.last for p in ps) for v, ps in self.pieces.items()}
+        begin, end = ([[0] * len(self.nodes) for _ in range(2)] for _ in range(2))
+        for v, pieces in self.pieces.items():
+            pool = int(self.model.allocates(job.producer[v]))
+            for p in pieces:
+                begin[pool][p.first] += p.end - p.begin
+                end[pool][p.last] += p.end - p.begin
+        now, made = self.model.kept, 0
+        self.entering, planned = [now + room], list[int]()  # before each node, with that room
+        self.allocated: list[int] = []
         for i, n in enumerate(self.nodes):
-            early = self.model.early.get(n, ())
-            for v in map(self.rooted, (*n.outputs, *(v for v in n.operands() if v not in early))):
-                if v not in self.model.fixed:
-                    self.first.setdefault(v, i)
-                    self.last[v] = i
-        begin, end = [0] * len(self.nodes), [0] * len(self.nodes)
-        for v in self.first:
-            begin[self.first[v]] += self.model.bytes(v)
-            end[self.last[v]] += self.model.bytes(v)
-        self.entering = [self.model.kept]  # before each node
-        self.live: list[int] = []
-        for i, n in enumerate(self.nodes):
-            now = self.entering[-1]
-            self.live.append(now + self.model.transient(n) + begin[i] * (not self._overwrites(n, i)))
-            self.entering.append(now + begin[i] - end[i])
+            planned.append(now + begin[0][i] * (not self._overwrites(n, i)))
+            self.allocated.append(made + begin[1][i] + self.model.transient(n))
+            now, made = now + begin[0][i] - end[0][i], made + begin[1][i] - end[1][i]
+            self.entering.append(now + room)
+        self.live = [max(p + room, self.beside(a)) for p, a in zip(planned, self.allocated, strict=True)]
+        self.most = max(planned) + max(self.allocated)
+
+    def beside(self, allocated: float) -> float:
+        """What is held if a node allocates so much, and all that may be planned is planned."""
+        return allocated + self.budget - self.room
+
+    def _use(self, n: Node) -> Use:
+        early = self.model.early.get(n, ())
+        makes = [v for v in n.outputs if v not in self.model.fixed]
+        return Use(n.op, n.args, [v for v in n.operands() if v not in early], makes, not self.model.root.keys().isdisjoint(n.outputs))
+
+    def _form(self, v: Value) -> Form:
+        shape = local_shape(v, self.model.rank)
+        return Form(shape, contiguous(shape), v.dtype.itemsize)
 
     def rooted(self, v: Value) -> Value:
         """The value in whose memory a value lies."""
@@ -151,9 +172,10 @@ def candidates(held: Held, at: int, budget: int) -> Iterator[Run]:
                 found = _run(nodes, first, end, layout)
                 if nodes[at] in found.layout:
                     always, within = _bytes(held, found)
+                    allocated = max(held.allocated[i] for i in range(first, end) if nodes[i] in found.layout)
                     for counts in _counts(found.layout):
                         count = math.prod(counts)
-                        most = always + within / count
+                        most = max(always + within / count, held.beside(allocated / count))
                         key = max(most - again[first, end], budget), max(most, budget), count, first - end, first
                         yield found._replace(counts=counts, held=most, key=key)
 
@@ -258,9 +280,20 @@ def _bytes(held: Held, r: Run) -> tuple[float, float]:
     after = {w for n in r.after for w in n.operands()}
     whole = {v for v, s in lies.items() if s.is_partial or held.read.get(v, 0) >= r.end or v in after}
     own = {v for v in lies if v not in whole and v not in held.root}
-    most = _peak(held, order, own)
     always = held.entering[r.first] + sum(bytes_of(v) for n in r.before for v in n.outputs if v not in held.root)
-    return always + sum(bytes_of(v) * (2 - (lies[v].is_partial or dense(v, lies[v]))) for v in whole), most
+    always += sum(bytes_of(v) * (2 - (lies[v].is_partial or dense(v, lies[v]))) for v in whole)
+    passing = min(_consumed(held, r), sum(bytes_of(v) for v in whole if lies[v].is_split and dense(v, lies[v])))
+    return always - passing, _peak(held, order, own) + passing
+
+
+def _consumed(held: Held, r: Run) -> int:
+    """The bytes that are there before a run and given back slice by slice."""
+    apart, read = set[Value](), {held.rooted(v) for n in (*r.before, *r.after) for v in n.operands()}
+    for n, (rule, *_) in r.layout.items():
+        for v, s in zip(n.operands(), rule.inputs, strict=True):
+            (apart if s.is_split and dense(v, s) else read).add(held.rooted(v))
+    mine = (v for v in apart - read if v in held.first and held.first[v] < r.first and held.last[v] < r.end)
+    return sum(map(held.model.bytes, mine))
 
 
 def _peak(held: Held, nodes: list[Node], own: set[Value]) -> int:
@@ -273,7 +306,7 @@ def _peak(held: Held, nodes: list[Node], own: set[Value]) -> int:
     for i, n in enumerate(nodes):
         new = sum(held.model.bytes(v) for v in n.outputs if v in own)
         over = any(w in own and last[w] == i for w in map(held.rooted, overwrites(n.op, n.operands())))
-        most = max(most, now + held.model.transient(n) + new * (not over))
+        most = max(most, now + new * (not over))
         now += new - ending[i]
     return most
 
@@ -281,11 +314,21 @@ def _peak(held: Held, nodes: list[Node], own: set[Value]) -> int:
 # ---- making again ----------------------------------------------------------------------------------------
 
 
-def remake(job: Job, held: Held, r: Run) -> bool:
+def _there(job: Job, at: int) -> tuple[int, int]:
+    """The run in slices that a node is in; the node alone, if it is in none."""
+    first, end, number = at, at + 1, job.nodes[at].extra.get("slice")
+    while number is not None and job.nodes[first - 1].extra.get("slice") == number:
+        first -= 1
+    while number is not None and job.nodes[end].extra.get("slice") == number:
+        end += 1
+    return first, end
+
+
+def remake(job: Job, held: Held, first: int, end: int) -> bool:
     """Let go of a value that is held all through a run: make it again when it is read. False if none can be."""
-    limit, rows = max(held.live[r.first : r.end]), []
-    for v in held.through(r.first, r.end):
-        if (found := _makers(held, v, r.end, limit)) is not None:
+    limit, rows = max(held.live[first:end]), []
+    for v in held.through(first, end):
+        if (found := _makers(held, v, end, limit)) is not None:
             rows.append((sum(map(memory_budget.seconds, found[1])) / held.model.bytes(v), v.name, *found))
     if not rows:
         return False
