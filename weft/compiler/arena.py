@@ -43,7 +43,8 @@ def plan(blocks: Sequence[Block], tight: bool = False) -> MemoryPlan:
 
 
 def _by_size(blocks: Sequence[Block], sign: int) -> MemoryPlan:
-    """Each block, of those of one size in the order of first use or the reverse, in the smallest gap between the pieces of those that are larger and live meanwhile."""
+    """Each block in the smallest gap between the pieces of those that are larger and live meanwhile; those of one size
+    in the order of first use, or against it."""
     offsets, count = [0] * len(blocks), 0
     begins, ends, firsts, lasts = np.zeros((4, sum(max(1, len(b.pieces)) for b in blocks)), dtype=np.int64)
     for i in sorted(range(len(blocks)), key=lambda i: (-blocks[i].bytes, sign * blocks[i].first)):

@@ -22,7 +22,7 @@ from weft.plan.usage import show, usage
 from weft.transport import transport_of
 
 STEPS: Final = 16  # tries with smaller and smaller budgets
-SHARES: Final = (0.16, 0.14)  # the same with slices: shares of what would be held beside parameters
+SHARES: Final = (0.16, 0.15, 0.14)  # the same with slices: shares of what would be held beside parameters
 
 
 def compiled(job: Job, options: Options, watch: Callable[[str, Job], Any] | None) -> Lowered:
@@ -53,7 +53,7 @@ def _tries(job: Job, options: Options, budget: int) -> Iterator[Options]:
         yield replace(options, memory_budget=asked)
     if slices.applies(job):
         fixed = (kept + int((whole - kept) * share) for share in SHARES)
-        for asked in (budget * 63 // 64, *fixed):
+        for asked in (budget, (kept + 15 * budget) // 16, *fixed):
             yield replace(options, memory_budget=1, slices_budget=asked)
 
 

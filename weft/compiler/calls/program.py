@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -25,6 +25,8 @@ from weft.ops import OPS
 from weft.plan.calls import FORM_ONLY, Call, Place, Ref, Result, Step
 from weft.plan.overwriting import overwrites
 from weft.plan.spans import Form, Span, Use, contiguous, needed
+
+FEW: Final = 1 << 10  # bytes of a constant if memory is tight
 
 
 def lower_chain(chain: Chain) -> Step:
@@ -78,11 +80,12 @@ class _Lowering:
         """Nodes with a small, constant value: computed once, when the chain is bound."""
         found: set[Node] = set()
         known: set[Value] = set()
+        most = FEW if self.chain.tight else SMALL
         for n in self.nodes:
             if n.op not in OPS or len(n.outputs) != 1 or self.exports.get(n.outputs[0]):
                 continue
             op = OPS[n.op]
-            if op.random or op.writes or op.keywords or (self.chain.bytes(n.outputs[0]) > SMALL and not op.view):
+            if op.random or op.writes or op.keywords or (self.chain.bytes(n.outputs[0]) > most and not op.view):
                 continue
             if n.op in FORM_ONLY or all(v in known for v in n.operands()):
                 found.add(n)

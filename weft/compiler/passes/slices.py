@@ -46,8 +46,12 @@ def run(job: Job, options: Options) -> None:
     if not budget or not applies(job):
         return
     computed, most, tried = 0, 0, set[Node]()
-    held = Held(job, budget, (budget - Model(job).kept) // ROOM)
-    before = held.most
+    held = Held(job, budget, 0)
+    before, whole = (
+        held.most,
+        (a for n, a in zip(job.nodes, held.allocated, strict=True) if not (_pure(n, n) and _rules(n))),
+    )
+    held = Held(job, budget, max((budget - held.model.kept) // ROOM, *whole))
     for number in itertools.count():
         at = max((i for i, n in enumerate(job.nodes) if n not in tried), key=held.live.__getitem__)
         if held.live[at] <= budget or len(tried) == TRIES:
@@ -74,8 +78,11 @@ def run(job: Job, options: Options) -> None:
 
 
 class Held:
-    """The lifetimes of a job's values, and the bytes held while each node runs. What kernels allocate adds to the peak of
-    what is planned, whenever it is. So each node is to leave `room` for it, or may allocate so much, within a budget."""
+    """The lifetimes of a job's values, and the bytes held while each node runs.
+
+    What kernels allocate adds to the peak of what is planned, whenever it is. So within a budget, each node is to leave
+    `room` for that, and may allocate so much itself.
+    """
 
     def __init__(self, job: Job, budget: int, room: int) -> None:
         self.job, self.nodes, self.budget, self.room = job, job.nodes, budget, room
@@ -114,7 +121,13 @@ class Held:
     def _use(self, n: Node) -> Use:
         early = self.model.early.get(n, ())
         makes = [v for v in n.outputs if v not in self.model.fixed]
-        return Use(n.op, n.args, [v for v in n.operands() if v not in early], makes, not self.model.root.keys().isdisjoint(n.outputs))
+        return Use(
+            n.op,
+            n.args,
+            [v for v in n.operands() if v not in early],
+            makes,
+            not self.model.root.keys().isdisjoint(n.outputs),
+        )
 
     def _form(self, v: Value) -> Form:
         shape = local_shape(v, self.model.rank)
