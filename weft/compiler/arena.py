@@ -39,15 +39,14 @@ def plan(blocks: Sequence[Block], tight: bool = False) -> MemoryPlan:
     MemoryPlan(offsets=(0, 64, 0), total=128)
     """
     found = _in_time(blocks)
-    return min(found, *(_by_size(blocks, sign) for sign in (1, -1)), key=lambda p: p.total) if tight else found
+    return min(found, _by_size(blocks), key=lambda p: p.total) if tight else found
 
 
-def _by_size(blocks: Sequence[Block], sign: int) -> MemoryPlan:
-    """Each block in the smallest gap between the pieces of those that are larger and live meanwhile; those of one size
-    in the order of first use, or against it."""
+def _by_size(blocks: Sequence[Block]) -> MemoryPlan:
+    """Each block in the smallest gap between the pieces of those that are larger and live meanwhile."""
     offsets, count = [0] * len(blocks), 0
     begins, ends, firsts, lasts = np.zeros((4, sum(max(1, len(b.pieces)) for b in blocks)), dtype=np.int64)
-    for i in sorted(range(len(blocks)), key=lambda i: (-blocks[i].bytes, sign * blocks[i].first)):
+    for i in sorted(range(len(blocks)), key=lambda i: (-blocks[i].bytes, blocks[i].first)):
         size = aligned(blocks[i].bytes)
         pieces = blocks[i].pieces or (Span(0, size, *blocks[i][1:3]),)
         low, high = [np.zeros(0, dtype=np.int64)], [np.zeros(1, dtype=np.int64)]  # no block may begin between them

@@ -345,14 +345,14 @@ def _check_overlaps(step: Step, results: Mapping[str, Result], last: Mapping[str
             if {(a.name, b.name), (b.name, a.name)} & shared or _interleaved(was, now):
                 continue
             pieces = pieces or _pieces(step, results)
-            ends = (p.last for p in pieces[a.name] if a.begin + p.end > b.begin and a.begin + p.begin < b.end)
-            if was.place.kind == "arena" and max(ends, default=0) < b.first:
+            ends = (p.last for p in pieces.get(a.name, ()) if a.begin + p.end > b.begin and a.begin + p.begin < b.end)
+            if was.place.kind == "arena" and max(ends, default=b.first) < b.first:
                 continue
             raise CompileError(f"{shown(call)}: %{b.name} lies where %{a.name} does, which is still needed")
 
 
 def _pieces(step: Step, results: Mapping[str, Result]) -> dict[str, list[Span]]:
-    """The lifetimes of a step's values, piece by piece."""
+    """The lifetimes of a step's values, piece by piece; empty if that can't be told."""
 
     def form(name: str) -> Form:
         r = results[name]
@@ -362,7 +362,10 @@ def _pieces(step: Step, results: Mapping[str, Result]) -> dict[str, list[Span]]:
         makes = [r.name for r in c.results]
         return Use(c.op, c.args, [*c.operands()], makes, bool(makes) and c.results[0].place.kind == "view")
 
-    return needed(map(use, step.calls), form, {})
+    try:
+        return needed(map(use, step.calls), form, {})
+    except MALFORMED:  # arguments that no view takes
+        return {}
 
 
 def _interleaved(a: Result, b: Result) -> bool:
