@@ -11,7 +11,6 @@ from weft.job.job import Job
 from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.ops.notation import Rule
-from weft.plan.overwriting import ADDS
 
 Layout = dict[Node, tuple[Rule, ...]]  # how nodes are split: along one dimension, or two that follow each other
 
@@ -36,6 +35,7 @@ def compute(job: Job, r: Run, number: int) -> None:
     read = {v for n in rest for v in n.operands()}
     found: dict[Value, list[Value]] = {v: [] for n in r.layout for v in n.outputs if v in read}  # of each slice; sums
     made: list[Node] = []
+    adding = {op.adds: op.name for op in OPS.values() if op.adds}
 
     def add(like: Node, name: str, op: str, args: tuple[Any, ...], outputs: tuple[Value, ...], **extra: Any) -> Node:
         extra = {**like.extra, "slice": number, **extra}
@@ -70,8 +70,8 @@ def compute(job: Job, r: Run, number: int) -> None:
                 table[v] = w
                 if v in found:
                     sum_of = found[v][-1:] if s.is_partial else []
-                    if sum_of and n.op in ADDS:
-                        piece.op, piece.args = ADDS[n.op], (*sum_of, *piece.args)
+                    if sum_of and n.op in adding:
+                        piece.op, piece.args = adding[n.op], (*sum_of, *piece.args)
                     elif sum_of:
                         w = _value(f"{w.name}.sum", w, w.shape)
                         add(n, w.name, "add", (*sum_of, table[v]), (w,))

@@ -84,13 +84,13 @@ class Op:
     def __init__(
         self, kernel: Callable[..., Any], layout: str | None, linear: str, returns: str, reduce: str,
         view: bool, random: bool, dynamic: bool, writes: str, shape_of: str, conversion: bool, uniform: bool,
-        steady: str, rejection: bool, promotes: bool,
+        steady: str, rejection: bool, promotes: bool, adds: str,
     ) -> None:  # fmt: skip
         self.name = self.__name__ = kernel.__name__.rstrip("_") if kernel.__name__.endswith("__") else kernel.__name__
         self.__doc__, self.__module__, self.__wrapped__ = kernel.__doc__, kernel.__module__, kernel
         self.kernel, self.notation, self.reduce = kernel, layout, reduce
         self.view, self.random, self.dynamic, self.conversion = view, random, dynamic, conversion
-        self.uniform, self.rejection, self.promotes = uniform, rejection, promotes
+        self.uniform, self.rejection, self.promotes, self.adds = uniform, rejection, promotes, adds
         self.elementwise_lists = False  # goes through its lists element by element, whatever their shapes
         self.elementwise = layout is not None and set(re.split(" *(?:,|->) *", layout)) == {"..."}
         self.params = tuple(_params(kernel))
@@ -340,6 +340,7 @@ def op(
     layout: str | None = None, *, linear: str = "", returns: str = "y", reduce: str = "sum", view: bool = False,
     random: bool = False, dynamic: bool = False, writes: str = "", shape_of: str = "",
     conversion: bool = False, uniform: bool = False, steady: str = "", rejection: bool = False, promotes: bool = False,
+    adds: str = "",
 ) -> Callable[[Callable[..., Any]], Op]:  # fmt: skip
     """Declare an op.
 
@@ -358,12 +359,13 @@ def op(
     uniform    operands of one floating dtype give outputs of that dtype, and the notation tells all their axes
     promotes   the kernel takes operands of several floating dtypes: the gradient of each is brought to its own; of two
                that may be numbers that is known
+    adds       the op whose result on the other operands it adds to the first, in whose place its own may lie
     """
 
     def declare(kernel: Callable[..., Any]) -> Op:
         declared = Op(
             kernel, layout, linear, returns, reduce, view, random, dynamic, writes, shape_of, conversion, uniform,
-            steady, rejection, promotes,
+            steady, rejection, promotes, adds,
         )  # fmt: skip
         assert declared.name not in OPS, f"{declared.name} is declared twice"
         declared._say(__module__=_declaring() or kernel.__module__)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from weft.ops import OPS
-
-ADDS: Final = {"linear_weight_grad": "add_linear_weight_grad"}  # from ops to those that add to their first operand
 
 
 def overwrites(op: str, operands: Sequence[Any]) -> Sequence[Any]:
@@ -15,6 +13,6 @@ def overwrites(op: str, operands: Sequence[Any]) -> Sequence[Any]:
     known = OPS.get(op)
     if known is None or known.random or len(known.returns) != 1 or known.out_kernel is None:
         return ()
-    if op in ADDS.values():
+    if known.adds:
         return operands[:1] if operands[0] not in operands[1:] else ()
     return operands if known.elementwise else ()

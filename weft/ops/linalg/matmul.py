@@ -211,9 +211,9 @@ def _(ddw, dy, x, needs):
 linear_weight_grad.samples(lambda rand: [(rand(4, 8), rand(4, 6)), (rand(2, 4, 8), rand(2, 4, 6))])
 
 
-@op(returns="dw", uniform=True)
+@op(returns="dw", uniform=True, adds="linear_weight_grad")
 def add_linear_weight_grad(total: Tensor, dy: Tensor, x: Tensor) -> Tensor:
-    """total + dy.T @ x, which may take the place of the total: for what is summed over slices."""
+    """total + dy.T @ x: for what is summed over slices."""
     return torch.addmm(total, _rows(dy).t(), _rows(x))
 
 
