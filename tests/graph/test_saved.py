@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import subprocess
 import sys
@@ -147,7 +148,7 @@ def test_rates_are_set_by_hand(state: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("stage", [0, 2])
-def test_ranks_save_and_load_each_its_own(stage: int) -> None:
+def test_ranks_save_and_load_each_its_own(stage: int, tmp_path: Path) -> None:
     P, B, S = flow.placement("cpu", ranks=[0, 1]), flow.sbp.broadcast, flow.sbp.split
 
     def rank() -> None:
@@ -164,9 +165,10 @@ def test_ranks_save_and_load_each_its_own(stage: int) -> None:
         graph.__dict__["build"] = build
         x, target = (t.to_global(placement=P, sbp=B).to_global(sbp=S(0)) for t in batch())
         graph(x, target)
-        state = graph.runtime_state_dict()
+        path = tmp_path / str(flow.env.get_rank())
+        flow.save(graph.runtime_state_dict(), path)
         twin = Blank()
-        twin.load_runtime_state_dict({**state, "variables": {k: t.clone() for k, t in state["variables"].items()}})
+        twin.load_runtime_state_dict(flow.load(path))
         for _ in range(3):
             assert twin(x, target).numpy() == pytest.approx(graph(x, target).numpy())
 
@@ -210,6 +212,26 @@ EDITS = {
         lambda p: re.sub(r"(read\(\).*)register \d+", r"\1register 999", p, count=1),
         "register 999",
     ),
+    "another form": (
+        lambda p: re.sub(r"(input\.1 = graph.input.*?), \(8, 2\)", r"\1, (2, 8)", p),
+        r"so that this rank has float32\[2, 8\]",
+    ),
+    "another place in a register": (
+        lambda p: re.sub(r"(read\(\) : float32\[8,2\] register \d+\+)\d+", r"\g<1>64", p, count=1),
+        "source writes no such value there",
+    ),
+    "too many copies": (
+        lambda p: p.replace("2 copies", "999999 copies", 1).replace("1 copy", "999999 copy", 1),
+        "may have 1",
+    ),
+    "a number elsewhere": (
+        lambda p: re.sub(r"(\n    \| \S+ = read\(\))", r"\n    | lr.0.0: graph.number('lr.0.0')\1", p, count=1),
+        "graph.number can't be in step0, a compute",
+    ),
+    "an address": (
+        lambda p: p.replace("source@0.cpu.0.0.", "source@0.abacus.0.0.", 1),
+        r"line \d: a task can't be on device type 'abacus'",
+    ),
     "no end": (lambda p: re.sub(r" -> step0@\S+$", " -> nobody", p, count=1, flags=re.M), "plan|register|step0"),
 }
 
@@ -227,8 +249,50 @@ def test_a_plan_edited_by_hand_is_refused_with_the_line(state: dict[str, Any], e
     change, says = EDITS[edit]
     plan = change(state["plan"])
     assert plan != state["plan"]
-    with pytest.raises(CompileError, match=says):
+    for sums in (None, state["checksums"]):
+        with pytest.raises(CompileError, match=says) as told:
+            Blank().load_runtime_state_dict({**state, "plan": plan, "checksums": sums})
+    assert re.search(r"line \d+ of the plan isn't what was saved", str(told.value))
+
+
+def test_what_would_compute_something_else_is_refused_unless_it_is_wanted(state: dict[str, Any]) -> None:
+    plan = state["plan"].replace(" = relu(", " = abs(")
+    with pytest.raises(CompileError, match=r"^line \d+ of the plan isn't what was saved. It can run"):
         Blank().load_runtime_state_dict({**state, "plan": plan})
+    Blank().load_runtime_state_dict({**state, "plan": plan, "checksums": None})
+    plan = state["plan"].replace("graph.input(1,", "graph.input(2,")
+    with pytest.raises(CompileError, match=r"names 2 arguments, .* its plan 2 inputs"):
+        Blank().load_runtime_state_dict({**state, "plan": plan, "checksums": None})
+
+
+def edited(plan: str, draws: random.Random) -> str:
+    """The plan after one random edit: of a line, a number, a value's name, a word or a character."""
+    lines = plan.split("\n")
+    at, other = (draws.randrange(len(lines)) for _ in range(2))
+    what = draws.choice((r"\d+", r"\d+", r"%[\w.:/-]+", r"[A-Za-z_][\w.]*", r".", "drop", "again", "swap"))
+    if what == "drop":
+        del lines[at]
+    elif what == "again":
+        lines.insert(other, lines[at])
+    elif what == "swap":
+        lines[at], lines[other] = lines[other], lines[at]
+    elif found := list(re.finditer(what, lines[at])):
+        m, numbers = draws.choice(found), ("0", "1", "3", "64", "999", "1" + "0" * 18, "1" + "0" * 30)
+        new = draws.choice(numbers if what == r"\d+" else re.findall(what, plan))
+        lines[at] = lines[at][: m.start()] + new + lines[at][m.end() :]
+    return "\n".join(lines)
+
+
+def test_no_random_edit_is_overlooked(state: dict[str, Any]) -> None:
+    """Nor does one end in another error, by the checks alone (which let pass what can run) or beside the checksums."""
+    plans = {edited(state["plan"], random.Random(seed)) for seed in range(300)} - {state["plan"]}
+    assert len(plans) > 200
+    passed = 0
+    for plan in plans:
+        with pytest.raises(CompileError, match=r"line \d+ of the plan isn't what was saved") as told:
+            Blank().load_runtime_state_dict({**state, "plan": plan})
+        passed += str(told.value).startswith("line") and "It can run" in str(told.value)
+    assert passed < len(plans) / 5
 
 
 def test_what_needs_the_program_cannot_be_saved() -> None:

@@ -47,6 +47,7 @@ CHANGES = [
     ("box.all_reduce", "os.system", "no op is called 'os.system'"),
     ("matmul(%x, %t)", "matmul(%x)", "takes 2 arguments"),
     ("matmul(%x, %t)", "matmul(%x, 3)", "must be a value"),
+    ("ones_like(%x, None)", "ones_like(%x, %x)", "dtype is no value"),
     ("%y = matmul", "%y, %k = matmul", "says no form and place"),
     ("%y = matmul(%x, %t) :", "%y, %k = matmul(%x, %t) : float32[4,4] made,", "makes 1 values, and here are 2"),
     ("relu(%y) : float32[4,4] arena+0", "relu(%y) : float32[4,4] arena+32", "still needed"),
@@ -74,6 +75,7 @@ CHANGES = [
     ("strides (8,1)", "strides (8)", "2 dimensions and 1 strides"),
     ("%q = sum(%v, None, False)", "%q = accumulate(%v, %v)", "takes 1 values"),
     ("sum(%v, None, False) : float32[] register 1+64", "pack(%v) : float32[16] arena+0", "in a register"),
+    ("sum(%v, None, False) : float32[] register 1+64", "pack(%v) : float32[8] register 1+64", "values of one form"),
 ]
 
 

@@ -76,7 +76,11 @@ class _Fold:
             new = replace(t, id=place(t.id), consumes=reads, produces=writes, step=Step())
             self._task(new, plan.rank)
         for s in plan.streams:
-            self.streams.setdefault((n, s.index), s)
+            if (known := self.streams.setdefault((n, s.index), s)) != s:
+                raise CompileError(
+                    f"stream {s.index} is {s.name}, {s.policy}, on rank {plan.rank}, and {known.name}, {known.policy}, "
+                    "on another: what ranks send on a stream goes over a line of its name"
+                )
 
     def _register(self, r: Register, rank: int) -> None:
         known = self.registers.setdefault(r.id, r)

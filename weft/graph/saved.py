@@ -6,8 +6,11 @@ is executed.
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import platform
 import sys
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
@@ -20,9 +23,10 @@ from weft.compiler.options import Options
 from weft.core import dtype as dtypes
 from weft.core import literal, random
 from weft.core.device import Device
-from weft.core.errors import CompileError, GraphError, WeftError
+from weft.core.errors import CompileError, GraphError
 from weft.core.program_line import warn
-from weft.core.rank import current
+from weft.core.rank import Rank, current
+from weft.core.reading import MALFORMED
 from weft.graph import tree
 from weft.graph.agree import agree
 from weft.graph.compiled import Compiled, Output, Program
@@ -39,10 +43,11 @@ from weft.plan.verify import verify
 from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor, of_shard, of_torch
 
-FORMAT: Final = 1
-KEYS: Final = (
-    "format", "machine", "rank", "world_size", "plan", "arguments", "outputs", "numbers", "written", "variables",
-)  # fmt: skip
+FORMAT: Final = 2
+KEYS: Final = {
+    "format": int, "machine": str, "rank": int, "world_size": int, "plan": str, "checksums": (str, type(None)),
+    "arguments": str, "outputs": str, "numbers": dict, "written": list, "variables": dict,
+}  # fmt: skip
 
 
 def machine() -> str:
@@ -57,16 +62,17 @@ def state_of(graph: Program) -> dict[str, Any]:
     _refuse(graph, compiled)
     running.vm.sync()
     named = {v.name: t for v, t in compiled.lowered.job.variables.items()}
-    wanted = [r.name for c in _calls(plan) if c.op == "variable" for r in c.results]
+    wanted = [r.name for c in _calls(plan, "variable") for r in c.results]
     places = iter(range(len(compiled.examples)))
     given = mapped(compiled.arguments, lambda leaf: Ref(str(next(places))) if isinstance(leaf, Output) else leaf)
     shown = mapped(compiled.outputs, lambda leaf: Ref("") if isinstance(leaf, Output) else leaf)
     return {
         "format": FORMAT, "machine": machine(), "rank": plan.rank, "world_size": plan.world_size, "plan": str(plan),
+        "checksums": " ".join(_checksums(str(plan))),
         "arguments": _text(given, "an argument"), "outputs": _text(shown, "an output"),
         "numbers": {name: f() for name, f in zip(running.numbers, compiled.numbers, strict=True)},
         "written": list(running.written),
-        "variables": {name: named[name].detach() for name in dict.fromkeys(wanted)},
+        "variables": {name: of_torch(_data(named[name]).detach()) for name in dict.fromkeys(wanted)},
     }  # fmt: skip
 
 
@@ -79,36 +85,43 @@ def load(graph: Program, state: Mapping[str, Any]) -> Compiled:
     rank = current()
     job = Job(plan.name)
     mine = {f"{name}.{path}": t for name, block in graph._blocks.items() for path, t in _states(block._origin)}
-    for call in _calls(plan):
-        for r in call.results if call.op == "variable" else ():
-            local = (r.dtype, r.shape, Device("cpu"))
-            v = value_of(r.name, call.option("form") or local)
-            if all(v.name != known.name for known in job.variables):
-                job.variables[v] = _variable(v, r.strides, state["variables"], mine.get(v.name))
+    held: dict[str, Tensor] = {}
+    for call in _calls(plan, "variable"):
+        r, v = call.results[0], _end(call)
+        if v.name not in held:
+            with _within(call):
+                held[v.name] = job.variables[v] = _variable(v, r.strides, state["variables"], mine.get(v.name))
     job.nodes = list(_draws(plan))
     chains = [t for t in plan.tasks if t.kind == "compute"]
     job.micro_batches = max([t.acts for t in chains], default=1)
     lowered = Lowered(plan, job, Options(micro_batches=job.micro_batches))
-    inputs = {c.args[0]: c for c in _calls(plan) if c.op == "graph.input"}
-    outputs = [value_of(c.name, c.option("form")) for c in _calls(plan) if c.op == "graph.output"]
-    try:
-        examples = [
-            (inputs[i].name, _example(value_of(inputs[i].name, inputs[i].option("form")))) for i in sorted(inputs)
-        ]
-        given, shown = (_tree(state[key], key) for key in ("arguments", "outputs"))
-        arguments = mapped(given, lambda leaf: examples[int(leaf.name)][1] if isinstance(leaf, Ref) else leaf)
-    except (KeyError, IndexError, ValueError) as cause:
-        raise CompileError(f"this is no state of a graph: {cause}") from None
+    inputs = {c.args[0]: _end(c) for c in _calls(plan, "graph.input")}
+    outputs = [_end(c) for c in _calls(plan, "graph.output")]
+    names = [c.args[0] for c in _calls(plan, "graph.number")]
+    given, shown = (_tree(state[key], key) for key in ("arguments", "outputs"))
+    asked, answers = ([leaf.name for _, leaf in tree.leaves(t) if isinstance(leaf, Ref)] for t in (given, shown))
+    written, own = state["written"], len(outputs) - len(state["written"])
+    if (
+        [*map(str, range(len(inputs)))] != asked or [*inputs] != [*range(len(inputs))] or len(answers) != own
+        or not set(written) <= set(inputs) or not set(names) <= set(state["numbers"])
+    ):  # fmt: skip
+        raise CompileError(
+            f"this is no state of a graph: it names {len(asked)} arguments, {len(answers)} outputs, {len(written)} "
+            f"arguments to be overwritten and the numbers {[*state['numbers']]}, and its plan {len(inputs)} inputs, "
+            f"{len(outputs)} outputs and the numbers {names}"
+        )
+    examples = [(v.name, _example(v)) for v in inputs.values()]
+    arguments = mapped(given, lambda leaf: examples[int(leaf.name)][1] if isinstance(leaf, Ref) else leaf)
     marked, blank = (
         mapped(found, lambda leaf: Output() if isinstance(leaf, Ref) else leaf) for found in (shown, given)
     )
     graph.numbers.update(state["numbers"])
-    names = [c.args[0] for c in _calls(plan) if c.op == "graph.number"]
-    running = Running(lowered, names, [int(i) for i in state["written"]], lines().take(agree(lowered)))
+    running = Running(lowered, names, [*written], lines().take(agree(lowered)))
     rank.resources.setdefault(f"graph {graph.name}", running)
     numbers: list[Callable[[], float]] = [lambda name=name: float(graph.numbers[name]) for name in names]
-    made = outputs[: len(outputs) - len(running.written)]
-    return Compiled(lowered, running, tree.form(arguments), marked, examples, [], numbers, made, None, [], blank)
+    return Compiled(
+        lowered, running, tree.form(arguments), marked, examples, [], numbers, outputs[:own], None, [], blank
+    )
 
 
 def _refuse(graph: Program, compiled: Compiled) -> None:
@@ -132,11 +145,11 @@ def _refuse(graph: Program, compiled: Compiled) -> None:
 
 def _plan(state: Mapping[str, Any]) -> Plan:
     """Check a state, and parse its plan."""
-    missing = [key for key in KEYS if not isinstance(state, Mapping) or key not in state]
-    if missing:
-        raise CompileError(
-            f"this is no state of a compiled graph: it has no {missing[0]!r}; runtime_state_dict() gives one"
-        )
+    for key, kind in KEYS.items():
+        if not isinstance(state, Mapping) or not isinstance(state.get(key, ...), kind):
+            raise CompileError(
+                f"this is no state of a compiled graph: it has no {key!r} of that kind; runtime_state_dict() gives one"
+            )
     rank = current()
     for what, saved, here in (
         ("format", state["format"], FORMAT), ("machine", state["machine"], machine()),
@@ -147,7 +160,25 @@ def _plan(state: Mapping[str, Any]) -> Plan:
                 f"a compiled graph of {what} {saved!r} can't run here, where it is {here!r}. Save and load its "
                 "state_dict(), and compile it here"
             )
-    plan = parse(state["plan"])
+    changed, saved = "", (state["checksums"] or "").split()
+    for number, pair in enumerate(itertools.zip_longest(_checksums(state["plan"]), saved) if saved else (), 1):
+        if len({*pair}) > 1:
+            changed = f"line {number} of the plan isn't what was saved"
+            break
+    try:
+        plan = _verified(state["plan"], rank)
+    except CompileError as cause:
+        raise CompileError(f"{cause}; {changed}" if changed else str(cause)) from None
+    if changed:
+        raise CompileError(
+            f"{changed}. It can run, but may compute something else; if that is what you want, set the state's "
+            "'checksums' to None"
+        )
+    return plan
+
+
+def _verified(text: str, rank: Rank) -> Plan:
+    plan = parse(text)
     if (plan.rank, plan.world_size) != (rank.index, rank.world_size):
         raise CompileError(
             f"the plan is of rank {plan.rank} of {plan.world_size}; this is {rank.index} of {rank.world_size}"
@@ -156,6 +187,10 @@ def _plan(state: Mapping[str, Any]) -> Plan:
     for t in plan.tasks:
         _check_forms(t.step.calls)
     return plan
+
+
+def _checksums(text: str) -> Iterator[str]:
+    return (f"{zlib.crc32(line.encode()):08x}" for line in text.split("\n"))
 
 
 def _check_forms(calls: tuple[Call, ...], outside: Mapping[str, Form] | None = None) -> None:
@@ -170,13 +205,14 @@ def _check_forms(calls: tuple[Call, ...], outside: Mapping[str, Form] | None = N
     for call in calls:
         if call.calls:
             _check_forms(call.calls, forms)
+        if call.op in ("variable", "graph.input", "graph.output"):
+            with _within(call):
+                _check_end(call, forms)
         op = OPS.get(call.op)
         if op is None or call.option("where") is not None or call.option("part") is not None or not call.results:
             continue
-        try:
+        with _within(call):
             found = infer(op, tuple(map(form, call.args)))
-        except (WeftError, TypeError, ValueError, RuntimeError) as cause:
-            raise CompileError(f"in `{call!s:.200}`: {cause}") from None
         for r, f in zip(call.results, found, strict=True):
             if (r.shape, dtypes.named(r.dtype)) != (tuple(f.shape), f.dtype):
                 raise CompileError(f"in `{call!s:.200}`: %{r.name} is {f.dtype.name}{list(f.shape)}, not as it says")
@@ -201,8 +237,36 @@ def _draws(plan: Plan) -> Iterator[Node]:
                 yield node
 
 
-def _calls(plan: Plan) -> Iterator[Call]:
-    return (c for t in plan.tasks for c in t.step.calls)
+def _calls(plan: Plan, op: str) -> Iterator[Call]:
+    return (c for t in plan.tasks for c in t.step.calls if c.op == op)
+
+
+@contextlib.contextmanager
+def _within(call: Call) -> Iterator[None]:
+    """Name the call in errors about it."""
+    try:
+        yield
+    except (*MALFORMED, AssertionError, AttributeError, RuntimeError) as cause:
+        raise CompileError(f"in `{call!s:.200}`: {cause}") from None
+
+
+def _end(call: Call) -> Value:
+    """The value of a variable, an input or an output, by its global form."""
+    if not call.results:
+        return value_of(call.name, call.option("form"))
+    r = call.results[0]
+    return value_of(r.name, call.option("form") or (r.dtype, r.shape, Device("cpu")))
+
+
+def _check_end(call: Call, forms: Mapping[str, Form]) -> None:
+    """Check that a value has on this rank what its global form says."""
+    v, here = _end(call), [*(r.name for r in call.results), *call.operands()]
+    if v.spec is not None:
+        v.spec.placement.check(current().world_size)
+    found = [(tuple(forms[name].shape), forms[name].dtype) for name in here]
+    elsewhere = v.spec is not None and current().index not in v.spec.placement
+    if found not in ([(_shape(v), v.dtype)], [] if elsewhere or call.op == "graph.input" else None):
+        raise CompileError(f"{v.name} is {v.form}, so that this rank has {v.dtype.name}{list(_shape(v))} of it")
 
 
 def _states(module: Any) -> Iterator[tuple[str, Tensor]]:
@@ -211,29 +275,36 @@ def _states(module: Any) -> Iterator[tuple[str, Tensor]]:
 
 
 def _variable(v: Value, strides: tuple[int, ...] | None, saved: Mapping[str, Any], known: Tensor | None) -> Tensor:
-    held = saved.get(v.name)
-    if not isinstance(held, Tensor) or (held.spec, held.shape, held.dtype) != (v.spec, v.shape, v.dtype):
+    held, shape = saved.get(v.name), _shape(v)
+    if not isinstance(held, Tensor) or held.is_global or (held.shape, held.dtype) != (shape, v.dtype):
         raise CompileError(
-            f"the plan wants {v.name} as {v.form}, and the state has {'another' if held is not None else 'none'}"
+            f"the plan wants {v.name} as {v.form}, {list(shape)} of it on this rank, and the state has "
+            f"{'another' if held is not None else 'none'}"
         )
+    given = _data(held)
+    if known is None and strides is None and v.spec is None:
+        return held
     if known is None:
-        if strides is None:
-            return held
-        data = blob_of(held).data
-        assert data is not None
-        laid = data.new_empty_strided(data.shape, strides).copy_(data)
-        return of_torch(laid) if v.spec is None else of_shard(laid, v.spec)
+        data = given if strides is None else given.new_empty_strided(shape, strides).copy_(given)
+        return of_torch(data) if v.spec is None else of_shard(data, v.spec)
     if (known.spec, known.shape, known.dtype) != (v.spec, v.shape, v.dtype):
         raise CompileError(f"the plan wants {v.name} as {v.form}, and the graph's own is {known.spec or known.shape}")
-    mine, given = blob_of(known).data, blob_of(held).data
-    assert mine is not None and given is not None
-    mine.copy_(given)
+    _data(known).copy_(given)
     return known
 
 
+def _data(t: Tensor) -> torch.Tensor:
+    data = blob_of(t).data
+    assert data is not None
+    return data
+
+
+def _shape(v: Value) -> tuple[int, ...]:
+    return v.shape if v.spec is None else v.spec.local_shape(current().index)
+
+
 def _example(v: Value) -> Tensor:
-    shape = v.shape if v.spec is None else v.spec.local_shape(current().index)
-    data = torch.zeros(shape, dtype=v.dtype.torch, device=v.device.torch)
+    data = torch.zeros(_shape(v), dtype=v.dtype.torch, device=v.device.torch)
     return of_torch(data) if v.spec is None else of_shard(data, v.spec)
 
 

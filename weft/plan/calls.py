@@ -28,9 +28,10 @@ from weft.plan.overwriting import overwrites
 from weft.plan.spans import Form, Span, Use, clashes, contiguous, needed
 
 Kind = Literal["register", "arena", "variable", "constant", "made", "view", "inside"]
+KEEPS: Final = ("accumulate", "pack")  # the form of what they take
 OWN: Final = {  # calls that are no ops; how many values each takes, and makes
     **dict.fromkeys(("read", "variable", "graph.input", "graph.number"), (0, 1)),
-    **dict.fromkeys(("accumulate", "pack"), (1, 1)), "graph.output": (1, 0),
+    **dict.fromkeys(KEEPS, (1, 1)), "graph.output": (1, 0),
 }  # fmt: skip
 VIEWS: Final = ("box.same", "box.slice")  # their results are views
 IN_PLACE: Final = ("box.all_reduce", "box.joined")  # their results may share the operands' memory
@@ -236,6 +237,9 @@ def verify(step: Step, reads: Mapping[int, int], writes: Mapping[int, int], acts
                 raise CompileError(f"{shown(call)}: %{r.name} is made twice")
             _check_kind(call, r, results)
             _check_bounds(call, r, step.arena, reads if call.op == "read" else writes, acts)
+            given = results[call.args[0].name] if call.op in KEEPS else r
+            if (given.dtype, given.shape) != (r.dtype, r.shape):
+                raise CompileError(f"{shown(call)}: {call.op} takes and makes values of one form")
             results[r.name] = r
     _check_overlaps(step, results, last, acts)
 
@@ -266,6 +270,8 @@ def check_op(call: Call) -> None:
             raise CompileError(f"{shown(call)}: {call.op}'s {p.name} must be a value, and is {a!r:.80}")
         if p.kind == "tensors" and not (isinstance(a, tuple) and all(v is None or isinstance(v, Ref) for v in a)):
             raise CompileError(f"{shown(call)}: {call.op}'s {p.name} must be a list of values, and is {a!r:.80}")
+        if p.kind == "attribute" and any(isinstance(v, Ref) for v in (a if isinstance(a, tuple) else (a,))):
+            raise CompileError(f"{shown(call)}: {call.op}'s {p.name} is no value, and here is {a!r:.80}")
     if len(call.results) != len(op.returns):
         raise CompileError(f"{shown(call)}: {call.op} makes {len(op.returns)} values, and here are {len(call.results)}")
 

@@ -244,18 +244,16 @@ def _parse(text: str) -> Plan:
     mentioned: list[tuple[int, str, int]] = []  # line, name, id: checked at the end, when all names are known
 
     def ports(number: int, line: str) -> tuple[Port, ...]:
-        found = _split(_PORT, number, line)
+        found = _split(_PORT, line)
         mentioned.extend((number, _unquote(m[1]), ~int(m[2])) for m in found if m[1])
         return tuple(Port(int(m[2]), int(m[3] or 1), tuple(map(int, (m[4] or "").split()))) for m in found)
 
-    for number, line in enumerate(lines[1:], 2):
-        if not line:
-            continue
+    def read(number: int, line: str) -> None:
         if m := _STREAM.fullmatch(line):
             streams.append(Stream(int(m[1]), _unquote(m[2]), m[3]))  # type: ignore[arg-type]
         elif m := _REGISTER.fullmatch(line):
-            ends = _split(_REFERENCE, number, m[10]) if m[10] != "nobody" else []
-            mentioned += [(number, _unquote(e[1]), parse_id(e[2][1:])) for e in ends if e[1]]
+            ends = _split(_REFERENCE, m[10]) if m[10] != "nobody" else []
+            mentioned.extend((number, _unquote(e[1]), parse_id(e[2][1:])) for e in ends if e[1])
             if m[8]:
                 mentioned.append((number, _unquote(m[8]), parse_id(m[9][1:])))
             shape = tuple(int(n) for n in m[4].split(", ")) if m[4] else ()
@@ -279,7 +277,14 @@ def _parse(text: str) -> Plan:
             begins[-1] = begins[-1] or number
             bodies[-1].append(line[6:])
         else:
-            raise CompileError(f"line {number}: neither a stream, a register, a task nor a part of a task: {line!r}")
+            raise CompileError(f"neither a stream, a register, a task nor a part of a task: {line!r}")
+
+    for number, line in enumerate(lines[1:], 2):
+        try:
+            if line:
+                read(number, line)
+        except (*MALFORMED, CompileError) as cause:
+            raise CompileError(f"line {number}: {cause}") from None
     names = {t.id: t.name for t in tasks} | {~r.id: r.name for r in registers}
     for number, name, id in mentioned:
         if id in names and names[id] != name:
@@ -293,12 +298,12 @@ def _parse(text: str) -> Plan:
     return Plan(name, int(head[2]), int(head[3]), tuple(streams), tuple(tasks), tuple(registers), hash)
 
 
-def _split(item: re.Pattern[str], number: int, line: str) -> list[re.Match[str]]:
+def _split(item: re.Pattern[str], line: str) -> list[re.Match[str]]:
     found, at = [], 0
     while at < len(line):
         m = item.match(line, at)
         if m is None:
-            raise CompileError(f"line {number}: can't read {line[at:]!r}")
+            raise CompileError(f"can't read {line[at:]!r}")
         found.append(m)
         at = m.end()
     return found

@@ -12,14 +12,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import rustworkx
 
 from weft.core.errors import CompileError
+from weft.ops import OPS
 from weft.plan import calls, fused, lifetimes, moved
+from weft.plan.calls import Result
 from weft.plan.ids import decode
 from weft.plan.plan import Plan, Port, Register, Stream, Task
+
+MOST_COPIES: Final = 1 << 16
+ENDS: Final = {"graph.input": "source", "graph.number": "source", "graph.output": "sink"}
 
 
 class Act(NamedTuple):
@@ -45,6 +50,7 @@ def verify(plans: Plan | Iterable[Plan]) -> None:
         _check_names(plan)
         bytes_of = {r.id: r.bytes for r in plan.registers}
         for t in plan.tasks:
+            _check_kind(t)
             reads, writes = ({p.register: bytes_of.get(p.register, 0) for p in ps} for ps in (t.consumes, t.produces))
             calls.verify(t.step, reads, writes, t.acts)
             fused.verify(t.step)
@@ -52,6 +58,7 @@ def verify(plans: Plan | Iterable[Plan]) -> None:
     tasks, registers = _joined(given)
     _check_ends(tasks, registers, {p.rank for p in given})
     _check_rates(tasks, registers)
+    _check_contents(tasks, registers)
     _check_cycles(tasks, registers)
     _check_launched(tasks, registers)
     for plan in given:
@@ -148,8 +155,10 @@ def _check_ends(tasks: dict[int, Task], registers: dict[int, Register], ranks: s
         for p in t.produces:
             producers[p.register].append(t)
     for r in registers.values():
-        if r.copies < 1 or not 0 <= r.full <= r.copies:
-            raise CompileError(f"register {r.name} has {r.copies} copies, {r.full} of them full: impossible")
+        if not 1 <= r.copies <= MOST_COPIES or not 0 <= r.full <= r.copies:
+            raise CompileError(
+                f"register {r.name} has {r.copies} copies, {r.full} of them full: it may have 1 to {MOST_COPIES}"
+            )
         written = [t.name for t in producers[r.id]]
         local = decode(r.producer).rank in ranks
         if len(written) > 1 or (local and [t.id for t in producers[r.id]] != [r.producer]) or (written and not local):
@@ -189,6 +198,36 @@ def _check_rates(tasks: dict[int, Task], registers: dict[int, Register]) -> None
         if len({n for n, _ in items.values()}) > 1:
             counts = "; ".join(f"{said}: {n} a launch" for said, (n, _) in items.items())
             raise CompileError(f"as much must be read as is written, or it piles up from launch to launch. {counts}")
+
+
+def _check_kind(t: Task) -> None:
+    """Check that sources take a launch's inputs, and sinks give its outputs, and do nothing else."""
+    for c in t.step.calls:
+        looks = c.op in ("read", "variable") or (c.op in OPS and OPS[c.op].view)
+        fits = c.op in ENDS if t.kind == "source" else looks or c.op in ENDS if t.kind == "sink" else True
+        if not fits or ENDS.get(c.op, t.kind) != t.kind:
+            raise CompileError(f"{calls.shown(c)}: {c.op} can't be in {t.name}, a {t.kind}")
+
+
+def _check_contents(tasks: dict[int, Task], registers: dict[int, Register]) -> None:
+    """Check that what is read from a register was written there, as a value of that dtype and size."""
+    made = {
+        (r.place.register, *_span(r, t.acts)) for t in tasks.values() for c in t.step.calls if c.op != "read"
+        for r in c.results if r.place.kind == "register"
+    }  # fmt: skip
+    for t in tasks.values():
+        for c in t.step.calls:
+            for r in c.results if c.op == "read" else ():
+                producer = tasks.get(registers[r.place.register].producer)
+                if producer is None or not producer.step.calls:
+                    continue
+                if (r.place.register, *_span(r, t.acts)) not in made:
+                    raise CompileError(f"{calls.shown(c)}: {producer.name} writes no such value there")
+
+
+def _span(r: Result, acts: int) -> tuple[str, int, int]:
+    """A value's dtype, and the bytes of a register that it takes in all acts of a launch."""
+    return r.dtype, r.place.offset, r.place.offset + r.place.step * (acts - 1) + r.extent
 
 
 def _check_launched(tasks: dict[int, Task], registers: dict[int, Register]) -> None:
