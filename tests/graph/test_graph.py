@@ -12,7 +12,7 @@ import pytest
 
 import weft as flow
 from weft import nn
-from weft.core.errors import GraphError, ShapeError, TraceError
+from weft.core.errors import GraphError, ShapeError, TraceError, WeftError
 from weft.plan import parse
 
 
@@ -586,3 +586,14 @@ def test_a_build_that_runs_later_is_refused() -> None:
     for graph in (Yields(), Awaits()):
         with pytest.raises(GraphError, match=r"hasn't run.*without yield, async and await"):
             graph(flow.ones(2))
+
+
+@pytest.mark.parametrize("draws", [False, True])
+def test_a_kernel_that_fails_in_a_launch_is_told_with_its_line(draws: bool) -> None:
+    class Looks(nn.Graph):
+        def build(self, x: Any) -> Any:
+            return flow.bernoulli(x) if draws else flow.ones(2)[x.to(flow.int64)]
+
+    with pytest.raises(WeftError) as found:
+        Looks()(flow.tensor([7.0])).numpy()
+    assert any(note.startswith("in `%") and "test_graph.py:" in note for note in found.value.__notes__)
