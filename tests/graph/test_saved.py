@@ -175,6 +175,35 @@ def test_ranks_save_and_load_each_its_own(stage: int, tmp_path: Path) -> None:
     spawn_threads(2, rank)
 
 
+def test_stages_that_draw_go_on_where_they_were(tmp_path: Path) -> None:
+    """Each advances its generators past what the others draw, of which its plan has no calls."""
+    places, B = [flow.placement("cpu", ranks=[r]) for r in range(2)], flow.sbp.broadcast
+
+    def rank() -> list[Any]:
+        flow.manual_seed(0)
+        model = nn.Sequential(*(nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.3)).to_global(p, B) for p in places))
+        graph = Train(model, 4)
+
+        def build(x: Any) -> Any:
+            loss = model[1](model[0](x).to_global(places[1], B)).square().mean()
+            loss.backward()
+            return loss
+
+        graph.__dict__["build"] = build
+        x = flow.ones(8, 4, placement=places[0], sbp=B)
+        graph(x)
+        path, twin, found = tmp_path / str(flow.env.get_rank()), Blank(), []
+        flow.save(graph.runtime_state_dict(), path)
+        twin.load_runtime_state_dict(flow.load(path))
+        for one in (graph, twin):
+            flow.manual_seed(3)
+            found.append([*(one(x).to_local().tolist() for _ in range(2)), flow.rand(1).item()])
+        return found
+
+    for found in spawn_threads(2, rank):
+        assert found[0] == found[1]
+
+
 @pytest.mark.parametrize(
     "key, value, says",
     [
@@ -183,6 +212,9 @@ def test_ranks_save_and_load_each_its_own(stage: int, tmp_path: Path) -> None:
         ("world_size", 4, "of world size 4"),
         ("rank", 3, "of rank 3"),
         ("plan", "plum", "line 1"),
+        ("draws", "job Train_0", "the state tells of "),
+        ("draws", "plum", "line 1"),
+        ("plan", 3, "no 'plan' of that kind"),
         ("arguments", "open('x')", "can't be read"),
         ("variables", {}, "the state has none"),
     ],

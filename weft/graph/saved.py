@@ -29,10 +29,17 @@ from weft.core.rank import Rank, current
 from weft.core.reading import MALFORMED
 from weft.graph import tree
 from weft.graph.agree import agree
+<<<<<<< HEAD
 from weft.graph.compiled import Compiled, Output, Program
+=======
+from weft.graph.compiled import Compiled, Output
+from weft.graph.draws import steps_of
+>>>>>>> 37fba31 (Save graphs of which several chains draw: the state tells all draws in the program's order)
 from weft.graph.lines import lines
 from weft.graph.run import Running
 from weft.job.job import Job
+from weft.job.text import parse as parse_job
+from weft.job.text import show
 from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.ops.form import Form
@@ -46,7 +53,7 @@ from weft.tensor.tensor import Tensor, of_shard, of_torch
 FORMAT: Final = 2
 KEYS: Final = {
     "format": int, "machine": str, "rank": int, "world_size": int, "plan": str, "checksums": (str, type(None)),
-    "arguments": str, "outputs": str, "numbers": dict, "written": list, "variables": dict,
+    "draws": str, "arguments": str, "outputs": str, "numbers": dict, "written": list, "variables": dict,
 }  # fmt: skip
 
 
@@ -68,7 +75,7 @@ def state_of(graph: Program) -> dict[str, Any]:
     shown = mapped(compiled.outputs, lambda leaf: Ref("") if isinstance(leaf, Output) else leaf)
     return {
         "format": FORMAT, "machine": machine(), "rank": plan.rank, "world_size": plan.world_size, "plan": str(plan),
-        "checksums": " ".join(_checksums(str(plan))),
+        "checksums": " ".join(_checksums(str(plan))), "draws": show(_draws_of(compiled.lowered.job)),
         "arguments": _text(given, "an argument"), "outputs": _text(shown, "an output"),
         "numbers": {name: f() for name, f in zip(running.numbers, compiled.numbers, strict=True)},
         "written": list(running.written),
@@ -83,7 +90,7 @@ def load(graph: Program, state: Mapping[str, Any]) -> Compiled:
         raise GraphError(f"{graph.name} is compiled already; load into one that was never called")
     plan = _plan(state)
     rank = current()
-    job = Job(plan.name)
+    job = _draws(state["draws"], plan)
     mine = {f"{name}.{path}": t for name, block in graph._blocks.items() for path, t in _states(block._origin)}
     held: dict[str, Tensor] = {}
     for call in _calls(plan, "variable"):
@@ -91,9 +98,6 @@ def load(graph: Program, state: Mapping[str, Any]) -> Compiled:
         if v.name not in held:
             with _within(call):
                 held[v.name] = job.variables[v] = _variable(v, r.strides, state["variables"], mine.get(v.name))
-    job.nodes = list(_draws(plan))
-    chains = [t for t in plan.tasks if t.kind == "compute"]
-    job.micro_batches = max([t.acts for t in chains], default=1)
     lowered = Lowered(plan, job, Options(micro_batches=job.micro_batches))
     inputs = {c.args[0]: _end(c) for c in _calls(plan, "graph.input")}
     outputs = [_end(c) for c in _calls(plan, "graph.output")]
@@ -132,8 +136,6 @@ def _refuse(graph: Program, compiled: Compiled) -> None:
         why = "its loss is scaled by a scaler of the program's"
     elif any(n.op == "steer" for n in draws.steps) or any(s is not random.of(current()) for s in draws.sources):
         why = "it seeds random numbers, or draws from a generator of the program's"
-    elif draws.ahead:
-        why = "several chains of it draw random numbers"
     if why:
         raise GraphError(f"{graph.name} can't be saved compiled: {why}. Save its state_dict(), and compile it anew")
     if any(schedule is not None for _, schedule in graph._optimizers):
@@ -218,23 +220,37 @@ def _check_forms(calls: tuple[Call, ...], outside: Mapping[str, Form] | None = N
                 raise CompileError(f"in `{call!s:.200}`: %{r.name} is {f.dtype.name}{list(f.shape)}, not as it says")
 
 
-def _draws(plan: Plan) -> Iterator[Node]:
-    """A plan's draws as nodes of a job, for `graph.draws`."""
-    for t in plan.tasks:
-        forms = {r.name: r for c in t.step.calls for r in c.results}
+def _draws_of(job: Job) -> Job:
+    """The draws of a job alone, in program order, and what they read: also those of other ranks, past which this one
+    advances its generators."""
+    found, known = Job(job.name), set[Value]()
+    found.micro_batches = job.micro_batches
+    for n in steps_of(job):
+        reads = [v for v in dict.fromkeys(n.operands()) if v not in known]
+        found.nodes += [*(Node(v.name, "input", (), (v,)) for v in reads), n]
+        known.update(reads, n.outputs)
+    return found
 
-        def value(a: Any, forms: dict[str, Any] = forms) -> Any:
-            if isinstance(a, Ref):
-                r = forms[a.name]
-                return Value(r.name, r.shape, dtypes.named(r.dtype), None, Device("cpu"))
-            return tuple(map(value, a)) if isinstance(a, tuple) else a
 
-        for call in t.step.calls:
-            if call.op in OPS and OPS[call.op].random:
-                node = Node(call.name, call.op, value(call.args), tuple(value(Ref(r.name)) for r in call.results))
-                strides = call.option("strides") or (None,) * len(node.operands())
-                node.extra = {"source": random.of(current()), "strides": list(strides)}
-                yield node
+def _draws(text: str, plan: Plan) -> Job:
+    """The inverse, for a plan, whose calls draw what its nodes of these names do."""
+    job, mine = (
+        parse_job(text),
+        {c.name: c for t in plan.tasks for c in t.step.calls if c.op in OPS and OPS[c.op].random},
+    )
+    drawing = {n.name: n for n in job.nodes if n.op != "input"}
+    for n in drawing.values():
+        strides = mine[n.name].option("strides") if n.name in mine else None
+        n.extra = {"source": random.of(current()), "strides": list(strides or (None,) * len(n.operands()))}
+        for v in n.outputs:
+            if v.spec is not None:
+                v.spec.placement.check(current().world_size)
+    random_only = all(n.op in OPS and OPS[n.op].random for n in drawing.values())
+    if not random_only or any(name not in drawing or drawing[name].op != c.op for name, c in mine.items()):
+        raise CompileError(
+            f"the plan draws {', '.join(mine) or 'nothing'}, and the state tells of {', '.join(drawing)}"
+        )
+    return job
 
 
 def _calls(plan: Plan, op: str) -> Iterator[Call]:
