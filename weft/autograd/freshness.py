@@ -1,4 +1,4 @@
-"""Views: made anew where what they look at was overwritten since, and told from copies."""
+"""Views: whether they share memory with their base, and recomputing them after their base was overwritten."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from weft.vm.dependency import shared
 
 
 def fresh(t: Tensor) -> Tensor:
-    """A tensor; a view as it is by now."""
+    """A tensor, after `refresh` if it is a view."""
     if t._view_of is not None:
         refresh(t)
     return t
 
 
 def refresh(t: Tensor) -> None:
-    """Make a view anew if what it looks at was overwritten since: its place in the graph of gradients, and, of traced
-    and global tensors, its value. Local memory needs no such care: it is the same."""
+    """Compute a view again if its base was overwritten since: its autograd node and, for traced and global tensors, its
+    value. A local view's memory has the new value already."""
     chain: list[Tensor] = []
     while t._view_of is not None and (here.trace is not None or not _is_newer(t)):
         chain.append(t)
@@ -37,11 +37,11 @@ def refresh(t: Tensor) -> None:
         view = View(*t._view_of)
         base = view.base
         now = state(base)
-        # a global view may be of what was boxed for it: a graph, which writes memory, makes it anew at each launch
+        # a global view may be of a boxed copy: a graph, which writes memory, computes it at each launch
         captured = here.trace is not None and t.spec is not None and t.value is None
         if base.node is view.node and now is view.state and not captured:
             continue
-        if not looks(t):
+        if not shares_memory(t):
             t._view_of = None
             continue
         if here.grad and by_function(t):
@@ -106,9 +106,9 @@ def want(base: Tensor, known: tuple[Any, ...]) -> None:
             view_of = view_of[0]._view_of
 
 
-def looks(t: Tensor) -> bool:
-    """Whether a view looks at its base's memory: a reshape may have had to copy. Of traced and global tensors that is
-    told from logical shapes, as if all that is no view were contiguous, so that every rank tells the same."""
+def shares_memory(t: Tensor) -> bool:
+    """Whether a view shares its base's memory: a reshape may have had to copy. For traced and global tensors it is
+    inferred from logical shapes, as if all that is no view were contiguous, so that all ranks agree."""
     assert t._view_of is not None
     view = View(*t._view_of)
     base = view.base
@@ -121,7 +121,7 @@ def looks(t: Tensor) -> bool:
 
 
 def in_order(t: Tensor) -> bool:
-    """Whether a tensor's elements lie in order; of traced and global ones told from logical shapes, too."""
+    """Whether a tensor is contiguous; for traced and global ones inferred from logical shapes, too."""
     return (t._meta if t.value is None and t.spec is None else _layout(t)).is_contiguous()
 
 
@@ -133,7 +133,7 @@ def _layout(t: Tensor) -> torch.Tensor:
 
 
 def state(base: Tensor) -> Any:
-    """What changes when a tensor is overwritten, alike on every rank: a traced one's symbol, a global one's mark."""
+    """What a write changes, equally on every rank: a traced tensor's symbol, a global one's mark."""
     if here.trace is not None and base.value is None:
         here.trace.memories.follow(base)
     if base.value is not None:
@@ -142,9 +142,9 @@ def state(base: Tensor) -> Any:
 
 
 def detached(t: Tensor) -> Tensor:
-    """A view's, or a traced tensor's, twin outside the graph of gradients; each sees what is written into the other.
+    """A view or a traced tensor, detached from autograd, over the same memory: each sees writes into the other.
 
-    A view's twin is the same view of its base's twin: so it holds nothing of the graph of gradients.
+    The detached view is the same view of its detached base, so that it keeps nothing of the autograd graph alive.
     """
     first = twin = rewrap(fresh(t))
     left = DEEP if t.spec is None and here.trace is None else -1
@@ -161,7 +161,7 @@ def detached(t: Tensor) -> Tensor:
     return first
 
 
-DEEP = 4  # views of views whose twins tell what they look at: local memory is the same, only graphs will ask
+DEEP = 4  # views of views that stay views when they are detached: only graphs ask, as local memory is shared anyway
 
 
 def _is_newer(t: Tensor) -> bool:
@@ -173,8 +173,8 @@ def _is_newer(t: Tensor) -> bool:
 def looking_each(
     x: Tensor, op: Op, attributes: Sequence[tuple[Any, ...]], parts: Sequence[torch.Tensor]
 ) -> tuple[Tensor, ...]:
-    """Views of a local tensor that an op would make with each of these attributes, over memory at hand; not for the
-    tape."""
+    """The views of a local tensor that an op would make with each of these attributes, over existing memory; not
+    recorded."""
     node, access, found = x.node, x.blob.access, []
     if access is None or access.firsts is None:
         access = shared(x.blob)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from weft.autograd.call import as_it_is, call, flat_operands, record, version
-from weft.autograd.freshness import by_function, looks, put, refresh, state, want
+from weft.autograd.freshness import by_function, put, refresh, shares_memory, state, want
 from weft.autograd.plain import plain
 from weft.core.dispatch import here, hooks, traced
 from weft.core.dtype import DType
@@ -124,7 +124,7 @@ def _stand_in(x: Tensor) -> Tensor:
 
 def _move(x: Tensor, y: Tensor) -> None:
     """Give x the value of y: the symbol of a traced tensor, or the shard's content of an eager one."""
-    if x._view_of is not None and not looks(x):
+    if x._view_of is not None and not shares_memory(x):
         x._view_of = None
     if x.value is not None or y.value is not None:
         traced().write(x, y.value)
@@ -212,7 +212,7 @@ def rebase(x: Tensor, y: Tensor, views: tuple[Any, ...] = ()) -> None:
     view = View(*x._view_of)
     base, op = view.base, view.op
     lazy, everywhere = x.value is not None, x.spec is not None  # a global view may look at what was boxed for it
-    if not looks(x):
+    if not shares_memory(x):
         x._view_of = None
         return
     if not (lazy or everywhere) and not (here.grad and (x.node is not None or base.node is not None)):

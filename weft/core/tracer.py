@@ -1,7 +1,6 @@
-"""What may be asked of the trace in progress, `here.trace`, by those who don't build its job.
+"""The interface of the trace in progress, `here.trace`, for layers below the tracer, `weft.job.builder.Builder`.
 
-`weft.job.builder.Builder` is the tracer. Tensors and symbols are of layers above, so they are `Any` here: what is
-checked is which questions there are, and how many answers each takes.
+Tensors and symbols belong to layers above, so they are `Any` here: type checkers see the methods and their arguments.
 """
 
 from __future__ import annotations
@@ -13,25 +12,25 @@ from weft.core.sbp import NdSbp
 
 
 class TracedMemories(Protocol):
-    """Which tensors are one memory while a program is traced."""
+    """Which tensors share memory during a trace."""
 
     def follow(self, t: Any) -> None:
-        """Let an eager tensor stand for what was written into its memory through others."""
+        """Let an eager tensor stand for the symbol that was written into its memory by an alias, if any."""
 
     def become(self, t: Any, symbol: Any) -> None:
-        """Let one tensor stand for a symbol, until the trace ends."""
+        """Let this tensor alone stand for a symbol, until the trace ends."""
 
     def share(self, t: Any, twin: Any) -> None:
-        """Let two tensors be one memory from now on."""
+        """Let two tensors share memory from now on."""
 
     def exchange(self, t: Any, other: Any) -> None:
-        """Let a symbol's tensor be one memory with another, and no longer with those it was one with."""
+        """Let a symbol's tensor share memory with another tensor, and no longer with its former aliases."""
 
     def data(self, t: Any) -> Any:
-        """The local memory that a tensor stands over, or stood when the trace began."""
+        """The local memory of a tensor, or that which it had when the trace began."""
 
     def stands_over(self, t: Any) -> bool:
-        """Whether there is memory from before the trace under a tensor."""
+        """Whether a tensor has memory from before the trace."""
         ...
 
     def alone(self, t: Any) -> bool:
@@ -40,30 +39,30 @@ class TracedMemories(Protocol):
 
 
 class TracedOrder(Protocol):
-    """How the elements of local symbols lie in memory."""
+    """The memory order (strides) that local values have in the eager program."""
 
     def settled(self, v: Any) -> None:
-        """The program asked for a symbol's elements in order."""
+        """Set a symbol to contiguous, as the program asked for it."""
 
     def strides(self, v: Any) -> tuple[int, ...]:
-        """The strides that a symbol will have."""
+        """A symbol's strides in the eager program."""
         ...
 
 
 class TracedAttributes(Protocol):
-    """What modules held when the program came to them."""
+    """Modules' attributes before the trace."""
 
     @property
     def others(self) -> set[int]:
-        """Modules of graphs that are called inside this one, and those warned of, by identity."""
+        """The ids of modules of inner graphs, and of those already warned of."""
         ...
 
     def see(self, module: Any) -> None:
-        """The program calls a module, or sets one of its attributes."""
+        """Save a module's attributes when the program first calls it, or sets one of them."""
 
 
 class TracedJob(Protocol):
-    """The job that is being written."""
+    """The job that is being traced."""
 
     name: str
     micro_batches: int
@@ -82,42 +81,42 @@ class Trace(Protocol):
     def attributes(self) -> TracedAttributes: ...
     @property
     def modules(self) -> Mapping[int, Any]:
-        """What tells the settings of the graph's modules, by identity."""
+        """By id, what gives the settings of a module of the graph."""
         ...
 
-    draws: int  # of random numbers, so far
-    scaled_by: str | None  # the number of the host that gradients of losses begin with, instead of 1
+    draws: int  # the number of random ops so far
+    scaled_by: str | None  # the name of the host's number that is the losses' gradient, instead of 1
 
     # ---- reading and writing tensors
 
     def read(self, t: Any) -> Any:
-        """The symbol of what an op reads of an eager tensor."""
+        """The symbol that an op reads for an eager tensor."""
 
     def write(self, t: Any, symbol: Any) -> None:
-        """Let a tensor stand for a symbol, as the program writes it in place."""
+        """An in-place write: let a tensor stand for a symbol."""
 
     def capture_as(self, t: Any, y: Any) -> None:
-        """A local tensor that a global program reads as y, over the same memory."""
+        """Capture a local tensor that a global program reads as y, over the same memory."""
 
     def named(self, t: Any) -> bool:
         """Whether it is a parameter or a buffer of the graph's modules."""
         ...
 
     def layout_of(self, t: Any) -> NdSbp:
-        """In which layout the program sees a global tensor."""
+        """The layout in which the program reads a global tensor."""
         ...
 
     def source(self, loader: Any, batch: Sequence[Any]) -> list[Any]:
-        """A batch that each launch takes from a loader; `batch` tells its form."""
+        """The batch that each launch takes from a loader; `batch` is an example of its form."""
         ...
 
     # ---- gradients
 
     def loss(self, outputs: Sequence[Any]) -> None:
-        """Backward begins at these."""
+        """Backward starts from these outputs."""
 
     def begun(self, loss: Any) -> Any:
-        """The gradient that a loss begins with."""
+        """The gradient of a loss, with which backward starts."""
 
     def gradient(self, leaf: Any, g: Any) -> None:
         """Add to a leaf's gradient."""
@@ -125,10 +124,10 @@ class Trace(Protocol):
     # ---- calls
 
     def again(self, call: Callable[[], Any]) -> Any:
-        """What a call computes is computed once more for backward, not kept."""
+        """Run a call under activation checkpointing: backward recomputes its values."""
 
     def call_module(self, module: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a module; what it computes belongs to it."""
+        """Call a module: its nodes get its scope, and its stage's placement."""
 
     def steer(self, source: Any, verb: str, seed: int | None = None) -> None:
-        """Let each launch "seed" or "fork" a source of random numbers here, or "join" it again."""
+        """Let each launch "seed" a random source at this point, "fork" it, or "join" it again."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from weft.autograd.freshness import looks
+from weft.autograd.freshness import shares_memory
 from weft.compiler.passes.dead_code import written
 from weft.core.errors import GraphError
 from weft.job.job import Job
@@ -40,7 +40,7 @@ def refuse_overlaps(job: Job) -> None:
 
 def _sees(view: Tensor, base: Tensor) -> bool:
     """Whether one is known to be a view of the other."""
-    while view._view_of is not None and looks(view):
+    while view._view_of is not None and shares_memory(view):
         view = View(*view._view_of).base
         if blob_of(view) is blob_of(base):
             return True
