@@ -17,7 +17,8 @@ from weft.core.dtype import DType
 from weft.ops import notation
 from weft.ops.declaration import Op
 
-FLOATS = (dtypes.float32, dtypes.float64)
+WIDE = frozenset({dtypes.float32, dtypes.float64})
+FLOATS = WIDE | {dtypes.bfloat16, dtypes.float16}
 
 
 class Form(NamedTuple):
@@ -89,10 +90,11 @@ def _of_one_element(op: Op, args: tuple[Any, ...]) -> tuple[Form, ...] | None:
 # ---- helpers for declarations --------------------------------------------------------------------------
 
 
-def alike(*forms: Form | None) -> bool:
-    """Whether these operands (None for absent ones) have one floating dtype."""
+def alike(*forms: Form | None, among: frozenset[DType] = FLOATS) -> bool:
+    """Whether these operands (None for absent ones) have one floating dtype. WIDE: not one of 16 bits, in which kernels
+    are lacking, or keep statistics in a dtype that depends on the device."""
     kinds = {f.dtype for f in forms if f is not None}
-    return len(kinds) == 1 and kinds <= {*FLOATS}
+    return len(kinds) == 1 and kinds <= among
 
 
 def of_floats(x: Form, *others: Any) -> Form | None:

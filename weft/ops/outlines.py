@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from weft.core.dtype import int64, named
 from weft.core.errors import ShapeError
-from weft.ops.form import Form, alike, counts
+from weft.ops.form import WIDE, Form, alike, counts
 from weft.ops.neural.resize import _RESIZE
 from weft.ops.shape.views import together
 
@@ -256,7 +256,7 @@ def sampled(x: Form, grid: Form, mode: str, padding_mode: str, align_corners: bo
 
 
 def matrices(x: Form, square: bool = True) -> bool:
-    return plain(x) and alike(x) and len(x.shape) > 1 and (not square or x.shape[-1] == x.shape[-2])
+    return plain(x) and alike(x, among=WIDE) and len(x.shape) > 1 and (not square or x.shape[-1] == x.shape[-2])
 
 
 @infers("solve")

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from weft.core.dispatch import here
-from weft.core.dtype import bool_
+from weft.core.dtype import bool_, float32
 from weft.core.errors import ShapeError
 from weft.ops.declaration import op
-from weft.ops.form import Form, alike
+from weft.ops.form import WIDE, Form, alike
 from weft.ops.kernels import aten
 from weft.ops.linalg.matmul import matmul
 from weft.ops.neural.softmax import softmax, softmax_grad
@@ -86,7 +86,8 @@ def scaled_dot_product_attention(
         q, k, v = _rows(q, k, v)
         return aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, is_causal, attn_mask=mask, scale=scale)
     scores = _scores(q, k, mask, is_causal, scale)
-    return torch.softmax(scores, -1) @ v, scores.logsumexp(-1)  # type: ignore[return-value]
+    sums = scores.float() if scores.itemsize < 4 else scores  # as the fused kernel: 16 bits are too few for them
+    return torch.softmax(scores, -1) @ v, sums.logsumexp(-1)  # type: ignore[return-value]
 
 
 @scaled_dot_product_attention.prepared
@@ -138,7 +139,7 @@ def _(q, k, v, attn_mask, is_causal, scale):
         )
         if not fits or attn_mask.dtype not in (q.dtype, bool_):
             return None
-    return Form((*q.shape[:3], v.shape[3]), q.dtype), Form(q.shape[:3], q.dtype)
+    return Form((*q.shape[:3], v.shape[3]), q.dtype), Form(q.shape[:3], q.dtype if q.dtype in WIDE else float32)
 
 
 @scaled_dot_product_attention.grad
@@ -202,7 +203,7 @@ def attention_grad(
         return aten._scaled_dot_product_flash_attention_for_cpu_backward(
             dy, q, k, v, out, logsumexp, 0.0, is_causal, attn_mask=mask, scale=scale
         )
-    p = torch.exp(_scores(q, k, mask, is_causal, scale) - logsumexp.unsqueeze(-1))
+    p = torch.exp(_scores(q, k, mask, is_causal, scale) - logsumexp.unsqueeze(-1)).to(q.dtype)
     dp = dy @ v.transpose(-2, -1)
     dscores = p * (dp - (dy * out).sum(-1, True)) * _scale(q.shape[-1], scale)
     return dscores @ k, dscores.transpose(-2, -1) @ q, p.transpose(-2, -1) @ dy

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from weft.core.errors import ArgumentError, ShapeError
 from weft.ops.declaration import op
-from weft.ops.form import Form, alike
+from weft.ops.form import WIDE, Form, alike
 from weft.ops.kernels import aten
 from weft.ops.neural.layer_norm import absent, second_gradient
 from weft.ops.pointwise.arithmetic import add, mul, rsqrt, square, sub
@@ -80,7 +80,7 @@ def _(x, running_mean, running_var, weight, bias, training, momentum, eps):
 def _(x, running_mean, running_var, weight, bias, training, momentum, eps):
     channel = Form(x.shape[1:2], x.dtype)
     others = (running_mean, running_var, weight, bias)
-    if len(x.shape) < 2 or 0 in x.shape or not alike(x) or any(t not in (None, channel) for t in others):
+    if len(x.shape) < 2 or 0 in x.shape or not alike(x, among=WIDE) or any(t not in (None, channel) for t in others):
         return None
     saved = channel if training else Form((0,), x.dtype)
     return x, saved, saved
@@ -269,7 +269,7 @@ def _(x, num_groups, weight, bias, eps):
 @group_norm.form
 def _(x, num_groups, weight, bias, eps):
     channel = Form(x.shape[1:2], x.dtype)
-    fits = len(x.shape) > 1 and alike(x) and num_groups > 0 and x.shape[1] % num_groups == 0
+    fits = len(x.shape) > 1 and alike(x, among=WIDE) and num_groups > 0 and x.shape[1] % num_groups == 0
     if not fits or any(t not in (None, channel) for t in (weight, bias)):
         return None
     statistics = Form((x.shape[0], num_groups), x.dtype)

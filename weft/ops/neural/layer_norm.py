@@ -11,7 +11,7 @@ from weft.core.dtype import float64
 from weft.core.errors import ShapeError
 from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import Size, op
-from weft.ops.form import Form, alike
+from weft.ops.form import WIDE, Form, alike
 from weft.ops.kernels import aten
 from weft.ops.pointwise.arithmetic import add, conjugated, mul, neg, rsqrt, square, sub
 from weft.ops.pointwise.copies import cast
@@ -38,7 +38,7 @@ def _fits(x: Form, normalized: Size, *parts: Form | None) -> bool:
     part = tuple(normalized)
     return (
         x.shape[len(x.shape) - len(part) :] == part != ()
-        and alike(x, *parts)
+        and alike(x, *parts, among=WIDE)
         and all(p is None or p.shape == part for p in parts)
     )
 
