@@ -237,7 +237,7 @@ def test_the_mode_stays(tmp_path: Path) -> None:
 
 def test_an_index_that_is_no_file_or_leads_elsewhere_is_refused(tmp_path: Path) -> None:
     index = tmp_path / "model.safetensors.index.json"
-    for where in ("..", "", "a/b", "/x"):
+    for where in ("..", "", "a/b", "/x", "\0", "\ud800", 3):
         index.write_text(json.dumps({"weight_map": {"x": where}}))
         with pytest.raises(CheckpointError, match="no index of safetensors files"):
             flow.load(tmp_path)

@@ -161,6 +161,12 @@ def test_printing_on_one_rank_alone_waits_for_nobody() -> None:
         assert all(ways(x))
 
 
+def test_what_is_not_made_yet_prints() -> None:
+    """As a debugger meets it in a class's `__new__`."""
+    for kind in (flow.Tensor, flow.nn.Parameter):
+        assert all("not made yet" in said for said in ways(kind.__new__(kind)))
+
+
 def test_what_failed_is_told_in_place_of_numbers() -> None:
     def each() -> str:
         x = flow.ones(2, 2, placement=flow.placement("cpu", [0, 1]), sbp=flow.sbp.split(0))

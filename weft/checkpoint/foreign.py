@@ -54,7 +54,9 @@ def parts(folder: str) -> tuple[dict[str, list[str] | None], str | None]:
 
 
 def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and os.path.basename(value) == value and value not in ("", os.curdir, os.pardir)
+    """Whether it names a file in the folder."""
+    plain = isinstance(value, str) and value.isprintable() and os.path.basename(value) == value
+    return plain and value not in ("", os.curdir, os.pardir)
 
 
 def unpickled(path: Any, convert: Callable[[torch.Tensor], Any]) -> list[Any]:

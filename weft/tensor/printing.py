@@ -24,6 +24,8 @@ def text(t: Tensor) -> str:
     A global tensor shows what this rank holds, if computed: in a debugger, a logger or a traceback of one rank,
     printing waits for no other rank and raises nothing.
     """
+    if not hasattr(t, "blob"):
+        return f"{type(t).__name__}(...), not made yet"
     if t.value is not None:
         return _titled(t, _symbol(t))
     if t.is_local:
@@ -119,7 +121,7 @@ def _form(t: Tensor) -> list[str]:
 def formatted(t: Tensor, specification: str) -> str:
     """`format(tensor, spec)`: a 0-d tensor, or with a spec a one-element tensor, formats as a number."""
     if not specification:
-        known = t.ndim == 0 and t.value is None and t.is_local and t.device.type != "meta"
+        known = hasattr(t, "blob") and t.ndim == 0 and t.value is None and t.is_local and t.device.type != "meta"
         return format(t.item()) if known and not isinstance(t, Parameter) else text(t)
     if t.numel() != 1:
         raise ArgumentError(
