@@ -93,6 +93,9 @@ GIVEN: dict[str, Callable[[], Any]] = {
     "distributed.irecv(tag)": lambda: received(tag=3),
     "distributed.P2POp(tag)": lambda: dist.P2POp(dist.isend, flow.zeros(1), 0, tag=3),
     "distributed.elastic record(error_handler)": lambda: record(print, error_handler=print),
+    **{n: lambda n=n: flow.profiler.profile(**{n[8:-1]: True}) for n in IDLE if n.startswith("profile(")},
+    "DistributedDataParallel(gradient_as_bucket_view)":
+        lambda: nn.parallel.DistributedDataParallel(nn.Linear(1, 1), gradient_as_bucket_view=True),
     "LAMB(amsgrad)": lambda: flow.optim.LAMB([flow.zeros(1, requires_grad=True)], amsgrad=True),
 }  # fmt: skip
 
@@ -151,19 +154,23 @@ QUIET = {
     "the kernels' and the updates' speed": "fused foreach capturable contiguous_params non_blocking early_stop driver "
     "compute_mode assume_unique hermitian output_size vectorize strategy outer_jacobian_strategy niter "
     "enable_nested_tensor mask_check by_frequency",
-    "checked or done in any case": "max_try_correction weights_only sorted check_meta check_available",
+    "checked or done in any case": "device_type activities record_shapes max_try_correction weights_only sorted "
+    "check_meta check_available",
+    "a module stays on its device, and every gradient counts": "output_device dim find_unused_parameters "
+    "check_reduction static_graph",
+    "an array is given in any case": "force",
     "which connection carries it": "backend pg_options device_id device_ids group_name group_desc device group "
     "use_local_synchronization fallback_rank family",
     "no effect in PyTorch or OneFlow either": "eps enable_view_slice begin_params_axis drop the_type",
     "part of a protocol that others need more of": "_instance context types return_scalar protocol name owner stream "
-    "default_mask output t lr launch ctx inputs options args kwargs x y q volatile rank epoch",
+    "default_mask output t lr launch ctx inputs step args kwargs x y q volatile rank epoch",
 }  # fmt: skip
 
 
 def unread(path: Path) -> Iterator[tuple[str, str]]:
     """The parameters of public functions whose names don't occur in their bodies."""
     for f in ast.walk(ast.parse(path.read_text())):
-        if not isinstance(f, ast.FunctionDef) or (f.name.startswith("_") and f.name != "__init__"):
+        if not isinstance(f, ast.FunctionDef) or (f.name.startswith("_") and f.name not in ("__init__", "__new__")):
             continue
         a = f.args
         names = {p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg) if p is not None}
@@ -189,6 +196,9 @@ def test_no_parameter_is_taken_without_a_look() -> None:
         "parallel",
         "amp",
         "graph",
+        "profiler",
+        "tensor",
+        "launch",
     ):
         for path in sorted((Path(flow.__file__).parent / folder).rglob("*.py")):
             found.update({f"{where}({n})": n for where, n in unread(path)})

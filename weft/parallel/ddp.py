@@ -18,6 +18,7 @@ import torch
 from weft.autograd.graph import at_end_of_backward
 from weft.core import fingerprints
 from weft.core.errors import ArgumentError, AutogradError
+from weft.core.idle import idle
 from weft.core.rank import current
 from weft.nn.module.module import Module
 from weft.tensor.data import local_data
@@ -68,6 +69,7 @@ class DistributedDataParallel(metaclass=_Kind):
                 f"DistributedDataParallel averages over all {current().world_size} ranks; got {process_group!r}. For "
                 "some of them, make the parameters global on a placement of these ranks, and split the batch"
             )
+        idle("DistributedDataParallel(gradient_as_bucket_view)", gradient_as_bucket_view)
         if bucket_cap_mb is not None:
             bucket_size = int(bucket_cap_mb * 2**20)
         if not hasattr(module, "module"):

@@ -7,11 +7,12 @@ import enum
 import os
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 import torch
 
 from weft.core.errors import ArgumentError
+from weft.core.idle import IDLE, idle
 from weft.core.rank import Rank, current
 from weft.profiler import chrome
 from weft.profiler.averages import Averages, average
@@ -33,12 +34,17 @@ def supported_activities() -> set[ProfilerActivity]:
     return {ProfilerActivity.CPU, *[ProfilerActivity.CUDA] * torch.cuda.is_available()}
 
 
+UNHEARD: Final = tuple(
+    name.removeprefix("profile(").removesuffix(")") for name in IDLE if name.startswith("profile(")
+)  # options without effect
+
+
 class profile:
     """Record what this rank does inside the block: this thread's eager ops, instructions, the acts of its graphs.
 
     Each rank profiles itself; `flow.profiler.merge` joins them. `schedule` says which steps are recorded, and `step()`
     begins the next one; `on_trace_ready(profile)` is called with each complete record. PyTorch's other options are
-    accepted without effect: shapes, stacks and memory aren't recorded.
+    accepted without effect.
 
     >>> with flow.profiler.profile(schedule=flow.profiler.schedule(wait=1, warmup=0, active=1)) as p:
     ...     for _ in range(2):
@@ -51,8 +57,13 @@ class profile:
     def __init__(
         self, activities: Any = None, record_shapes: bool = False, *,
         schedule: Callable[[int], ProfilerAction] | None = None, on_trace_ready: Callable[[Any], Any] | None = None,
-        **options: Any,
+        profile_memory: bool = False, with_stack: bool = False, with_flops: bool = False, with_modules: bool = False,
+        experimental_config: Any = None, execution_trace_observer: Any = None, acc_events: bool = False,
+        use_cuda: bool | None = None, custom_trace_id_callback: Any = None, post_processing_timeout_s: Any = None,
     ) -> None:  # fmt: skip
+        given = locals()
+        for name in UNHEARD:
+            idle(f"profile({name})", given[name])
         self.step_num = 0
         self.on_trace_ready = on_trace_ready
         self._schedule = always if schedule is None else schedule

@@ -161,7 +161,7 @@ def set_rng_state(state: Tensor) -> None:
 
 
 @contextlib.contextmanager
-def fork_rng(devices: Any = None, enabled: bool = True, **options: Any) -> Iterator[None]:
+def fork_rng(devices: Any = None, enabled: bool = True, device_type: Any = None) -> Iterator[None]:
     """A context manager that restores this rank's random state at its end, on every device.
 
     >>> _ = flow.manual_seed(1); first = flow.rand(1); _ = flow.manual_seed(1)
