@@ -266,9 +266,10 @@ class Door:
         other = more if renamed is None else renamed
         own = {**given, **other}
         if not rest and len(own) == len(given) + len(other):
-            placed, left = s.spread(self.name, own)
-            if s.refusal(placed, left) is None:
-                return self._tried(placed, left)
+            placed = s.spread(self.name, own)
+            for fitting in (placed, s.numbered(*placed)):
+                if fitting is not None and s.refusal(*fitting) is None:
+                    return self._tried(*fitting)
         numbers = _numbers(args, {**given, **other} if not rest else other)
         if numbers is not None and s.refusal(*numbers) is None:
             return self._tried(*numbers)

@@ -10,7 +10,7 @@ import torch
 from weft.autograd.freshness import fresh, refresh, state
 from weft.autograd.graph import Packed, hooks_around
 from weft.autograd.node import Node, Slot, leading
-from weft.autograd.plain import plain
+from weft.autograd.plain import numbered, plain
 from weft.core.dispatch import here
 from weft.core.dtype import DType
 from weft.interpreter import conversions, stack
@@ -24,6 +24,10 @@ from weft.tensor.written import next_sequence
 def call(op: Op, args: tuple[Any, ...]) -> Any:
     """Run an op on complete arguments; returns its visible outputs, one or a tuple."""
     args = plain(args)
+    for i, a in enumerate(args):
+        if type(a) is Tensor and i not in op.operands:
+            args = tuple(numbered(op.params, args))
+            break
     if here.stack:
         return _intercepted(op, args, len(here.stack) - 1)
     return _call(op, args)

@@ -18,6 +18,7 @@ from types import FrameType, ModuleType
 from typing import Any, Final
 
 import torch
+from torch.utils._pytree import tree_map_only
 
 from weft.autograd.plain import taken
 from weft.core.dispatch import here
@@ -27,6 +28,7 @@ from weft.graph.graph import Graph
 from weft.interop.entering import Callback
 from weft.interop.facade import Facade
 from weft.interop.inside import inside
+from weft.interop.torch_modules import to_module
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
@@ -151,6 +153,19 @@ class States:
         return self.module.load_state_dict(state, strict=strict)
 
 
+def _exporting(theirs: Function, name: str) -> Function:
+    """For what writes a model down, make a torch module of one that `from_torch` took, and torch's tensors."""
+
+    @functools.wraps(theirs)
+    def call(model: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(model, Module):
+            model = to_module(model)
+            args, kwargs = tree_map_only(Tensor, lambda t: t.detach().to_torch(), (args, kwargs))
+        return theirs(model, *args, **kwargs)
+
+    return call
+
+
 def _first(convert: Function) -> Callable[[Function, str], Function]:
     """Convert the first argument."""
 
@@ -186,6 +201,10 @@ def _calls(theirs: type, name: str) -> type:
     return theirs
 
 
+def _named_array(theirs: Function, name: str) -> Function:
+    return functools.wraps(theirs)(lambda tag, x: theirs(tag, _data(x)))
+
+
 _array = _first(lambda x: x.numpy() if isinstance(x, Tensor) else x)
 _state = _first(lambda x: {k: _data(t, k) for k, t in x.items()} if isinstance(x, dict) else x)
 _module = _first(lambda x: States(x) if isinstance(x, Module) else x)
@@ -204,7 +223,11 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
     "torch.nn.utils": dict.fromkeys(CLIPS, counterpart),
     "torch.nn.utils.clip_grad": dict.fromkeys(CLIPS[:2], counterpart),
     "torch.nn.init": {name: counterpart for name in vars(torch.nn.init) if name.endswith("_") and name[0] != "_"},
+    "torch.onnx": {"export": _exporting},
+    "torch.export": {"export": _exporting},
+    "torch.jit": {"trace": _exporting},
     "torch.utils.tensorboard._convert_np": {"make_np": _array},
+    "torch.utils.tensorboard.writer": {"graph": _exporting, "tensor_proto": _named_array},
     "tensorboardX.x2num": {"make_np": _array},
     "einops.einops": dict.fromkeys(("reduce", "einsum", "parse_shape", "asnumpy"), _entering),
     "einops.packing": dict.fromkeys(("pack", "unpack"), _entering),
