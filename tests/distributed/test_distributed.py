@@ -22,6 +22,8 @@ def test_collectives_in_the_world_and_in_groups() -> None:
     assert dist.all_reduce(x) is None and x.item() == 6
     work = dist.all_reduce(x, op=dist.ReduceOp.AVG, async_op=True)
     assert work is not None and work.wait() and work.is_completed() and x.item() == 6
+    later = work.get_future().then(lambda f: f.value()[0] + 1)
+    assert work.result()[0] is x and later.done() and later.wait().item() == later.value().item() == 7
     x = flow.tensor([rank + 1.0])
     dist.all_reduce(x, dist.ReduceOp.PRODUCT, group=dist.group.WORLD)
     assert x.item() == 6

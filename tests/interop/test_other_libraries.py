@@ -150,14 +150,65 @@ def test_a_module_is_met_when_it_is_imported(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "tensorboardX" / "x2num.py").write_text(
         "import numpy as np\ndef make_np(x):\n    assert isinstance(x, np.ndarray), type(x)\n    return x\n"
     )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    for name in ("tensorboardX", "tensorboardX.x2num"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
+    _only(tmp_path, "tensorboardX", monkeypatch)
     logs = importlib.import_module("tensorboardX")
     assert logs.make_np(flow.ones(2, requires_grad=True)).tolist() == [1.0, 1.0] and logs.make_np(np.ones(1)) == 1.0
     assert logs.make_np.__module__ == "tensorboardX.x2num" and logs.x2num.__spec__.loader is logs.x2num.__loader__
-    for name in ("tensorboardX", "tensorboardX.x2num"):
+    _only(tmp_path, "tensorboardX", monkeypatch)
+
+
+def _only(folder: Path, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a package be imported anew, from a folder."""
+    monkeypatch.syspath_prepend(str(folder))
+    for name in [n for n in sys.modules if n.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
+
+
+def test_functions_of_others_run_as_code_of_torchs_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as einops, which asks for torch's tensors, and torchvision's transforms, which pass on all others."""
+    (tmp_path / "einops").mkdir()
+    (tmp_path / "einops" / "__init__.py").write_text("from einops.einops import rearrange\n")
+    (tmp_path / "einops" / "einops.py").write_text(
+        "import torch\ndef reduce(x):\n    assert isinstance(x, torch.Tensor), type(x)\n    return x.T\n"
+        "def rearrange(x):\n    return reduce(x)\n"
+    )
+    _only(tmp_path, "einops", monkeypatch)
+    rearrange = importlib.import_module("einops").rearrange
+    x = flow.from_torch(X).requires_grad_()
+    turned = rearrange(x)
+    turned[0].sum().backward()
+    assert isinstance(turned, flow.Tensor) and turned.shape == (4, 3) and x.grad.sum().item() == 3
+    assert type(rearrange(X)) is torch.Tensor
+    _only(tmp_path, "einops", monkeypatch)
+
+    class Transform(torch.nn.Module):
+        def __call__(self, x: Any) -> Any:
+            return super().__call__(x)
+
+        def forward(self, x: Any) -> Any:
+            return 1 - x if isinstance(x, torch.Tensor) else x
+
+    Invert = type("Invert", (other_libraries._calls(Transform, ""),), {})
+    for invert in (Invert(), flow.from_torch(Invert())):
+        assert torch.equal(invert(flow.from_torch(X)).to_torch(), 1 - X)
+    assert torch.equal(Invert()(X), 1 - X)
+
+    def norm(xs: list[torch.Tensor], device: torch.device) -> torch.Tensor:
+        assert all(isinstance(x, torch.Tensor) for x in xs) and isinstance(device, torch.device)
+        return torch.stack([x.norm() for x in xs])
+
+    given = flow.from_torch(norm)([flow.from_torch(X), flow.from_torch(Y)], flow.device("cpu"))
+    torch.testing.assert_close(given.to_torch(), norm([X, Y], X.device))
+
+
+def test_what_writes_a_model_down_takes_those_of_from_torch() -> None:
+    layer = flow.from_torch(torch.nn.Linear(4, 2))
+    written = torch.jit.trace(layer, flow.from_torch(X))
+    torch.testing.assert_close(written(X).detach(), layer(X).detach().to_torch())
+    exported = torch.export.export(layer, (flow.from_torch(X),))
+    torch.testing.assert_close(exported.module()(X).detach(), layer(X).detach().to_torch())
+    with pytest.raises(ArgumentError, match="Linear was written for Weft"):
+        torch.jit.trace(nn.Linear(4, 2), flow.from_torch(X))
 
 
 def test_every_name_of_the_table_is_there() -> None:

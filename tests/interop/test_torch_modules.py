@@ -289,3 +289,76 @@ def test_most_of_torchs_functions_have_a_counterpart():
              if (n := torch.overrides.resolve_name(f))}  # fmt: skip
     lacking = {n for n in names if counterpart(n) is None}
     assert len(lacking) < len(names) / 4, sorted(lacking)
+
+
+class Writer:
+    """What stands behind torch's Module in the order of classes, as the `generate` of transformers does."""
+
+    def generate(self: Any, ids: torch.Tensor, n: int) -> torch.Tensor:
+        assert isinstance(ids, torch.Tensor)
+        for _ in range(n):
+            ids = torch.cat([ids, self(ids)[:, -1:].argmax(-1)], 1)
+        return torch.full_like(ids, ids[0, 0]) + ids + torch.tensor(0, device=ids.device)
+
+
+class Written(torch.nn.Module, Writer):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.head = torch.nn.Embedding(5, 4), torch.nn.Linear(4, 5)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.head(self.embed(ids))
+
+
+def test_methods_of_every_class_run_on_wefts_tensors() -> None:
+    theirs, ids = Written(), torch.tensor([[1, 2], [3, 4]])
+    got = flow.from_torch(theirs).generate(flow.from_torch(ids), 3)
+    assert isinstance(got, flow.Tensor) and torch.equal(got.to_torch(), theirs.generate(ids, 3))
+
+
+class Sampling(torch.nn.Module):
+    """A variational layer, as programs write one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.both = torch.nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        mean, spread = self.both(x).chunk(2, -1)
+        q, p = torch.distributions.Normal(mean, spread.exp()), torch.distributions.Normal(0.0, torch.ones_like(mean))
+        gamma = torch.distributions.Dirichlet(spread.exp()).rsample()
+        return (q.rsample() * gamma).sum() + torch.distributions.kl_divergence(q, p).mean()
+
+
+def test_distributions_inside() -> None:
+    theirs, x = Sampling(), torch.randn(3, 4)
+    ours = flow.from_torch(theirs)
+
+    class Graph(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = ours
+
+        def build(self, x: Any) -> Any:
+            return self.model(x)
+
+    torch.manual_seed(1)
+    expected = theirs(x)
+    expected.backward()
+    for run in (ours, Graph()):
+        flow.manual_seed(1)
+        got = run(flow.from_torch(x))
+        torch.testing.assert_close(got.detach().to_torch(), expected.detach())
+        if run is ours:
+            got.backward()
+    torch.testing.assert_close(ours.both.weight.grad.to_torch(), theirs.both.weight.grad)
+
+
+def test_records_keep_their_fields() -> None:
+    class Solving(torch.nn.Module):
+        def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+            return torch.linalg.lstsq(a, b, driver="gels").solution.to(torch.float32)
+
+    a, b = torch.randn(4, 3), torch.randn(4, 1)
+    got = flow.from_torch(Solving())(flow.from_torch(a), flow.from_torch(b))
+    torch.testing.assert_close(got.to_torch(), Solving()(a, b), atol=1e-4, rtol=1e-4)

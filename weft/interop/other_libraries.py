@@ -153,6 +153,7 @@ class States:
         return self.module.load_state_dict(state, strict=strict)
 
 
+@functools.cache
 def _exporting(theirs: Function, name: str) -> Function:
     """For what writes a model down, make a torch module of one that `from_torch` took, and torch's tensors."""
 
@@ -226,6 +227,7 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
     "torch.onnx": {"export": _exporting},
     "torch.export": {"export": _exporting},
     "torch.jit": {"trace": _exporting},
+    "torch.jit._trace": {"trace": _exporting},
     "torch.utils.tensorboard._convert_np": {"make_np": _array},
     "torch.utils.tensorboard.writer": {"graph": _exporting, "tensor_proto": _named_array},
     "tensorboardX.x2num": {"make_np": _array},

@@ -95,12 +95,13 @@ def test_pixels_of_other_proportions() -> None:
     [
         {"scale_factor": (2, 1.5), "mode": "nearest-exact"},
         {"size": (5, 3), "mode": "nearest-exact"},
+        {"size": (3, 9), "mode": "bilinear", "antialias": True, "align_corners": True},
         {"size": (3, 9), "mode": "bilinear", "antialias": True},
         {"size": (3, 5), "mode": "bicubic", "antialias": True, "align_corners": True},
         {"scale_factor": 0.4, "mode": "bicubic", "antialias": True},
     ],
 )
-def test_sizes_without_a_kernel(options: dict[str, Any]) -> None:
+def test_sizes_by_all_that_an_element_covers(options: dict[str, Any]) -> None:
     torch.manual_seed(1)
     x = torch.randn(2, 3, 7, 8, requires_grad=True)
     mine = of_torch(x.detach().clone()).requires_grad_()
@@ -111,3 +112,10 @@ def test_sizes_without_a_kernel(options: dict[str, Any]) -> None:
     torch.testing.assert_close(mine.grad.to_torch(), x.grad, rtol=1e-4, atol=1e-5)  # type: ignore[union-attr]
     with pytest.raises(OptionError, match="antialias is for images"):
         F.interpolate(mine, size=3, mode="nearest", antialias=True)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_pictures_in_bytes_are_averaged_as_torchs(mode: str) -> None:
+    x = torch.randint(0, 256, (1, 3, 9, 8), dtype=torch.uint8)
+    how: dict[str, Any] = {"size": (4, 5), "mode": mode, "antialias": True}
+    assert torch.equal(F.interpolate(of_torch(x), **how).to_torch(), torch.nn.functional.interpolate(x, **how))

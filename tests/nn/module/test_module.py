@@ -137,8 +137,8 @@ def test_what_does_not_fit_is_listed_and_changes_nothing() -> None:
         net.load_state_dict(state)
     assert str(caught.value) == (
         "Error(s) in loading state_dict for Net:\n"
-        '\tUnexpected key(s) in state_dict: "inner.7.weight". \n'
         '\tMissing key(s) in state_dict: "inner.0.bias". \n'
+        '\tUnexpected key(s) in state_dict: "inner.7.weight". \n'
         "\tsize mismatch for inner.2.weight: copying a param with shape torch.Size([9, 9]) from checkpoint, "
         "the shape in current model is torch.Size([2, 3]).\n"
         "The module was left as it was."
