@@ -13,6 +13,7 @@ from weft.core.dispatch import here, set_grad
 from weft.core.errors import ArgumentError, AutogradError
 from weft.ops.create.move import to_device
 from weft.ops.declaration import Op
+from weft.tensor.blob import blob_of
 from weft.tensor.data import local_data
 from weft.tensor.tensor import RemovableHook, Tensor, of_torch, rewrap
 
@@ -168,8 +169,15 @@ class Packed:
     __slots__ = ("kept", "unpack", "edge")
 
     def __init__(self, t: Tensor, hooks: saved_tensors_hooks) -> None:
+        memory = blob_of(t).data
+        was = None if memory is None else memory._version
         with set_grad(False):
             self.kept = hooks.pack(rewrap(t))
+        if memory is not None and memory._version != was:
+            raise AutogradError(
+                "A saved tensor pack hook is modifying its input in place, and the program's tensor with it: write "
+                "into a copy, t.clone()"
+            )
         self.unpack = hooks.unpack
         self.edge = (t.node or weakref.ref(t)) if t._requires_grad else None
 

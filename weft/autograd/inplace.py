@@ -29,9 +29,9 @@ def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
     if not isinstance(x, Tensor):
         check_arguments(op, args)
         raise ArgumentError(f"{op.name}_(): the first argument is overwritten and must be a tensor")
-    check_writable(x, f"{op.name}_")
     if x._view_of is not None:
         refresh(x)
+    check_writable(x, f"{op.name}_")
     if x.value is not None or x.spec is not None or here.trace is not None or here.stack or op.inplace_kernel is None:
         y = call(op, _kept(op, args))
         if tuple(y.shape) != tuple(x.shape):
@@ -45,6 +45,8 @@ def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
         _check_scatter(x)
     before = _stand_in(x)
     local = eager_local.localize(op, args)
+    if eager_local.any_meta(op, local):
+        eager_local.refuse_others(op, [x], args)
     if x.blob.access is not None:
         hooks.wait_write(x.blob)
     if here.grad and _reads_what_goes(op, args):

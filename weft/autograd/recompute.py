@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from weft.autograd.call import version
 from weft.autograd.engine import backward
 from weft.autograd.function import Function
 from weft.autograd.graph import saved_tensors_hooks
@@ -19,6 +20,7 @@ from weft.core import random
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, AutogradError
 from weft.core.idle import idle
+from weft.ops.explain import describe
 from weft.tensor.tensor import Tensor, of_torch
 
 __all__ = ["checkpoint", "checkpoint_sequential"]
@@ -94,6 +96,7 @@ class _Call:
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], rng: bool) -> None:
         self.function, self.args, self.kwargs = function, args, kwargs
         self.tensors = [t for t in leaves((args, kwargs)) if isinstance(t, Tensor)]
+        self.versions = list(map(version, self.tensors))
         # Hooks for saved tensors don't apply to the recomputation, which backward needs at once.
         self.stack = tuple(i for i in here.stack if not isinstance(i, saved_tensors_hooks))
         self.plain, self.place = here.plain, here.place
@@ -138,6 +141,13 @@ class _Forgotten:
                 kept.append(t)
                 return t
 
+            for t, was in zip(self.call.tensors, self.call.versions, strict=True):
+                if version(t) != was:
+                    raise AutogradError(
+                        f"checkpoint: an argument, {describe(t)}, has been modified by an inplace operation since the "
+                        f"first call: it is at version {version(t)}; expected version {was} instead. Give a copy, "
+                        "t.clone(), or write into another tensor"
+                    )
             with self.call.again(), saved_tensors_hooks(keep, lambda t: t), self.around:
                 self.call([t.detach().requires_grad_(t.requires_grad) for t in self.call.tensors])
             if len(kept) != self.count:

@@ -29,12 +29,8 @@ from weft.core.rank import Rank, current
 from weft.core.reading import MALFORMED
 from weft.graph import tree
 from weft.graph.agree import agree
-<<<<<<< HEAD
 from weft.graph.compiled import Compiled, Output, Program
-=======
-from weft.graph.compiled import Compiled, Output
 from weft.graph.draws import steps_of
->>>>>>> 37fba31 (Save graphs of which several chains draw: the state tells all draws in the program's order)
 from weft.graph.lines import lines
 from weft.graph.run import Running
 from weft.job.job import Job

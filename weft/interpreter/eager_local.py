@@ -24,11 +24,12 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
         for t in args[i] if isinstance(args[i], (list, tuple)) else (args[i],):
             if isinstance(t, Tensor) and t.blob.access is not None:
                 hooks.wait_write(t.blob)
+    meta = any_meta(op, local)
+    if meta:
+        refuse_others(op, _written(op, args), args)
     outputs = [of_torch(y) for y in execute(op, op.kernel, local, args)]
-    for i in op.operands:
-        operand = local[i]
-        if operand.is_meta if operand.__class__ is torch.Tensor else operand.__class__ is list and _any_meta(operand):
-            _refuse_others(op, outputs, args)
+    if meta:
+        refuse_others(op, outputs, args)
     if op.view:
         for y in outputs:
             at_once = y.blob.now is not None
@@ -38,18 +39,24 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
     return outputs, args
 
 
-def _any_meta(operands: list[torch.Tensor | None]) -> bool:
-    for t in operands:  # noqa: SIM110  (a generator takes longer)
-        if t is not None and t.is_meta:
-            return True
+def any_meta(op: Op, local: tuple[Any, ...]) -> bool:
+    for i in op.operands:
+        operand = local[i]
+        for t in operand if operand.__class__ is list else (operand,):
+            if t.__class__ is torch.Tensor and t.is_meta:
+                return True
     return False
 
 
-def _refuse_others(op: Op, outputs: list[Tensor], args: tuple[Any, ...]) -> None:
-    """Some of torch's kernels compute with meta tensors as if they had memory: the result isn't on meta then."""
-    written = [t for i in op.writes for t in (args[i] if isinstance(args[i], (list, tuple)) else (args[i],))]
-    if any(t.device.type != "meta" for t in (*outputs, *written)):
+def refuse_others(op: Op, written: list[Tensor], args: tuple[Any, ...]) -> None:
+    """Some of torch's kernels compute with meta tensors as if they had memory: what they write isn't on meta then."""
+    if any(t.device.type != "meta" for t in written):
         raise apart(op, args)
+
+
+def _written(op: Op, args: tuple[Any, ...]) -> list[Tensor]:
+    lists = [args[i] if isinstance(args[i], (list, tuple)) else (args[i],) for i in op.writes]
+    return [t for written in lists for t in written if isinstance(t, Tensor)]
 
 
 def localize(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -20,6 +20,13 @@ CASTING: Final = frozenset(
     ("sum", "mean", "prod", "cumsum", "cumprod", "cat", "stack", "variance", "logsumexp", "norm")
 )
 
+# of those, whose out has the result's own dtype, as in torch; and functions composed of ops for which that holds
+EXACT: Final = frozenset(
+    ("abs", "absolute", "aminmax", "bitwise_not", "ceil", "clamp", "clip", "complex", "fix", "floor", "frac", "frexp",
+     "hardshrink", "heaviside", "isneginf", "isposinf", "logsigmoid", "nan_to_num", "neg", "negative", "polar", "round",
+     "sgn", "sign", "signbit", "softplus", "softshrink", "trunc", "where")
+)  # fmt: skip
+
 Overwrite = Callable[[Op, tuple[Any, ...]], Any]
 
 
@@ -53,7 +60,8 @@ def into(name: str, out: Any, made: Any, overwrite: Overwrite) -> Any:
     if not isinstance(out, Tensor):
         raise ArgumentError(f"{name}(): out must be a tensor; got {type(out).__name__}")
     op = OPS.get(name)
-    if op is not None and not op.elementwise and name not in CASTING and out.dtype is not made.dtype:
+    exact = name in EXACT or (op is not None and not op.elementwise and name not in CASTING)
+    if exact and out.dtype is not made.dtype:
         raise DtypeError(
             f"{name}(): Expected out tensor to have dtype {made.dtype.scalar}, but got {out.dtype.scalar} instead; "
             f"leave out away, and cast the result: .to({out.dtype})"

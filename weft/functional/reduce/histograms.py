@@ -27,13 +27,15 @@ def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     if min > max:
         raise ArgumentError(f"histc(): max is at least min; got {min} and {max}")
     flat = ops.reshape(x, (-1,))
+    if flat.dtype.itemsize < 4 and flat.dtype.is_floating_point:
+        flat = cast(flat, dtypes.float32)  # halves can't count
     low, high = (min, max) if min != max else (ops.amin(flat).item(), ops.amax(flat).item())
     low, high = (low, high) if low != high else (low - 1, high + 1)
     inside = ops.logical_and(flat >= low, flat <= high)
     part = ops.clamp(ops.floor((flat - low) * (bins / (high - low))), 0, bins - 1)
     part = cast(ops.where(inside, part, float(bins)), dtypes.int64)
     counts = ops.index_put_zeros(ops.ones_like(flat), [part], (bins + 1,))
-    return ops.narrow(counts, 0, 0, bins)
+    return cast(ops.narrow(counts, 0, 0, bins), x.dtype)
 
 
 class Histogram(NamedTuple):

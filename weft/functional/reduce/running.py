@@ -72,6 +72,7 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
     for d in dims:
         if dims.count(d) > 1:
             raise ShapeError(f"dim {d} appears multiple times in the list of dims: gradient() takes each once")
+    spacing = 1 if spacing is None else spacing
     steps = list(spacing) if isinstance(spacing, Sequence) else [spacing] * len(dims)
     if len(steps) != len(dims):
         raise ArgumentError(f"gradient(): one spacing, or one for each of {len(dims)} dimensions; got {len(steps)}")
@@ -84,18 +85,20 @@ def _derivative(y: Any, d: int, step: Any, order: int) -> Tensor:
     n = y.shape[d]
     if n < order + 1:
         raise ShapeError(f"gradient(): dimension {d} has {n} elements; derivatives need {order + 1}")
+    gaps: Any = None  # between the coordinates; none if all are one step
     if isinstance(step, Tensor) and step.ndim:
         between = _from(step, 0, 1, n - 1) - _from(step, 0, 0, n - 1)
         gaps = between.reshape([-1 if i == d else 1 for i in range(y.ndim)])
-    else:
-        dtype = y.dtype if y.dtype.differentiable else creation.get_default_dtype()
-        gaps = creation.full((*[1] * d, n - 1, *[1] * (y.ndim - d - 1)), float(step), dtype=dtype, **device_of(y))
-    rise = (_from(y, d, 1, n - 1) - _from(y, d, 0, n - 1)) / gaps
+    rise = (_from(y, d, 1, n - 1) - _from(y, d, 0, n - 1)) / (float(step) if gaps is None else gaps)
     first, last = _from(rise, d, 0, 1), _from(rise, d, n - 2, 1)
     if n == 2:
         return ops.cat([first, last], d)
-    a, b = _from(gaps, d, 0, n - 2), _from(gaps, d, 1, n - 2)
-    inner = (_from(rise, d, 0, n - 2) * b + _from(rise, d, 1, n - 2) * a) / (a + b)
+    left, right = _from(rise, d, 0, n - 2), _from(rise, d, 1, n - 2)
+    if gaps is None:
+        inner = (left + right) * 0.5
+    else:
+        a, b = _from(gaps, d, 0, n - 2), _from(gaps, d, 1, n - 2)
+        inner = (left * b + right * a) / (a + b)
     if order == 2:  # a parabola through the three at each end
         first = first + (first - _from(rise, d, 1, 1)) * _share(gaps, d, 0, 1)
         last = last + (last - _from(rise, d, n - 3, 1)) * _share(gaps, d, n - 2, n - 3)
@@ -104,6 +107,8 @@ def _derivative(y: Any, d: int, step: Any, order: int) -> Tensor:
 
 def _share(gaps: Any, d: int, one: int, other: int) -> Any:
     """The share of a gap in the sum of itself and its neighbor."""
+    if gaps is None:
+        return 0.5
     mine = _from(gaps, d, one, 1)
     return mine / (mine + _from(gaps, d, other, 1))
 

@@ -10,6 +10,8 @@ from torch import Tensor
 
 from weft.core.dtype import int64
 from weft.core.errors import ShapeError
+from weft.core.sbp import broadcast
+from weft.ops.create.convert import to_global
 from weft.ops.declaration import Op, Size, op
 from weft.ops.form import Form, alike
 from weft.ops.kernels import aten
@@ -181,6 +183,13 @@ def _avg_pool(dims: int) -> Op:
     def _(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
         sizes = [spread(v, dims) for v in (kernel_size, _stride(stride, kernel_size), padding, 1)]
         return _pooled(x, dims, *sizes) if not ceil_mode and divisor_override is None else None
+
+    @declared.instead
+    def _(x, *options):
+        whole = tuple(s if s.is_split and s.dim < x.ndim - dims else broadcast for s in x.sbp)
+        if x.dtype.differentiable or whole == tuple(x.sbp):
+            return NotImplemented
+        return declared(to_global(x, x.placement, whole), *options)  # rounding isn't linear in partial sums of integers
 
     @declared.grad
     def _(dy, x_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):

@@ -82,6 +82,7 @@ def _(rand):
     yield rand(2, 3, 4, 5), (6, 8), "bilinear", True
     yield rand(2, 3, 4, 5), (2, 3), "bicubic"
     yield rand(2, 3, 6, 5), (2, 3), "antialiased bilinear"
+    yield rand(2, 3, 4, 5), (6, 3), "nearest-exact"
     yield rand(2, 3, 2, 3, 2), (3, 4, 5), "trilinear"
 
 
