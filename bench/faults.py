@@ -217,7 +217,12 @@ def fuzzed(most: int, console: Console) -> Part:
     return Part((), verdicts + [(WRONG[name], str(ends[name]), "0", ends[name] == 0) for name in WRONG])
 
 
-WRONG = {"raw": "errors that no page describes", "crashes": "batches that crashed", "hangs": "batches that hung"}
+WRONG = {
+    "raw": "errors that no page describes",
+    "unexplained": "ends without a reason",
+    "crashes": "batches that crashed",
+    "hangs": "batches that hung",
+}
 
 # Parts by name: the default count, the function, and the module that it needs.
 PARTS: dict[str, tuple[int, Callable[[int, Console], Part], str]] = {

@@ -121,8 +121,10 @@ def index_fill(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     >>> flow.index_fill(flow.zeros(3), 0, flow.tensor([0, 2]), 5).tolist()
     [5.0, 0.0, 5.0]
     """
+    if index.ndim > 1:
+        raise IndexingError(f"index_fill(): Index has to be a vector/scalar; got shape {list(index.shape)}")
     if not x.ndim:
-        return ops.reshape(index_fill(ops.reshape(x, (1,)), 0, index, value), ())
+        return ops.reshape(index_fill(ops.reshape(x, (1,)), dim, index, value), ())
     d = dim_of(dim, x.ndim)
     if isinstance(value, Tensor) and value.requires_grad:  # a duplicate index is filled once
         named = ops.index_put(

@@ -6,6 +6,7 @@ from typing import Any
 
 from weft.api.table import public
 from weft.core import dtype as dtypes
+from weft.core.errors import ShapeError
 from weft.functional.index.scattering import _both
 from weft.functional.shape.broadcasting import broadcast_shapes
 from weft.functional.tensor.conversion import cast
@@ -29,6 +30,11 @@ def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None) -> Tensor
     """The elements of x at these indices along a dimension, the others broadcast; without `dim`, of x flattened."""
     if dim is None:
         return ops.gather(ops.reshape(x, (-1,)), 0, ops.reshape(indices, (-1,)))
+    if indices.ndim != x.ndim:
+        raise ShapeError(
+            "take_along_dim(): input and indices should have the same number of dimensions; got shapes "
+            f"{list(x.shape)} and {list(indices.shape)}"
+        )
     d = dim_of(dim, x.ndim)
     form, places = list(x.shape), list(indices.shape)
     form[d] = places[d] = 1

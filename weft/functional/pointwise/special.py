@@ -10,6 +10,7 @@ from weft.functional.create import creation
 from weft.functional.neural.softmax import log_softmax, softmax
 from weft.functional.pointwise.arithmetic import round
 from weft.functional.reduce.sums import logsumexp
+from weft.functional.tensor.dtypes import result_type
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
@@ -54,9 +55,11 @@ def ndtri(p: Any) -> Any:
 
 def xlog1py(x: Any, y: Any) -> Any:
     """x * log(1 + y), and 0 where x is 0."""
+    dtype = result_type(x, y)
     x, y = (v if isinstance(v, Tensor) else creation.tensor(v) for v in (x, y))
     none = ops.logical_and(x == 0, ops.logical_or(y <= -1, ops.isinf(y)))
-    return ops.where(none, 0.0, x * ops.log1p(ops.masked_fill(y, none, 0.0)))
+    made = ops.where(none, 0.0, x * ops.log1p(ops.masked_fill(y, none, 0.0)))
+    return ops.cast(made, dtype) if dtype.differentiable else made
 
 
 OWN: Final = (entr, log_softmax, logsumexp, ndtr, ndtri, polygamma, round, softmax, xlog1py)

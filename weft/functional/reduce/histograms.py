@@ -55,6 +55,8 @@ def histogram(
     >>> [part.tolist() for part in flow.histogram(flow.tensor([1.0, 2.0, 1.0]), bins=2, range=(0.0, 4.0))]
     [[2.0, 1.0], [0.0, 2.0, 4.0]]
     """
+    if isinstance(bins, int) and bins < 1:
+        raise ShapeError(f"histogram(): bins must be > 0, but got {bins}")
     flat = ops.reshape(x, (-1,))
     if isinstance(bins, Tensor):
         edges: Any = ops.clone(bins)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -114,6 +115,11 @@ def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 def unflatten(x: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """x with a dimension split into several; one of their sizes may be -1."""
     shape, d = tuple(x.shape), dim_of(dim, x.ndim)
+    if not sizes or list(sizes).count(-1) > 1 or (-1 not in sizes and math.prod(sizes) != shape[d]):
+        raise ShapeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({shape[d]}) in the "
+            f"input tensor, of shape {list(shape)}"
+        )
     return ops.reshape(x, (*shape[:d], *resolve((shape[d],), tuple(sizes)), *shape[d + 1 :]))
 
 

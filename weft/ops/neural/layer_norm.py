@@ -217,6 +217,11 @@ def rms_norm(x: Tensor, normalized_shape: Size, weight: Tensor | None = None, ep
             f"Given normalized_shape={list(normalized_shape)}, expected input with shape "
             f"[{', '.join(map(str, ('*', *normalized_shape)))}], but got input of size{list(x.shape)}"
         )
+    if weight is not None and tuple(weight.shape) != tuple(normalized_shape):
+        raise ShapeError(
+            f"Expected weight to be of same shape as normalized_shape, but got weight of shape {list(weight.shape)} "
+            f"and normalized_shape = {list(normalized_shape)}"
+        )
     wide = _wide(x)
     y = wide * _rstd(wide, normalized_shape, _least(x.dtype, eps))
     return (y if weight is None else y * weight).to(x.dtype)
