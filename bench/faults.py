@@ -218,11 +218,10 @@ def fuzzed(most: int, console: Console) -> Part:
 
 
 WRONG = {
-    "raw": "errors that no page describes",
-    "unexplained": "ends without a reason",
-    "crashes": "batches that crashed",
+    "raw": "errors that no page describes", "unexplained": "ends without a reason", "crashes": "batches that crashed",
     "hangs": "batches that hung",
-}
+}  # fmt: skip
+
 
 # Parts by name: the default count, the function, and the module that it needs.
 PARTS: dict[str, tuple[int, Callable[[int, Console], Part], str]] = {

@@ -60,6 +60,8 @@ class autocast:
     (weft.bfloat16, weft.float32)
     """
 
+    casts = True  # operands, by which `in_own_dtypes` knows it
+
     def __init__(
         self, device_type: str = "cpu", dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
     ) -> None:

@@ -73,6 +73,17 @@ def intercept(interceptor: Any) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
+def in_own_dtypes() -> Iterator[None]:
+    """Suspend interceptors that cast operands (autocast), for what needs all its digits, such as solvers."""
+    before = here.stack
+    here.stack = tuple(i for i in before if not getattr(i, "casts", False))
+    try:
+        yield
+    finally:
+        here.stack = before
+
+
+@contextlib.contextmanager
 def tracing(builder: Trace | None) -> Iterator[None]:
     """Ops of this thread become nodes of `builder`'s job."""
     before = here.trace, here.plain

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from weft.api.signature import door
 from weft.api.table import public
+from weft.core.dispatch import in_own_dtypes
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.shape.broadcasting import broadcast_shapes
 from weft.ops import ops
@@ -126,6 +127,7 @@ def cholesky(x: Tensor, upper: bool = False) -> Tensor:
 
 @door
 @public("flow tensor")
+@in_own_dtypes()
 def qr(x: Tensor, mode: str = "reduced") -> QR:
     """The QR decomposition, x = q @ r: "reduced", or "complete" with a square q; with "r", q is empty. The columns that
     complete q have no gradient.

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from weft.api.signature import door
 from weft.api.table import public
+from weft.core.dispatch import in_own_dtypes
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
@@ -82,6 +83,7 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
     return Triangles(order, lower, ops.triu(ops.narrow(LU_data, -2, 0, least), 0))
 
 
+@in_own_dtypes()
 def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False) -> Any:
     """The x of A @ x = B, from `lu_factor`'s result.
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from weft.api.signature import door
 from weft.api.table import public
 from weft.core import dtype as dtypes
+from weft.core.dispatch import in_own_dtypes
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.functional.linalg import decompositions, norms
@@ -15,6 +16,7 @@ from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 
+@in_own_dtypes()
 def pinv(x: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
     """The pseudo-inverse of matrices; singular values below the tolerance count as zero.
 
@@ -90,6 +92,7 @@ def cond(x: Any, p: Any = None) -> Any:
     return norms.matrix_norm(x, p) * norms.matrix_norm(ops.inv(x), p)  # type: ignore[operator]
 
 
+@in_own_dtypes()
 def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
     """The least-squares solution of A @ x = B. Returns (x, the squared residuals, rank, singular values); residuals are
     empty if A isn't tall, or lacks full rank. `driver` selects an algorithm; there is one.

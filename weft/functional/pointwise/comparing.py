@@ -8,6 +8,7 @@ from typing import Any
 
 from weft.api.signature import Signature, door
 from weft.api.table import public
+from weft.core.dtype import bool_
 from weft.core.errors import OptionError
 from weft.core.program_line import warn
 from weft.functional.create import creation
@@ -54,6 +55,8 @@ def isclose(x: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, 
     for name, given in (("rtol", rtol), ("atol", atol)):
         if given < 0:
             raise OptionError(f"{name} must be greater than or equal to zero, but got {given}")
+    if x.dtype is bool_ and other.dtype is bool_:
+        return ops.eq(x, other)
     apart = ops.abs(ops.sub(x, other))
     near = ops.logical_and(ops.le(apart, ops.add(ops.mul(ops.abs(other), rtol), atol)), ops.isfinite(apart))
     near = ops.logical_or(near, ops.eq(x, other))

@@ -23,7 +23,9 @@ def positive(x: Tensor) -> Tensor:
 @public("flow tensor")
 def ldexp(x: Any, other: Any) -> Any:
     """x * 2 ** other."""
-    return x * ops.pow(2.0, other)
+    made = x * ops.pow(2.0, other)
+    whole = isinstance(other, Tensor) and not other.dtype.differentiable  # 2 to that is of the usual width
+    return ops.cast(made, x.dtype) if whole and x.dtype.differentiable else made
 
 
 @public("flow tensor")
