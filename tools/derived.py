@@ -66,9 +66,8 @@ def _made(module: str) -> bool:
 
 
 def _own(module: types.ModuleType) -> list[str]:
-    """Its classes; of a table, and without `__all__`, its public functions, too."""
-    listed = hasattr(module, "__all__") and module.__name__ not in TABLES
-    kinds = type if listed else (type, types.FunctionType)
+    """Its classes; without `__all__`, its public functions, too."""
+    kinds = type if hasattr(module, "__all__") else (type, types.FunctionType)
     own = {n: v for n, v in vars(module).items() if isinstance(v, kinds) and v.__module__ == module.__name__}
     return [n for n, v in own.items() if isinstance(v, type) or not n.startswith("_")]
 

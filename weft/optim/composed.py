@@ -195,6 +195,3 @@ class Rprop(Composed):
         size = ops.clamp(states["step_size"] * factor, *group["step_sizes"])
         grad = ops.where(flipped, 0.0, grad)
         return p - ops.sign(grad) * size, grad, size
-
-
-__all__ = ["ASGD", "Adamax", "NAdam", "RAdam", "Rprop"]

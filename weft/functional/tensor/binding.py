@@ -27,6 +27,3 @@ def bind() -> None:
     methods.bind()
     Tensor.H = Tensor.mH = property(views.adjoint)  # type: ignore[attr-defined]
     Tensor.real, Tensor.imag = property(complex_numbers.real), property(complex_numbers.imag)  # type: ignore[attr-defined]
-
-
-__all__ = ["bind"]

@@ -9,12 +9,6 @@ from typing import Any
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
-__all__ = [
-    "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid",
-    "LogSoftmax", "Mish", "PReLU", "QuickGELU", "RReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax",
-    "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold"
-]
-
 
 class Activation(Module):
     bare: str

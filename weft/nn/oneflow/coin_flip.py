@@ -28,6 +28,3 @@ class CoinFlip(Module):
         device, placement, sbp = self.where
         drawn = random_tensors.rand(self.batch_size, device=device, placement=placement, sbp=sbp)
         return ops.cast(ops.lt(drawn, self.probability), dtypes.int8)
-
-
-__all__ = ["CoinFlip"]

@@ -224,8 +224,3 @@ def _trained(kind: Any) -> type[Module]:
 
 
 QatConv1d, QatConv2d, QatConv3d = map(_trained, (Conv1d, Conv2d, Conv3d))
-
-__all__ = [
-    "FakeQuantization", "MinMaxObserver", "MovingAverageMinMaxObserver", "QatConv1d", "QatConv2d", "QatConv3d",
-    "Quantization",
-]  # fmt: skip
