@@ -111,13 +111,9 @@ class Connected(Transport):
             raise self.explained(error, f"a {way} with rank {peer}", (peer,)) from None
 
     def finish(
-        self,
-        work: Any,
-        what: str | Callable[[], str],
-        ranks: Sequence[int],
-        cuda: bool = False,
+        self, work: Any, what: str | Callable[[], str], ranks: Sequence[int], cuda: bool = False,
         waiting: Waiting | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Wait for c10d's work; on CUDA only the stream waits."""
         try:
             if not cuda:

@@ -29,7 +29,6 @@ i0 = unary("i0", torch.i0, "The modified Bessel function of the first kind, of o
            inplace=torch.i0_)  # fmt: skip
 i1 = unary("i1", torch.special.i1, "The modified Bessel function of the first kind, of order 1.", out=False)
 
-
 i0.grad(lambda dy, x: mul(dy, i1(x)))
 
 

@@ -75,6 +75,5 @@ def _(dy, input, other, input_shape, other_shape, needs):
 
 fmod.reads(lambda node: node.edges[1] is not None)
 
-
 frac = unary("frac", torch.frac, "The fractional part of x.", "1.5 -> 0.5", inplace=torch.frac_)
 frac.grad(lambda dy: dy)
