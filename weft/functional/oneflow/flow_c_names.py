@@ -64,46 +64,22 @@ def eye_(x: Any) -> Tensor:
     return x.copy_(creation.eye(*x.shape, dtype=x.dtype, **device_of(x)))
 
 
-@public("bound", "amp_black_identity amp_white_identity stream_touch")
-def untouched(x: Any) -> Any:
-    """x: a marker for OneFlow's graph passes."""
-    return x
+# ---- gradients, and markers ----------------------------------------------------------------------------
 
-
-# ---- gradients ---------------------------------------------------------------------------------------
-
-
-@public("bound")
-def sigmoid_grad(y: Any, dy: Any) -> Any:
-    """The gradient of sigmoid, from its output."""
-    return dy * y * (1 - y)
-
-
-@public("bound")
-def tanh_grad(x: Any, dy: Any) -> Any:
-    """The gradient of tanh."""
-    y = ops.tanh(x)
-    return dy * (1 - y * y)
-
-
-@public("bound")
-def cosh_grad(x: Any, dy: Any) -> Any:
-    """The gradient of cosh."""
-    return dy * ops.sinh(x)
-
-
-@public("bound")
-def tan_grad(x: Any, dy: Any) -> Any:
-    """The gradient of tan."""
-    y = ops.tan(x)
-    return dy * (1 + y * y)
-
-
-@public("bound")
-def softmax_cross_entropy_grad(dy: Any, label: Any, prob: Any) -> Any:
-    """The gradient of softmax_cross_entropy, from the probabilities."""
-    return ops.unsqueeze(dy, -1) * (prob - label)
-
+for _names, _function, _says in (
+    ("sigmoid_grad", lambda y, dy: dy * y * (1 - y), "The gradient of sigmoid, from its output."),
+    ("tanh_grad", lambda x, dy: dy * (1 - ops.square(ops.tanh(x))), "The gradient of tanh."),
+    ("cosh_grad", lambda x, dy: dy * ops.sinh(x), "The gradient of cosh."),
+    ("tan_grad", lambda x, dy: dy * (1 + ops.square(ops.tan(x))), "The gradient of tan."),
+    (
+        "softmax_cross_entropy_grad", lambda dy, label, prob: ops.unsqueeze(dy, -1) * (prob - label),
+        "The gradient of softmax_cross_entropy, from the probabilities.",
+    ),
+    ("amp_black_identity amp_white_identity stream_touch", lambda x: x, "x: a marker for OneFlow's graph passes."),
+):  # fmt: skip
+    _function.__name__ = _function.__qualname__ = _names.partition(" ")[0]
+    _function.__doc__ = _says
+    public("bound", _names)(_function)
 
 # ---- losses and norms --------------------------------------------------------------------------------
 
