@@ -188,12 +188,14 @@ def clear_autocast_cache() -> None:
         found._casts.clear()
 
 
-def _dtype_on(device_type: str) -> DType:
+def get_autocast_dtype(device_type: str) -> DType:
+    """The autocast dtype on a device type."""
     found = innermost(device_type)
     return found.dtype if found is not None else settings.dtypes[device_type]
 
 
-def _set_dtype(device_type: str, dtype: Any) -> None:
+def set_autocast_dtype(device_type: str, dtype: Any) -> None:
+    """Set the autocast dtype on a device type, in the active autocast or else in later ones."""
     found, kind = innermost(device_type), dtypes.of(dtype)
     if kind not in _SHORTER:
         raise OptionError(f"autocast takes a 16-bit dtype, flow.bfloat16 or flow.float16; got {kind}")
@@ -205,32 +207,22 @@ def _set_dtype(device_type: str, dtype: Any) -> None:
 
 def get_autocast_cpu_dtype() -> DType:
     """The autocast dtype on the CPU."""
-    return _dtype_on("cpu")
+    return get_autocast_dtype("cpu")
 
 
 def get_autocast_gpu_dtype() -> DType:
     """The autocast dtype on GPUs."""
-    return _dtype_on("cuda")
-
-
-def get_autocast_dtype(device_type: str) -> DType:
-    """The autocast dtype on a device type."""
-    return _dtype_on(device_type)
+    return get_autocast_dtype("cuda")
 
 
 def set_autocast_cpu_dtype(dtype: Any) -> None:
     """Set the autocast dtype on the CPU, in the active autocast or else in later ones."""
-    _set_dtype("cpu", dtype)
+    set_autocast_dtype("cpu", dtype)
 
 
 def set_autocast_gpu_dtype(dtype: Any) -> None:
     """Set the autocast dtype on GPUs, in the active autocast or else in later ones."""
-    _set_dtype("cuda", dtype)
-
-
-def set_autocast_dtype(device_type: str, dtype: Any) -> None:
-    """Set the autocast dtype on a device type, in the active autocast or else in later ones."""
-    _set_dtype(device_type, dtype)
+    set_autocast_dtype("cuda", dtype)
 
 
 def is_autocast_available(device_type: str) -> bool:

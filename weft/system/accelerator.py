@@ -25,11 +25,6 @@ def current_accelerator(check_available: bool = False) -> Device | None:
     return Device("cuda") if cuda.is_available() else None
 
 
-def device_count() -> int:
-    """The number of accelerator devices."""
-    return cuda.device_count()
-
-
 def current_device_index() -> int:
     """The index of the current device."""
     _there("current_device_index")
@@ -42,11 +37,7 @@ def set_device_index(device: Any) -> None:
     cuda.set_device(device)
 
 
-def synchronize(device: Any = None) -> None:
-    """Wait for all pending work of this rank."""
-    cuda.synchronize(device)
-
-
+device_count, synchronize = cuda.device_count, cuda.synchronize
 empty_cache, current_stream, set_stream = cuda.empty_cache, cuda.current_stream, cuda.set_stream
 memory_allocated, max_memory_allocated = cuda.memory_allocated, cuda.max_memory_allocated
 memory_reserved, max_memory_reserved = cuda.memory_reserved, cuda.max_memory_reserved

@@ -28,11 +28,6 @@ def is_available() -> bool:
     return torch.cuda.is_available()
 
 
-def device_count() -> int:
-    """The number of CUDA devices that this process sees."""
-    return torch.cuda.device_count()
-
-
 def _index(device: Any) -> int:
     found = Device("cuda", device) if isinstance(device, int) else Device("cuda" if device is None else device)
     return found.check().index
@@ -82,11 +77,6 @@ def stream(stream: torch.cuda.Stream | None) -> Iterator[None]:
         yield
 
 
-def empty_cache() -> None:
-    """Return cached memory that no tensor uses to the device."""
-    torch.cuda.empty_cache()
-
-
 def manual_seed(seed: int) -> None:
     """Seed this rank's random numbers: its generators share one seed."""
     generators.manual_seed(seed)
@@ -97,17 +87,7 @@ def manual_seed_all(seed: int) -> None:
     generators.manual_seed(seed)
 
 
-def initial_seed() -> int:
-    """The seed of this rank's random numbers."""
-    return generators.initial_seed()
-
-
-def seed() -> int:
-    """Seed this rank's random numbers from entropy; returns the seed."""
-    return generators.seed()
-
-
-seed_all = seed
+initial_seed, seed, seed_all = generators.initial_seed, generators.seed, generators.seed
 
 
 def get_rng_state(device: Any = "cuda") -> Tensor:
@@ -135,16 +115,6 @@ def _generator(device: Any) -> torch.Generator:
     source = sources.of()
     source.settle()
     return source.on(torch.device("cuda", _index(device)))
-
-
-def init() -> None:
-    """Initialize CUDA now rather than with the first tensor."""
-    torch.cuda.init()
-
-
-def is_initialized() -> bool:
-    """Whether CUDA is initialized."""
-    return torch.cuda.is_initialized()
 
 
 def memory_stats(device: Any = None) -> dict[str, Any]:
@@ -237,11 +207,6 @@ def can_device_access_peer(device: Any, peer_device: Any) -> bool:
     return torch.cuda.can_device_access_peer(_index(device), _index(peer_device))
 
 
-def set_stream(stream: torch.cuda.Stream) -> None:
-    """Set the stream of this thread's ops."""
-    torch.cuda.set_stream(stream)
-
-
 @contextlib.contextmanager
 def device_of(obj: Any) -> Iterator[None]:
     """A context manager that sets the current device to a tensor's; a CPU tensor changes nothing."""
@@ -269,6 +234,8 @@ clock_rate = _driver_query("clock_rate", "Clock rate, in MHz")
 list_gpu_processes = _driver_query("list_gpu_processes", "Processes that use the device's memory, and how much")
 
 # torch's own: what neither takes nor returns tensors
+device_count, init, is_initialized = torch.cuda.device_count, torch.cuda.init, torch.cuda.is_initialized
+empty_cache, set_stream = torch.cuda.empty_cache, torch.cuda.set_stream
 nvtx, StreamContext, ExternalStream = torch.cuda.nvtx, torch.cuda.StreamContext, torch.cuda.ExternalStream
 cudart, ipc_collect, get_arch_list = torch.cuda.cudart, torch.cuda.ipc_collect, torch.cuda.get_arch_list
 get_gencode_flags, get_allocator_backend = torch.cuda.get_gencode_flags, torch.cuda.get_allocator_backend

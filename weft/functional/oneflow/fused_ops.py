@@ -258,11 +258,6 @@ def softmax_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     return ops.neg(ops.sum(ops.mul(labels, ops.log_softmax(logits, -1)), -1))
 
 
-@public("bound", "T")
-def reversed_dims(x: Tensor) -> Tensor:
-    """x with its dimensions reversed."""
-    return views.transposed(x)
-
-
+public("bound", "T")(views.transposed)
 for _norm in (norms.vector_norm, norms.matrix_norm):
     public("bound")(_norm)
