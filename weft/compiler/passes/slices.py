@@ -362,7 +362,7 @@ def remake(job: Job, held: Held, first: int, end: int) -> bool:
     return True
 
 
-def _makers(held: Held, v: Value, end: int, limit: int) -> tuple[int, list[Node]] | None:
+def _makers(held: Held, v: Value, end: int, limit: float) -> tuple[int, list[Node]] | None:
     """Where a value is first read after a run, and the nodes to be repeated there, in order; None if it can't be."""
     nodes = held.nodes
     at = next(i for i in range(end, len(nodes)) if any(held.rooted(w) is v for w in nodes[i].operands()))
