@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -82,6 +83,28 @@ def _form(
     return Form(shape, x.dtype) if fits and bias in (None, Form(shape[1:2], x.dtype)) else None
 
 
+LANES: Final = (
+    16 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 8
+)  # channels that oneDNN goes over at once
+
+
+def _reordered(x: Tensor, weight: Tensor, y: Tensor) -> tuple[int, int, int]:
+    """The bytes of a convolution's operands and result as oneDNN lays them out to compute: in blocks of channels."""
+    lanes = [LANES] * 3
+    if x.dtype is not torch.float32 or not torch.backends.mkldnn.is_available():
+        lanes = [0] * 3
+    elif weight[0, 0].numel() == 1 and not (x.shape[1] % LANES or y.shape[1] % LANES):
+        lanes = [0] * 3  # a matrix product
+    elif x.shape[1] < LANES:
+        lanes[0] = 1 if x.shape[1] > LANES // 4 else 0
+
+    def size(t: Tensor, lanes: int) -> int:
+        return math.prod(-(-n // lanes) * lanes if i == 1 else n for i, n in enumerate(t.shape)) * 4 if lanes else 0
+
+    x_size, y_size, w_size = (size(t, n) for t, n in zip((x, y, weight), lanes, strict=True))
+    return x_size, y_size, w_size and -(-weight.shape[0] // LANES) * LANES * w_size // weight.shape[0]
+
+
 def _check(name: str, dims: int, x: Tensor, weight: Tensor, channels: int) -> None:
     if x.dim() != dims + 2 or weight.dim() != dims + 2:
         raise ShapeError(
@@ -122,6 +145,13 @@ def _convolution(dims: int) -> Op:
         s, p, d = (spread(v, dims) for v in (stride, padding, dilation))
         fits = len(x.shape) == dims + 2 == len(weight.shape) and x.shape[1] == weight.shape[1] * groups
         return _form(x, weight, bias, s, p, d, False, (0,) * dims, groups) if fits else None
+
+    @declared.works_in
+    def _(x, weight, bias, stride, padding, dilation, groups):
+        s, p, d = (spread(v, dims) for v in (stride, padding, dilation))
+        y = x.new_empty(_shape(x, weight, s, p, d, False, (0,) * dims, groups))
+        a, b, c = _reordered(x, weight, y)
+        return max(a + b + c - y.nbytes, b)
 
     @declared.grad
     def _(dy, x, weight, bias_shape, stride, padding, dilation, groups, needs):
@@ -168,6 +198,12 @@ def _transposed(dims: int) -> Op:
         s, p, o, d = (spread(v, dims) for v in (stride, padding, output_padding, dilation))
         fits = len(x.shape) == dims + 2 == len(weight.shape) and x.shape[1] == weight.shape[0]
         return _form(x, weight, bias, s, p, d, True, o, groups) if fits else None
+
+    @declared.works_in
+    def _(x, weight, bias, stride, padding, output_padding, groups, dilation):
+        s, p, o, d = (spread(v, dims) for v in (stride, padding, output_padding, dilation))
+        y = x.new_empty(_shape(x, weight, s, p, d, True, o, groups))
+        return 2 * y.nbytes if any(_reordered(x, weight, y)) else 0
 
     @declared.grad
     def _(dy, x, weight, bias_shape, stride, padding, output_padding, groups, dilation, needs):
@@ -230,6 +266,14 @@ def _(dy, weight, shape, stride, padding, dilation, transposed, output_padding, 
         yield Rule((split(1), split(outs)), (partial_sum,))
 
 
+@conv_input_grad.works_in
+def _(dy, weight, shape, *_):
+    """And x, which torch wants to see, whatever it is."""
+    x = dy.new_empty(tuple(shape))
+    b, a, c = _reordered(dy, weight, x)
+    return a + max(b + c, x.nbytes) if a else x.nbytes + b + c
+
+
 conv_input_grad.form(lambda a, b, shape, *_: Form(tuple(shape), a.dtype) if alike(a, b) else None)
 
 
@@ -269,6 +313,12 @@ def _(dy, x, shape, stride, padding, dilation, transposed, output_padding, group
     if groups == 1:
         yield Rule((broadcast, split(1)), (split(ins),))
         yield Rule((split(1), broadcast), (split(outs),))
+
+
+@conv_weight_grad.works_in
+def _(dy, x, shape, *_):
+    a, b, c = _reordered(x, dy.new_empty(tuple(shape)), dy)
+    return a + b + (c or dy.element_size() * math.prod(shape))
 
 
 conv_weight_grad.form(lambda a, b, shape, *_: Form(tuple(shape), a.dtype) if alike(a, b) else None)
