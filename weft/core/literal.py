@@ -20,14 +20,15 @@ from weft.core.sbp import Sbp
 NAME: Final = r"[\w.:+/<>\[\]-]+"  # of a value in a job or plan
 _TOKEN: Final = re.compile(rf"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|%({NAME})""")
 _ALONE: Final = threading.Lock()  # in Python 3.11 ast.parse fails if two threads run it at once
+LONG: Final = 4  # longer lists are abbreviated for readers
 _MADE: Final[Mapping[str, Callable[..., Any]]] = {
     "dtype": dtypes.named, "placement": placements.parse, "sbp": sbps.parse, "device": Device, "float": float,
     "slice": slice,
 }  # fmt: skip
 
 
-def show(a: Any, named: Callable[[Any], str | None]) -> str:
-    """An argument as text; `named` gives the name of a value."""
+def show(a: Any, named: Callable[[Any], str | None], most: int | None = None) -> str:
+    """An argument as text; `named` gives the name of a value. Lists of more than `most` values are abbreviated."""
     name = named(a)
     if name is not None:
         return f"%{name}"
@@ -40,7 +41,7 @@ def show(a: Any, named: Callable[[Any], str | None]) -> str:
     if isinstance(a, Device):
         return f"device({str(a)!r})"
     if isinstance(a, (tuple, list)):
-        inside = ", ".join(show(v, named) for v in a)
+        inside = some([show(v, named) for v in a], most if any(named(v) is not None for v in a) else None)
         return f"({inside}{',' if len(a) == 1 else ''})"
     if isinstance(a, slice):
         return f"slice({a.start}, {a.stop}, {a.step})"
@@ -51,6 +52,13 @@ def show(a: Any, named: Callable[[Any], str | None]) -> str:
     if a is None or isinstance(a, (bool, int, float, complex, str)):
         return repr(a)
     raise TypeError(f"an argument of type {type(a).__name__} has no text form: {a!r:.80}")
+
+
+def some(texts: list[str], most: int | None) -> str:
+    """A list as text, only the first ones if there are more than `most`."""
+    if most is None or len(texts) <= most:
+        return ", ".join(texts)
+    return f"{', '.join(texts[: most - 2])}, ... {len(texts) - most + 2} more"
 
 
 def read(text: str, value: Callable[[str], Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -23,7 +23,7 @@ from weft.core.amount import amount
 from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.core.errors import CompileError, WeftError
-from weft.core.literal import NAME
+from weft.core.literal import LONG, NAME, some
 from weft.core.reading import MALFORMED
 from weft.core.spec import Spec
 from weft.job.job import Job
@@ -52,9 +52,6 @@ def folded(job: Job) -> str:
     return "\n".join(lines) + "\n"
 
 
-LONG = 4  # longer lists are folded
-
-
 def _head(job: Job) -> str:
     return f"job {job.name}" + (f", {job.micro_batches} micro-batches" if job.micro_batches > 1 else "")
 
@@ -71,8 +68,8 @@ def shared_hash(job: Job) -> str:
 
 def show_node(n: Node, most: int | None = None) -> str:
     """A node's line of text; lists with more than `most` members are abbreviated."""
-    left = _some([f"%{v.name}" for v in n.outputs], most)
-    forms = _some([v.form for v in n.outputs], most)
+    left = some([f"%{v.name}" for v in n.outputs], most)
+    forms = some([v.form for v in n.outputs], most)
     marks = {"@micro": n.micro, "@late": n.late, "@ranked": n.ranked, f"@stage({n.stage})": n.stage is not None}
     marked = "".join(f" {word}" for word, on in marks.items() if on)
     where = ", ".join(filter(None, (n.scope, n.at)))
@@ -84,17 +81,9 @@ def show_node(n: Node, most: int | None = None) -> str:
     )  # fmt: skip
 
 
-def _some(texts: list[str], most: int | None) -> str:
-    if most is None or len(texts) <= most:
-        return ", ".join(texts)
-    return f"{', '.join(texts[: most - 2])}, ... {len(texts) - most + 2} more"
-
-
 def _argument(a: Any, most: int | None = None) -> str:
-    if most is not None and isinstance(a, (tuple, list)) and len(a) > most and any(isinstance(v, Value) for v in a):
-        return f"({_some([_argument(v) for v in a], most)})"
     try:
-        return literal.show(a, lambda v: v.name if isinstance(v, Value) else None)
+        return literal.show(a, lambda v: v.name if isinstance(v, Value) else None, most)
     except TypeError as cause:
         raise CompileError(f"in a job, {cause}") from None
 
