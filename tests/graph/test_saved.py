@@ -14,7 +14,7 @@ import pytest
 
 import weft as flow
 from weft import nn
-from weft.core.errors import CompileError, GraphError
+from weft.core.errors import CompileError, GraphError, RankError
 from weft.launch import spawn_threads
 from weft.optim.lr_scheduler import StepLR
 
@@ -175,6 +175,21 @@ def test_ranks_save_and_load_each_its_own(stage: int, tmp_path: Path) -> None:
     spawn_threads(2, rank)
 
 
+def test_ranks_load_what_one_run_saved() -> None:
+    P, B = flow.placement("cpu", ranks=[0, 1]), flow.sbp.broadcast
+
+    def rank() -> None:
+        graph = nn.Graph.trace(lambda x: x * 2)
+        graph(flow.ones(2, placement=P, sbp=B))
+        state = graph.runtime_state_dict()
+        if flow.env.get_rank():
+            state |= {"plan": re.sub("hash .*", f"hash {0:016}", state["plan"], count=1), "checksums": None}
+        with pytest.raises(RankError, match="rank 1 loaded the plan of another"):
+            Blank().load_runtime_state_dict(state)
+
+    spawn_threads(2, rank)
+
+
 def test_stages_that_draw_go_on_where_they_were(tmp_path: Path) -> None:
     """Each advances its generators past what the others draw, of which its plan has no calls."""
     places, B = [flow.placement("cpu", ranks=[r]) for r in range(2)], flow.sbp.broadcast
@@ -259,6 +274,10 @@ EDITS = {
     "a number elsewhere": (
         lambda p: re.sub(r"(\n    \| \S+ = read\(\))", r"\n    | lr.0.0: graph.number('lr.0.0')\1", p, count=1),
         "graph.number can't be in step0, a compute",
+    ),
+    "a list with one more": (
+        lambda p: re.sub(r"(adamw_update\(\((%[^,]+)), ", r"\1, \2, ", p, count=1),
+        "don't go together, pair by pair",
     ),
     "an address": (
         lambda p: p.replace("source@0.cpu.0.0.", "source@0.abacus.0.0.", 1),

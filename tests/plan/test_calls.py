@@ -125,3 +125,11 @@ def test_the_time_it_takes_is_linear() -> None:
 
     short, long = chain(500), chain(4000)
     assert min(taken(long) for _ in range(2)) < 20 * min(taken(short) for _ in range(3))
+
+
+def test_what_is_long_is_shortened_for_readers() -> None:
+    text = "arena 64\n" + "\n".join(f"%w{i} = variable() : float32[4] variable" for i in range(9))
+    text += f"\n%c = cat(({', '.join(f'%w{i}' for i in range(9))}), 0) : float32[36] made"
+    assert _calls.parse(text.splitlines()).folded().splitlines() == [
+        "arena 64", "%w0 ... %w8: 9 variables, 144 B", "%c = cat((%w0, %w1, ... 7 more), 0) : float32[36] made",
+    ]  # fmt: skip

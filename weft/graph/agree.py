@@ -19,6 +19,7 @@ from weft.graph.lines import FREE_LINES, lines
 from weft.job.text import show, without_places
 from weft.plan.ids import rank_of
 from weft.plan.plan import Plan, parse
+from weft.plan.plan import show as show_plan
 from weft.plan.verify import verify
 from weft.transport import Group, Transport, transport_of
 
@@ -36,8 +37,8 @@ def agree(lowered: Lowered) -> int:
     transport, plan = transport_of(), bare(lowered.plan)
     transport.note(f"compiling graph {plan.name}")
     group = transport.group(tuple(range(rank.world_size)))
-    text = str(plan).encode()
-    kind = hashlib.sha256(str(fold([plan])[0]).encode()).digest()[:KIND]
+    text = show_plan(plan).encode()
+    kind = hashlib.sha256(show_plan(fold([plan])[0]).encode()).digest()[:KIND]
     mine = _tensor(free.to_bytes(FREE_LINES, "little") + len(text).to_bytes(SIZE, "little") + kind + plan.hash.encode())
     outs = [torch.empty_like(mine) for _ in range(rank.world_size)]
     group.all_gather(outs, mine)
@@ -85,7 +86,10 @@ def _difference(lowered: Lowered, transport: Transport, others: list[int]) -> st
         transport.put(f"job/{name}/{rank}", show(lowered.job).encode())
     a, b = (transport.get(f"job/{name}/{r}").decode(errors="replace").splitlines() for r in (0, other))
     pairs = itertools.zip_longest(a, b, fillvalue="(nothing)")
-    n, (a, b) = next((n, pair) for n, pair in enumerate(pairs, 1) if len({*map(without_places, pair)}) > 1)
+    unlike = ((n, pair) for n, pair in enumerate(pairs, 1) if len({*map(without_places, pair)}) > 1)
+    n, (a, b) = next(unlike, (0, ("", "")))
+    if not n:
+        return f"rank {other} loaded the plan of another {name} than rank 0; all ranks must load what one run saved"
     return (
         f"rank {other} traced another {name} than rank 0; the first difference is line {n} of the job:\n"
         f"  rank 0: {a}\n  rank {other}: {b}\nEvery rank must build the same graph"

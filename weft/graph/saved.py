@@ -17,6 +17,7 @@ from typing import Any, Final
 import torch
 
 from weft.autograd.trees import mapped
+from weft.compiler.calls.rows import lists_of
 from weft.compiler.ends import value_of
 from weft.compiler.lower import Lowered
 from weft.compiler.options import Options
@@ -40,8 +41,9 @@ from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.ops.form import Form
 from weft.ops.infer import infer
-from weft.plan.calls import Call, Ref
+from weft.plan.calls import Call, Ref, shown
 from weft.plan.plan import Plan, parse
+from weft.plan.plan import show as show_plan
 from weft.plan.verify import verify
 from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor, of_shard, of_torch
@@ -68,11 +70,12 @@ def state_of(graph: Program) -> dict[str, Any]:
     wanted = [r.name for c in _calls(plan, "variable") for r in c.results]
     places = iter(range(len(compiled.examples)))
     given = mapped(compiled.arguments, lambda leaf: Ref(str(next(places))) if isinstance(leaf, Output) else leaf)
-    shown = mapped(compiled.outputs, lambda leaf: Ref("") if isinstance(leaf, Output) else leaf)
+    gives = mapped(compiled.outputs, lambda leaf: Ref("") if isinstance(leaf, Output) else leaf)
     return {
-        "format": FORMAT, "machine": machine(), "rank": plan.rank, "world_size": plan.world_size, "plan": str(plan),
-        "checksums": " ".join(_checksums(str(plan))), "draws": show(_draws_of(compiled.lowered.job)),
-        "arguments": _text(given, "an argument"), "outputs": _text(shown, "an output"),
+        "format": FORMAT, "machine": machine(), "rank": plan.rank, "world_size": plan.world_size,
+        "plan": show_plan(plan), "checksums": " ".join(_checksums(show_plan(plan))),
+        "draws": show(_draws_of(compiled.lowered.job)),
+        "arguments": _text(given, "an argument"), "outputs": _text(gives, "an output"),
         "numbers": {name: f() for name, f in zip(running.numbers, compiled.numbers, strict=True)},
         "written": list(running.written),
         "variables": {name: of_torch(_data(named[name]).detach()) for name in dict.fromkeys(wanted)},
@@ -98,8 +101,8 @@ def load(graph: Program, state: Mapping[str, Any]) -> Compiled:
     inputs = {c.args[0]: _end(c) for c in _calls(plan, "graph.input")}
     outputs = [_end(c) for c in _calls(plan, "graph.output")]
     names = [c.args[0] for c in _calls(plan, "graph.number")]
-    given, shown = (_tree(state[key], key) for key in ("arguments", "outputs"))
-    asked, answers = ([leaf.name for _, leaf in tree.leaves(t) if isinstance(leaf, Ref)] for t in (given, shown))
+    given, gives = (_tree(state[key], key) for key in ("arguments", "outputs"))
+    asked, answers = ([leaf.name for _, leaf in tree.leaves(t) if isinstance(leaf, Ref)] for t in (given, gives))
     written, own = state["written"], len(outputs) - len(state["written"])
     if (
         [*map(str, range(len(inputs)))] != asked or [*inputs] != [*range(len(inputs))] or len(answers) != own
@@ -113,15 +116,14 @@ def load(graph: Program, state: Mapping[str, Any]) -> Compiled:
     examples = [(v.name, _example(v)) for v in inputs.values()]
     arguments = mapped(given, lambda leaf: examples[int(leaf.name)][1] if isinstance(leaf, Ref) else leaf)
     marked, blank = (
-        mapped(found, lambda leaf: Output() if isinstance(leaf, Ref) else leaf) for found in (shown, given)
+        mapped(found, lambda leaf: Output() if isinstance(leaf, Ref) else leaf) for found in (gives, given)
     )
     graph.numbers.update(state["numbers"])
     running = Running(lowered, names, [*written], lines().take(agree(lowered)))
     rank.resources.setdefault(f"graph {graph.name}", running)
     numbers: list[Callable[[], float]] = [lambda name=name: float(graph.numbers[name]) for name in names]
-    return Compiled(
-        lowered, running, tree.form(arguments), marked, examples, [], numbers, outputs[:own], None, [], blank
-    )
+    form = tree.form(arguments)
+    return Compiled(lowered, running, form, marked, examples, [], numbers, outputs[:own], None, [], blank)
 
 
 def _refuse(graph: Program, compiled: Compiled) -> None:
@@ -206,6 +208,8 @@ def _check_forms(calls: tuple[Call, ...], outside: Mapping[str, Form] | None = N
         if call.op in ("variable", "graph.input", "graph.output"):
             with _within(call):
                 _check_end(call, forms)
+        if len({tuple(forms[v.name].shape for v in values) for values in lists_of(call)}) > 1:
+            raise CompileError(f"{shown(call)}: its lists don't go together, pair by pair")
         op = OPS.get(call.op)
         if op is None or call.option("where") is not None or call.option("part") is not None or not call.results:
             continue
@@ -213,7 +217,7 @@ def _check_forms(calls: tuple[Call, ...], outside: Mapping[str, Form] | None = N
             found = infer(op, tuple(map(form, call.args)))
         for r, f in zip(call.results, found, strict=True):
             if (r.shape, dtypes.named(r.dtype)) != (tuple(f.shape), f.dtype):
-                raise CompileError(f"in `{call!s:.200}`: %{r.name} is {f.dtype.name}{list(f.shape)}, not as it says")
+                raise CompileError(f"{shown(call)}: %{r.name} is {f.dtype.name}{list(f.shape)}, not as it says")
 
 
 def _draws_of(job: Job) -> Job:
@@ -259,7 +263,7 @@ def _within(call: Call) -> Iterator[None]:
     try:
         yield
     except (*MALFORMED, AssertionError, AttributeError, RuntimeError) as cause:
-        raise CompileError(f"in `{call!s:.200}`: {cause}") from None
+        raise CompileError(f"{shown(call)}: {cause}") from None
 
 
 def _end(call: Call) -> Value:

@@ -10,6 +10,7 @@ An op with a dot in its name isn't in the registry: `box.` moves data, between r
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,8 +21,9 @@ from msgspec.structs import replace
 
 from weft.core import dtype as dtypes
 from weft.core import literal
+from weft.core.amount import amount
 from weft.core.errors import CompileError, WeftError
-from weft.core.literal import NAME
+from weft.core.literal import NAME, some
 from weft.core.reading import MALFORMED
 from weft.ops import OPS
 from weft.plan.overwriting import overwrites
@@ -40,6 +42,7 @@ MOVES: Final = (
     "box.to_partial", "box.split_to_partial", "box.exchange",
 )  # fmt: skip
 INDENT: Final = "    "
+LONG: Final = 300  # characters of a call in an error
 FORM_ONLY: Final = ("ones_like", "zeros_like", "full_like")  # the operand's form is all that they read
 
 
@@ -117,16 +120,22 @@ class Call(msgspec.Struct, frozen=True):
                 yield from (v.name for v in a if isinstance(v, Ref))
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, most: int | None = None) -> str:
+        """The call as text; lists of more than `most` values are abbreviated."""
         try:
-            given = [literal.show(a, _named) for a in self.args]
-            given += [f"{key}={literal.show(value, _named)}" for key, value in self.options]
+            given = [literal.show(a, _named, most) for a in self.args]
+            given += [f"{key}={literal.show(value, _named, most)}" for key, value in self.options]
         except TypeError as cause:
             raise CompileError(f"in a plan, {cause}") from None
-        names = ", ".join(f"%{r.name}" for r in self.results)
+        names, forms = (
+            some(texts, most) for texts in ([f"%{r.name}" for r in self.results], [*map(str, self.results)])
+        )
         named = "" if self.results and self.results[0].name == self.name else f"{self.name}: " if self.name else ""
-        left, forms = (f"{names} = ", f" : {', '.join(map(str, self.results))}") if names else ("", "")
-        text = f"{named}{left}{self.op}({', '.join(given)}){forms}" + (f"    # {self.at}" if self.at else "")
-        return "\n".join([text, *(f"{INDENT}{call}" for call in self.calls)])
+        left, right = (f"{names} = ", f" : {forms}") if names else ("", "")
+        text = f"{named}{left}{self.op}({', '.join(given)}){right}" + (f"    # {self.at}" if self.at else "")
+        return "\n".join([text, *(f"{INDENT}{call.text(most)}" for call in self.calls)])
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -137,7 +146,23 @@ class Step(msgspec.Struct, frozen=True):
     one_thread: bool = False
 
     def __str__(self) -> str:
-        return "\n".join([f"arena {self.arena}{', one thread' * self.one_thread}", *map(str, self.calls)])
+        return "\n".join([self.head, *map(str, self.calls)])
+
+    @property
+    def head(self) -> str:
+        return f"arena {self.arena}{', one thread' * self.one_thread}"
+
+    def folded(self) -> str:
+        """Abbreviated text: the first members of long lists, and the first and the last of many variables in a row."""
+        lines = [self.head]
+        for variable, run in itertools.groupby(self.calls, lambda c: c.op == "variable"):
+            calls = list(run)
+            if variable and len(calls) > literal.LONG:
+                size = sum(r.bytes for c in calls for r in c.results)
+                lines.append(f"%{calls[0].name} ... %{calls[-1].name}: {len(calls)} variables, {amount(size)}")
+            else:
+                lines += [c.text(literal.LONG) for c in calls]
+        return "\n".join(lines)
 
 
 def _named(a: Any) -> str | None:
@@ -245,7 +270,10 @@ def verify(step: Step, reads: Mapping[int, int], writes: Mapping[int, int], acts
 
 
 def shown(call: Call) -> str:
-    return f"in `{call!s:.200}`"
+    text = str(call).partition("\n")[0]
+    if len(text) > LONG:
+        text = f"{call.name}: {call.op}(... {len([*call.operands()])} values)    # {call.at}"[:LONG]
+    return f"in `{text}`"
 
 
 def check_op(call: Call) -> None:
