@@ -145,26 +145,23 @@ def _refuse(graph: Program, compiled: Compiled) -> None:
 
 def _plan(state: Mapping[str, Any]) -> Plan:
     """Check a state, and parse its plan."""
+    state = state if isinstance(state, Mapping) else {}
     for key, kind in KEYS.items():
-        if not isinstance(state, Mapping) or not isinstance(state.get(key, ...), kind):
+        if state.get("format", FORMAT) == FORMAT and not isinstance(state.get(key, ...), kind):
             raise CompileError(
                 f"this is no state of a compiled graph: it has no {key!r} of that kind; runtime_state_dict() gives one"
             )
     rank = current()
-    for what, saved, here in (
-        ("format", state["format"], FORMAT), ("machine", state["machine"], machine()),
-        ("world size", state["world_size"], rank.world_size), ("rank", state["rank"], rank.index),
-    ):  # fmt: skip
-        if saved != here:
+    here = {"format": FORMAT, "machine": machine(), "world_size": rank.world_size, "rank": rank.index}
+    for key, mine in here.items():
+        if state.get(key) != mine:
             raise CompileError(
-                f"a compiled graph of {what} {saved!r} can't run here, where it is {here!r}. Save and load its "
-                "state_dict(), and compile it here"
+                f"a compiled graph of {key.replace('_', ' ')} {state.get(key)!r} can't run here, where it is {mine!r}. "
+                "Save and load its state_dict(), and compile it here"
             )
-    changed, saved = "", (state["checksums"] or "").split()
-    for number, pair in enumerate(itertools.zip_longest(_checksums(state["plan"]), saved) if saved else (), 1):
-        if len({*pair}) > 1:
-            changed = f"line {number} of the plan isn't what was saved"
-            break
+    sums = itertools.zip_longest(_checksums(state["plan"]), (state["checksums"] or "").split())
+    at = next((n for n, (a, b) in enumerate(sums, 1) if a != b), 0) if state["checksums"] else 0
+    changed = f"line {at} of the plan isn't what was saved" if at else ""
     try:
         plan = _verified(state["plan"], rank)
     except CompileError as cause:
@@ -234,10 +231,8 @@ def _draws_of(job: Job) -> Job:
 
 def _draws(text: str, plan: Plan) -> Job:
     """The inverse, for a plan, whose calls draw what its nodes of these names do."""
-    job, mine = (
-        parse_job(text),
-        {c.name: c for t in plan.tasks for c in t.step.calls if c.op in OPS and OPS[c.op].random},
-    )
+    job = parse_job(text)
+    mine = {c.name: c for t in plan.tasks for c in t.step.calls if c.op in OPS and OPS[c.op].random}
     drawing = {n.name: n for n in job.nodes if n.op != "input"}
     for n in drawing.values():
         strides = mine[n.name].option("strides") if n.name in mine else None
