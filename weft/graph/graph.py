@@ -201,7 +201,7 @@ class Graph:
             self.__dict__["_before"] += int(state[STEPS]) - self._steps()
 
     def runtime_state_dict(self) -> dict[str, Any]:
-        """The compiled graph of this rank, for `flow.save`: its plan, and the values of its variables."""
+        """The compiled graph of this rank: its plan, and its parts of the variables. Each rank saves its own."""
         return saved.state_of(self)
 
     def load_runtime_state_dict(self, state: Mapping[str, Any]) -> None:
