@@ -182,6 +182,7 @@ CONTRADICTIONS = {
     "WORLD_SIZE": ("3", r"WORLD_SIZE=(2.*WORLD_SIZE=3|3.*WORLD_SIZE=2)"),
     "RANK": ("0", r"rank 0 was started twice, as processes \d+ and \d+"),
     "WEFT_TRANSPORT": ("c10d", r"WEFT_TRANSPORT=(c10d.*WEFT_TRANSPORT=shm|shm.*WEFT_TRANSPORT=c10d)"),
+    "WEFT_CHECK": ("1", r"WEFT_CHECK=(0.*WEFT_CHECK=1|1.*WEFT_CHECK=0)"),
     "WEFT_SECRET": ("another secret of a run", r"not written by one who knows this run's secret.*python -c"),
 }
 

@@ -20,7 +20,7 @@ from weft.transport.base import PeerFailed
 from weft.transport.peers import Peers, started
 from weft.transport.secret import Signed
 
-PROTOCOL = 2  # the version of messages between ranks; to be raised with each change
+PROTOCOL = 3  # the version of messages between ranks; to be raised with each change
 LOOK = 0.05  # seconds between checks for new ranks
 SWEEP = 1.0  # seconds between checks of each absent rank, whatever the counter says
 LATE = 10.0  # seconds after joining for which a rank that serves the store waits at exit for absent ranks
@@ -74,6 +74,7 @@ class Come(msgspec.Struct, frozen=True):
     pid: int
     since: int  # when its process began
     host: str
+    check: str
     page: str  # the handle of the segment that it shares with all others, if any
 
 
@@ -82,6 +83,7 @@ ALIKE = (
     ("protocol", "speaks version {} of Weft's protocol", "install the same Weft for all"),
     ("world_size", "was given WORLD_SIZE={}", "all ranks of a run need the same, and each a RANK below it"),
     ("transport", "was given WEFT_TRANSPORT={}", "set it for all ranks, or for none"),
+    ("check", "was given WEFT_CHECK={}", "set it for all ranks, or for none"),
 )
 
 
@@ -125,7 +127,8 @@ class Roll:
 
     def enter(self, transport: str, page: bytes) -> None:
         pid = os.getpid()
-        self.mine = Come(PROTOCOL, self.world_size, transport, pid, started(pid), host_identity(), page.decode())
+        check = os.environ.get("WEFT_CHECK") or "0"
+        self.mine = Come(PROTOCOL, self.world_size, transport, pid, started(pid), host_identity(), check, page.decode())
         if self._meeting.times > 1:
             self._refuse_twin()
         self._meeting.put(f"come/{self.rank}", msgspec.json.encode(self.mine))
