@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -72,7 +73,9 @@ def test_told_is_what_the_kernel_gives(name: str) -> None:
             except IndexingError:  # of the values, which forms don't know
                 continue
             except Exception as refused:
-                if "out of bounds" in str(refused) or "not implemented for" in str(refused):  # or the CPU's kernel
+                if "out of bounds" in str(refused):  # likewise
+                    continue
+                if re.search("not implemented for '(Half|BFloat16)'", str(refused)):  # on the CPU
                     continue
                 assert name in INTERNAL, f"declared {forms} of {_forms(given)}, and the kernel says {refused}"
                 continue

@@ -62,9 +62,8 @@ IDLE: Final[dict[str, str]] = {
     **{f"{name}(sparse)": SPARSE for name in ("Embedding", "EmbeddingBag", "embedding", "embedding_bag")},
     "gather(sparse_grad)": SPARSE,
     **{f"profile({name})": "a profile holds the calls with their operands' shapes and their times, and no more"
-       for name in ("profile_memory", "with_stack", "with_flops", "with_modules",
-                    "experimental_config", "execution_trace_observer", "acc_events", "custom_trace_id_callback",
-                    "post_processing_timeout_s")},
+       for name in ("profile_memory", "with_stack", "with_flops", "with_modules", "experimental_config", "acc_events",
+                    "execution_trace_observer", "use_cuda", "custom_trace_id_callback", "post_processing_timeout_s")},
     "DistributedDataParallel(gradient_as_bucket_view)": "gradients are copied into buckets, and their means back",
     "LAMB(amsgrad)": "the update doesn't use the maximum of squared gradients",
 }  # fmt: skip

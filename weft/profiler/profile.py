@@ -34,9 +34,7 @@ def supported_activities() -> set[ProfilerActivity]:
     return {ProfilerActivity.CPU, *[ProfilerActivity.CUDA] * torch.cuda.is_available()}
 
 
-UNHEARD: Final = tuple(
-    name.removeprefix("profile(").removesuffix(")") for name in IDLE if name.startswith("profile(")
-)  # options without effect
+UNHEARD: Final = tuple(name[len("profile(") : -1] for name in IDLE if name.startswith("profile("))
 
 
 class profile:
