@@ -83,3 +83,5 @@ def test_what_is_no_such_number() -> None:
         for call in (lambda n=n: x.softmax(n), lambda n=n: x.roll(n), lambda n=n: flow.cat([x, x], n)):
             with pytest.raises(ArgumentError):
                 call()
+    with pytest.raises(ArgumentError, match="not a Module subclass"):
+        flow.nn.ModuleList([flow.ones(2)])

@@ -78,8 +78,9 @@ def numbered(params: Iterable[Param], values: Iterable[Any]) -> list[Any]:
 
 
 def _numbers(kind: str, v: Any) -> Any:
-    if type(v) in SEVERAL and any(isinstance(n, Tensor) for n in v):
-        return type(v)(_numbers(kind, n) for n in v)
+    if type(v) in SEVERAL:
+        numbers = [_numbers(kind, n) for n in v]
+        return v if all(map(operator.is_, numbers, v)) else type(v)(numbers)
     if not isinstance(v, Tensor) or v.ndim or v.requires_grad or v.dtype.is_complex:
         return v
     fits = ("float", "Scalar") if v.dtype.is_floating_point else ("int", "Size", "float", "Scalar")
