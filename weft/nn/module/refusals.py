@@ -97,4 +97,5 @@ def unfit(name: str, value: Any, role: str, kind: type) -> ArgumentError:
     return ArgumentError(
         f"cannot assign '{given}' object to {role} '{name}' ({kind.__name__} or None required)"
         + (f": {given} is not a Module subclass" if role == MODULE else "")
+        + ("; flow.from_torch(it) is the same on Weft's tensors" if isinstance(value, torch.nn.Module) else "")
     )
