@@ -212,7 +212,8 @@ _module = _first(lambda x: States(x) if isinstance(x, Module) else x)
 
 TORCHS: Final = str(Path(torch.__file__).parent)
 ENTRY: Final = "<weft entry"
-KERNELS: Final = tuple(f"{__name__.partition('.')[0]}.{room}." for room in ("ops", "interpreter", "functional.create"))
+ROOMS: Final = ("ops", "interpreter", "functional.create", "functional.shape", "functional.random")
+KERNELS: Final = tuple(f"{__name__.partition('.')[0]}.{room}." for room in ROOMS)
 TRANSFORMS: Final = ("vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "linearize",
                      "functionalize", "functional_call")  # fmt: skip
 CLIPS: Final = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm")
