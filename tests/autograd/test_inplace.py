@@ -236,18 +236,6 @@ def test_detached_memory_is_shared_and_versions_with_it() -> None:
         y.backward()
 
 
-def test_backward_does_not_notice_what_is_written_through_data() -> None:
-    for lib in (torch, flow):
-        x = lib.ones(2, requires_grad=True)
-        h = x * 2
-        y = (h * h).sum()
-        h.data[0] = 5.0
-        h.data.mul_(1.5)
-        assert h.tolist() == [7.5, 3.0] and h.data.is_contiguous() and h[:1].data.tolist() == [7.5]
-        y.backward()
-        assert x.grad.tolist() == [30.0, 12.0]
-
-
 def test_requires_grad_follows_into_a_buffer() -> None:
     buffer = flow.zeros(2)
     x = flow.ones(2, requires_grad=True)
