@@ -260,14 +260,16 @@ class Averager:
             )
         if not module.training:  # evaluation may run on one rank alone
             return
-        if any(p.requires_grad and id(p) not in self.place for p in module.parameters()):
-            late = (name for name, p in module.named_parameters() if p.requires_grad and id(p) not in self.place)
+        parts = [*module.named_modules()]  # their own tables, as torch's code, which may run now, sees stand-ins
+        held = [(f"{path}.{n}".lstrip("."), p) for path, m in parts for n, p in m._parameters.items() if p is not None]
+        late = [name for name, p in held if p.requires_grad and id(p) not in self.place]
+        if late:
             raise AutogradError(
                 f"{', '.join(late)} came, or began to train, after DistributedDataParallel(module), so each rank would "
                 "go its own way there. Wrap the module again, on all ranks: module = DistributedDataParallel(module)"
             )
         if broadcast_buffers and self.follow:
-            self.broadcast([*module.buffers()])
+            self.broadcast([b for _, m in parts for b in m._buffers.values() if b is not None])
         self.follow = self.active
 
     def arrived(self, p: Tensor) -> None:
