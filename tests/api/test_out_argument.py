@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import weft as flow
+from bench import fuzz
 from weft.core.errors import ArgumentError, DtypeError, OptionError, ShapeError, WeftError
 from weft.tensor.tensor import of_torch
 
@@ -173,3 +174,50 @@ def test_parts_of_nothing_and_places_that_are_none() -> None:
                 with pytest.raises(IndexError, match="tensors used as indices must be long, int, byte or bool tensors"):
                     put(x, [lib.ones(1).to(dtype)], lib.ones(1))
             assert x.tolist() == [1, 1]
+
+
+OTHERS = (torch.float64, torch.float16, torch.int64, torch.bool, torch.complex64)
+# of which torch computes in the out's dtype, or has two rules: by a number, or by a tensor
+BY_OUT = ("cumsum", "cumprod", "sum", "prod", "cholesky", "lerp")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_out_of_another_dtype_is_refused_where_torch_refuses_it() -> None:
+    made, held = fuzz.Maker(0), 0
+    for name in [
+        n for n in made.names if n.startswith("flow.") and "pool" not in n
+    ]:  # torch's write where they mustn't
+        ours, theirs = made.pairs[name]
+        for op, row in made._rows(name)[:1]:
+            args = [fuzz.twin(a) for a in made._copied(op, row)]
+            try:
+                want = theirs(*args)
+                theirs(*args, out=want.clone())
+            except (TypeError, RuntimeError, AttributeError):
+                continue
+            for dtype in OTHERS:
+                if dtype is want.dtype or name.partition(".")[2] in BY_OUT:
+                    continue
+                held += 1
+                out, mine = (torch.zeros(want.shape, dtype=dtype) for _ in range(2))
+                try:
+                    theirs(*args, out=out)
+                except (RuntimeError, TypeError):
+                    with pytest.raises(WeftError):
+                        ours(*made._copied(op, row), out=of_torch(mine))
+                else:
+                    ours(*made._copied(op, row), out=of_torch(mine))
+                    torch.testing.assert_close(mine, out, equal_nan=True)
+    assert held > 500
+
+
+def test_several_outs_and_those_of_what_is_composed_have_the_results_dtypes() -> None:
+    x, double = flow.ones(3), flow.zeros((), dtype=flow.float64)
+    for call in (
+        lambda: flow.aminmax(x, out=(double, double)),
+        lambda: flow.complex(x, x, out=flow.zeros(3, dtype=flow.complex128)),
+        lambda: flow.polar(x, x, out=flow.zeros(3, dtype=flow.complex128)),
+        lambda: flow.frexp(x, out=(flow.zeros(3, dtype=flow.float64), flow.zeros(3, dtype=flow.int32))),
+    ):
+        with pytest.raises(DtypeError, match="Expected out tensor to have dtype"):
+            call()

@@ -150,8 +150,7 @@ def a_view_of_its_own_overwritten(T: T) -> Any:
 GIVEN_BACK: dict[str, Callable[[T, Any], Any]] = {
     "a sum": lambda T, g: g.sum(), "another shape": lambda T, g: T.ones(5, dtype=T.float64),
     "what was broadcast": lambda T, g: T.ones(4, 3, dtype=T.float64), "another dtype": lambda T, g: g.float(),
-    "a number": lambda T, g: 3.0, "too many": lambda T, g: (g, g),
-    "too many, of which none count": lambda T, g: (g, None),
+    "a number": lambda T, g: 3.0, "too many": lambda T, g: (g, g), "too many, one for nothing": lambda T, g: (g, None),
 }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft as flow
-from weft.core.errors import WeftError
+from weft.core.errors import IndexingError, WeftError
+from weft.tensor.tensor import of_torch
 
 SHAPE = (3, 4, 2, 3)
 
@@ -306,3 +308,20 @@ def test_a_wrong_key_is_refused_as_torch_refuses_it(key: Any, inside: bool) -> N
         with pytest.raises(WeftError) as ours:
             write(flow.ones(3))
         assert isinstance(ours.value, next(k for k in theirs.type.__mro__ if k.__module__ == "builtins"))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_every_ellipsis_skips_as_many_dimensions_as_in_torch() -> None:
+    parts = (..., 0, slice(None), slice(1, None), None, True)
+    values = torch.arange(24).reshape(2, 3, 4)
+    for n in range(1, 5):
+        for key in itertools.product(parts, repeat=n):
+            if key.count(...) < 2:
+                continue
+            try:
+                want = values[key]
+            except IndexError:
+                with pytest.raises(IndexingError):
+                    of_torch(values)[key]
+                continue
+            assert torch.equal(of_torch(values)[key].to_torch(), want), key

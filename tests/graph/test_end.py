@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import gc
+import signal
 import threading
+import time
 import weakref
 from typing import Any
 
@@ -114,3 +117,28 @@ def test_whose_launch_failed() -> None:
         gc.collect()
         assert gone() is None
         rank.close()
+
+
+def test_ctrl_c_is_heard_in_launches_that_nobody_reads() -> None:
+    """It is raised where it falls, once; what it broke off is no failure of which the end of the program would tell."""
+    graph, x = Doubled(), flow.ones(256, 256)
+    graph(x).numpy()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    alarm = threading.Timer(0.1, _thread.interrupt_main)
+    try:
+        alarm.start()
+        end = time.monotonic() + 60
+        with pytest.raises(KeyboardInterrupt):
+            while time.monotonic() < end:
+                graph(x)
+    finally:
+        alarm.cancel()
+        signal.signal(signal.SIGINT, before)
+    vm_of().sync()
+
+
+class Doubled(nn.Graph):
+    def build(self, x: Any) -> Any:
+        for _ in range(20):
+            x = flow.matmul(x, x) * 1e-3
+        return x

@@ -12,7 +12,7 @@ import pytest
 
 import weft as flow
 from weft import nn
-from weft.core.errors import GraphError, ShapeError, TraceError, WeftError
+from weft.core.errors import GraphError, IndexingError, OpError, ShapeError, TraceError, WeftError
 from weft.plan import parse, show
 
 
@@ -434,11 +434,37 @@ def test_an_error_inside_an_act_comes_out_where_the_result_is_read() -> None:
     graph = Made(lambda i: m(i), m=m)
     close(graph(flow.tensor([2, 1])), m(flow.tensor([2, 1])))
     y = graph(flow.tensor([0, 9]))
-    with pytest.raises(Exception, match=r"9|range") as e:
+    with pytest.raises(IndexingError, match=r"9|range") as e:
         y.numpy()
-    assert any("in actor" in note for note in getattr(e.value, "__notes__", ())) or "embedding" in str(e.value)
-    with pytest.raises(GraphError, match="broken"):
-        graph(flow.tensor([0, 1])).numpy()
+    assert any("in actor" in note for note in e.value.__notes__)
+    with pytest.raises(GraphError, match="broken"):  # at once: nobody may read it
+        graph(flow.tensor([0, 1]))
+
+
+TWO, FOUR = [0, 1], [[float(i == j) + 0.1 for j in range(4)] for i in range(4)]
+FAILING: list[tuple[Callable[..., Any], type[WeftError], str, Any, Any]] = [  # a function, its error and op; bad data
+    (lambda x, i: x.index_select(0, i), IndexingError, "index_select", FOUR, [0, 9]),
+    (lambda x, i: x[i], IndexingError, "index", FOUR, [0, 9]),
+    (lambda x, i: x.gather(0, i[None]), IndexingError, "gather", FOUR, [0, 9]),
+    (lambda x, i: nn.functional.cross_entropy(x[:2], i), IndexingError, "cross_entropy", FOUR, [0, 9]),
+    (lambda x, i: x.index_add(0, i, x[:2]), IndexingError, "index_add", FOUR, [0, 9]),
+    (lambda x, i: x.index_put((i,), x[0]), IndexingError, "index_put", FOUR, [0, 9]),
+    (lambda x, i: flow.linalg.inv(x), OpError, "inv", [[0.0] * 4] * 4, TWO),
+    (lambda x, i: flow.linalg.svd(x)[1], OpError, "svd", [[float("nan")] * 4] * 4, TWO),
+    (lambda x, i: flow.multinomial(x.abs(), 2), OpError, "multinomial", [[0.0] * 4] * 4, TWO),
+    (lambda x, i: flow.div(i, i - 2, rounding_mode="floor"), OpError, "floor_divide", FOUR, [2, 2]),
+]
+
+
+@pytest.mark.parametrize("row", FAILING, ids=[row[2] for row in FAILING])
+def test_a_kernels_error_names_the_op_and_the_programs_line(row: Any) -> None:
+    f, kind, op, x, i = row
+    graph = Made(f)
+    graph(flow.tensor(FOUR), flow.tensor(TWO)).numpy()
+    y = graph(flow.tensor(x), flow.tensor(i))
+    with pytest.raises(kind) as e:
+        y.numpy()
+    assert any(note.startswith(f"in {op}, of test_graph.py:") for note in e.value.__notes__)
 
 
 def test_parameters_are_joined_once_nobody_uses_them(monkeypatch: pytest.MonkeyPatch) -> None:

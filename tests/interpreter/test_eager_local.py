@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import weft as flow
@@ -46,3 +48,16 @@ def test_meta_tensors_have_shapes_and_gradients() -> None:
     y.sum().backward()
     assert y.shape == (1, 2) and m.grad is not None and m.grad.device.type == "meta"
     assert (m.detach().add_(1) * flow.tensor(2.0)).device.type == "meta" and "meta" in repr(m)
+
+
+def test_what_writes_refuses_meta_before_it_writes() -> None:
+    x, other = flow.ones(3), flow.zeros(3, device="meta")
+    writes: list[Any] = [
+        lambda: x.add_(other), lambda: x.mul_(other), lambda: x.copy_(other), lambda: x.lerp_(other, 0.5),
+        lambda: x.addcmul_(other, other), lambda: x.masked_fill_(other.bool(), 1.0),
+        lambda: flow._C.store(x, other),
+    ]  # fmt: skip
+    for write in writes:
+        with pytest.raises(WeftError):
+            write()
+        assert x.tolist() == [1.0] * 3 and x._version == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 import weft as flow
@@ -67,3 +68,30 @@ def test_sums_over_ranks_carry_gradients() -> None:
         return y.tolist(), x.grad.tolist()
 
     assert spawn_threads(2, run) == [([5.0], [40.0]), ([5.0], [80.0])]
+
+
+SHAPES = [(0, 3), (0, 3, 2), (2, 3, 0), (0, 3, 0, 4)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("training", [True, False])
+def test_of_an_empty_batch(shape: tuple[int, ...], training: bool) -> None:
+    found: list[Any] = []
+    for lib in (torch, flow):
+        x, w, b = (lib.ones(*s, requires_grad=True) for s in (shape, (3,), (3,)))
+        mean, var = lib.zeros(3), lib.ones(3)
+        y = lib.nn.functional.batch_norm(x, mean, var, w, b, training)
+        grads = lib.autograd.grad(y.sum(), [x, w, b], create_graph=True)
+        found.append([tuple(y.shape), mean.tolist(), var.tolist(), [(tuple(g.shape), g.tolist()) for g in grads]])
+    assert found[0] == found[1]
+
+
+def test_of_an_empty_batch_over_ranks() -> None:
+    def run() -> list[Any]:
+        where = {"placement": flow.placement("cpu", ranks=[0, 1]), "sbp": flow.sbp.broadcast}
+        mean, var = flow.zeros(3, **where), flow.ones(3, **where)
+        x = flow.ones(0, 3, 4, placement=where["placement"], sbp=flow.sbp.split(0), requires_grad=True)
+        flow.nn.functional.batch_norm(x, mean, var, None, None, True).sum().backward()
+        return [mean.numpy().tolist(), var.numpy().tolist(), tuple(x.grad.shape)]
+
+    assert spawn_threads(2, run) == [[[0.0] * 3, [1.0] * 3, (0, 3, 4)]] * 2
