@@ -74,16 +74,10 @@ REASONS: Final = [
         ("wide", "",
             r"must be tuple of (ints|Tensors), not (int|Tensor|bool)|got NoneType$",
             "one stands for a tuple of one"),
-        ("wide", """
-            copy_ grid_sample isclose logsumexp nanmedian set_anomaly_enabled sum svd svdvals unique
-            unique_consecutive vector_norm
-        """,
+        ("wide", "",
             r"must be (bool|str), not ",
             "an option's truth counts; a name that isn't read isn't looked at"),
-        ("wide", """
-            aminmax avg_pool3d constant_pad_nd cosine_similarity fftfreq frobenius_norm logsumexp max_pool1d
-            max_pool1d_with_indices pad prod renorm resize rfftfreq scalar_tensor unsafe_split
-        """,
+        ("wide", "",
             r"must be (int|Number|float), not (list|tuple|dict)|must be tuple of ints, not (list|tuple|dict|"
             r"str|NoneType)|can't multiply sequence|"
             r"expected Tensor as element \d+ in argument \d+, but got NoneType",
@@ -107,7 +101,7 @@ REASONS: Final = [
             greater_equal gt hamming_window hann_window histogram hsplit isin kaiser_window le less less_equal
             lt matrix_rank moveaxis movedim nanquantile narrow ne not_equal nuclear_norm pinv prod quantile
             repeat_interleave round rsub searchsorted sort squeeze squeeze_ std subtract subtract_ to
-            true_divide true_divide_ var view vsplit where xlog1py
+            true_divide true_divide_ var view vsplit where xlog1py var_mean std_mean
         """,
             r"received an invalid combination of arguments",
             "torch's overloads ask for more: a number for a tensor, None for a default, OneFlow's "
@@ -117,26 +111,23 @@ REASONS: Final = [
             "whatever makes a tensor takes a place for it, a layout, a dtype"),
         ("wide", """
             BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor
-            LongTensor ShortTensor exp is_conj lgamma relu tanh
+            LongTensor ShortTensor exp is_conj lgamma relu tanh arccos einsum unsafe_split_with_sizes CharTensor
         """,
+            r"argument 'equation'|argument 'split_sizes'|data must be a sequence|"
             r"takes no keyword arguments|TensorOptions|invalid data type|only integer tensors|"
             r"must be convertible|unsupported operand",
             "OneFlow's constructors and options"),
-        ("lax", """
-            abs_ absolute_ addcdiv addcdiv_ addmm addmv binary_cross_entropy binary_cross_entropy_with_logits
-            cdist corrcoef cov cumulative_trapezoid dist eig fake_quantize_per_tensor_affine float_power_
-            frobenius_norm glu hinge_embedding_loss histc histogram index_fill isclose isin kl_div ldexp
-            logcumsumexp masked_fill masked_fill_ masked_scatter matrix_norm max_pool1d nanmean nanmedian
-            nanquantile nansum ndtri norm normalize nuclear_norm one_hot pdist polar prelu quantile renorm
-            round soft_margin_loss sub subtract svd svdvals take take_along_dim tensor_split tensordot trace
-            trapezoid trapz unique_consecutive vander vector_norm where xlog1py
-        """,
-            r"floating point or complex|Integral inputs|not implemented for '|only supports floating|"
+        ("lax", "",
+            r"does not support uint8|floating point or complex|Integral inputs|not implemented for '|"
+            r"only supports floating|"
             r"omplex inputs|bool dtype is not|does not support complex|Type promoting not|did not match|"
-            r"result requires|same dtypes?|Integer division with|Half, Float or Double|either float or double|"
-            r"expected scalar type|Found dtype|can't be cast to the desired|Expected a long tensor|LongTensor|"
+            r"result requires|same dtypes?|Integer division with|Half, Float or Double|"
+            r"either float or double|"
+            r"expected scalar type|Found dtype|can't be cast to the desired|Expected a long tensor|"
+            r"LongTensor|"
             r"Expected dtype int64|supports floating point, complex|not supported for complex|"
-            r"Unsupported input type|Negation, the|received a bool|cannot be converted to type|floating-point|"
+            r"Unsupported input type|Negation, the|received a bool|cannot be converted to type|"
+            r"floating-point|"
             r"but got scalar type|only supported on|must not be a floating|dtype",
             "whole numbers, bools or a second dtype are taken as floats, or promoted, as other "
             "functions do it"),
@@ -168,21 +159,11 @@ REASONS: Final = [
             "torch took these away, and OneFlow or older programs have them"),
         ("lax", """
             adaptive_max_pool2d adaptive_max_pool3d avg_pool1d conv_transpose3d lp_pool1d max_pool1d
-            max_pool1d_with_indices tril triu
+            max_pool1d_with_indices tril triu tril_ triu_
         """,
             r"should contain one int|kernel_size must be an int|output_size.size\(\)|INTERNAL ASSERT",
             "one size, or a tensor of one, stands for all"),
-        ("strict", """
-            adaptive_avg_pool1d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool1d_with_indices amax
-            amin argmax avg_pool2d avg_pool3d batch_norm bitwise_and bitwise_left_shift celu celu_ concatenate
-            conv1d conv3d conv_transpose1d conv_transpose2d cummax cummin cumprod cumprod_ cumsum_ diagonal
-            elu_ embedding group_norm hardshrink hardtanh hardtanh_ ihfft index_select kthvalue leaky_relu
-            leaky_relu_ log_softmax logit logit_ max max_pool1d_with_indices max_pool2d
-            max_pool2d_with_indices max_pool3d max_pool3d_with_indices mean min mode mvlgamma nan_to_num
-            nan_to_num_ nansum polygamma polygamma_ prod rms_norm roll select smooth_l1_loss softplus
-            softshrink sort split squeeze squeeze_ stack tensordot threshold threshold_ transpose_
-            triu_indices unsqueeze_ var
-        """,
+        ("strict", "",
             r"must be [^;]*, not (Tensor|bool|list|tuple|str)|of a 0-d tensor|over a 0-d tensor|"
             r"a module of torch's calls it|Multiple dispatch failed",
             "a tensor, or a truth, stands for no option"),
@@ -191,9 +172,10 @@ REASONS: Final = [
             "an out of another shape is refused, which torch resizes with a warning"),
         ("strict", """
             hardtanh_ kaiser_window kl_div l1_loss log_softmax mse_loss smooth_l1_loss soft_margin_loss
-            softmax softmin
+            softmax softmin cross_entropy svd
         """,
-            r"is not a valid value for reduction|does not support negative values|is above max_val|"
+            r"ignore_index is not supported|u and v are always|is not a valid value for reduction|"
+            r"does not support negative values|is above max_val|"
             r"beta must be|is not a dtype|no dtype is called",
             "an option that torch doesn't look at where it isn't read"),
         ("strict", """
@@ -201,9 +183,9 @@ REASONS: Final = [
             cholesky combinations cumulative_trapezoid diff fake_quantize_per_tensor_affine fftfreq fftn
             fill_diagonal_ histc histogram ifftn irfftn l1_loss margin_ranking_loss matrix_norm median
             mse_loss nanmedian nanquantile nll_loss repeat resize rfftfreq rfftn squeeze_ tile trapezoid trapz
-            unbind unique_consecutive unsafe_split vander
+            unbind unique_consecutive unsafe_split vander cumprod_ adaptive_avg_pool1d
         """,
-            r"non-empty (list|TensorList)|don't fit together|cannot reshape tensor of 0|"
+            r"DtypeError: cumprod_|non-empty (list|TensorList)|don't fit together|cannot reshape tensor of 0|"
             r"out of bounds for dimension \d+ with size 0|[Ee]xpected reduction dim|square matrices|"
             r"at least 2 dimensions|length must be non-neg|negative dimension|All input tensors should|"
             r"takes a matrix|takes x of two|should contain|must be the same as input|a weight for each|"
@@ -217,6 +199,9 @@ REASONS: Final = [
         """,
             r"has no kernel for|not supported for complex|no counterpart|does not support complex",
             "a kernel that torch has and Weft hasn't: of complex numbers"),
+        ("class", "",
+            r"Invalid number of data points|IndexingError for ValueError: its arguments don't fit",
+            "the call is wrong twice, and the other argument is named"),
         ("class", """
             adaptive_avg_pool2d adaptive_avg_pool3d addbmm addbmm_ addmv avg_pool2d baddbmm baddbmm_
             batch_norm cross cross_entropy grid_sample group_norm hfft index_copy index_reduce lp_pool2d
@@ -273,9 +258,11 @@ REASONS: Final = [
             fake_quantize_per_tensor_affine gaussian_nll_loss index_copy index_fill instance_norm linspace
             logspace lp_pool2d max_pool1d max_unpool1d max_unpool2d multilabel_margin_loss
             multilabel_soft_margin_loss norm normalize pairwise_distance pdist prelu quantile renorm resize
-            sum_to_size take_along_dim tensordot unflatten vander vector_norm
+            sum_to_size take_along_dim tensordot unflatten vander vector_norm stft
+            fake_quantize_per_channel_affine
         """,
-            r"`zero_point`|`quant_m|at least 2 dimensions|expected 2 instead|at least one-dimensional|"
+            r"requires the return_complex|`zero_point`|1-D tensor|`quant_m|at least 2 dimensions|"
+            r"expected 2 instead|at least one-dimensional|"
             r"Input shapes should|0-dimensional start|singular|N must be greater|requested resize|"
             r"undefined Tensor|eps must be|Dimension specified as|2 or fewer dimensions|cannot compute the|"
             r"non-negative p|parameter numbers|type int64|dimension 1 or 0|0D or 1D|dilation must|"
@@ -296,7 +283,7 @@ REASONS: Final = [
         ("other", """
             binary_cross_entropy_with_logits gaussian_nll_loss hinge_embedding_loss kl_div l1_loss
             margin_ranking_loss mse_loss multilabel_soft_margin_loss smooth_l1_loss soft_margin_loss
-            triplet_margin_loss
+            triplet_margin_loss cross_entropy huber_loss
         """,
             r"FOR (float|complex|int|uint)",
             "a target that broadcasts is as large as the result; torch's raw functions don't reduce"),
@@ -306,7 +293,7 @@ REASONS: Final = [
             r"\[\].*FOR bool",
             "no dimensions are all dimensions"),
         ("other", """
-            cosine_similarity ldexp trapezoid vander xlog1py
+            cosine_similarity ldexp trapezoid vander xlog1py addcmul ldexp
         """,
             r"FOR (float|complex|int|uint)",
             "promoted numbers have another precision; whole numbers times a fraction are floats"),

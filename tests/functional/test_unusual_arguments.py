@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +12,9 @@ import pytest
 import torch
 
 import weft as flow
+from weft.core.errors import WeftError
+from weft.launch import spawn_threads
+from weft.tensor.tensor import of_torch
 
 DRAW = np.random.default_rng(0)
 ROWS = DRAW.normal(size=(4, 6)).astype(np.float32)
@@ -76,3 +81,112 @@ def test_values_and_gradients_are_those_of_torch(call: Callable[..., Any], data:
 def test_pairs_that_differ_are_counted() -> None:
     found, expected = (f.nn.functional.pdist(f.tensor(ROWS), 0.0).tolist() for f in (flow, torch))
     assert found == expected
+
+
+NUMBERS = (1, True, False, 2, 0, 0.5)
+KINDS = ("bool", "uint8", "int64", "float16", "float32")
+
+
+@pytest.mark.parametrize("kinds", itertools.product(KINDS, KINDS, KINDS), ids="-".join)
+def test_addr_keeps_the_dtype_of_its_operands(kinds: tuple[str, ...]) -> None:
+    for beta, alpha in itertools.product(NUMBERS, NUMBERS):
+        x, v, w = (torch.ones(s).to(getattr(torch, k)) for s, k in zip(((2, 2), (2,), (2,)), kinds, strict=True))
+        try:
+            want = torch.addr(x, v, w, beta=beta, alpha=alpha)
+        except RuntimeError as refused:
+            if "Boolean" not in str(refused):  # a truth is a number here
+                with pytest.raises(WeftError):
+                    flow.addr(*map(of_torch, (x, v, w)), beta=beta, alpha=alpha)
+            continue
+        made = flow.addr(*map(of_torch, (x, v, w)), beta=beta, alpha=alpha).to_torch()
+        assert made.dtype is want.dtype and torch.equal(made, want), (beta, alpha)
+
+
+def test_sums_of_products_of_small_integers_keep_their_dtype() -> None:
+    a, b = torch.ones(2, 2, dtype=torch.uint8), torch.ones(3, 2, 2, dtype=torch.uint8)
+    made = flow.addbmm(*map(of_torch, (a, b, b))).to_torch()
+    assert made.dtype is torch.uint8 and torch.equal(made, torch.addbmm(a, b, b))
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float16", "float32", "int64"])
+def test_many_in_a_bin_are_all_counted(kind: str) -> None:
+    x = (flow.arange(9000) % 3).to(getattr(flow, kind))
+    counts = flow.histc(x, 3)
+    assert counts.dtype is x.dtype and (counts.float() - 3000).abs().max().item() <= 8  # bfloat16's steps are 16 there
+
+
+def test_a_value_that_is_a_tensor_fills_like_a_number() -> None:
+    two = flow.tensor(2.0)
+    for made in (
+        flow.full((2,), two), flow.full([], two, flow.float64), flow.full_like(flow.ones(3), two), flow.arange(two),
+        flow.ones(2).new_full((2,), two), flow.linspace(0, two, 3),
+    ):  # fmt: skip
+        assert type(made.to_torch()) is torch.Tensor and type(made.blob.data) is torch.Tensor
+
+
+DTYPES: list[Callable[[Any], Any]] = [
+    lambda f: f.special.xlog1py(f.ones(2, dtype=f.float16), 0),
+    lambda f: f.ldexp(f.ones(2, dtype=f.float16), f.tensor([1, 2])),
+    lambda f: f.ldexp(f.ones((), dtype=f.float64), f.tensor([1, 2])),
+    lambda f: f.isclose(f.tensor([True]), f.tensor([False])),
+]
+
+
+@pytest.mark.parametrize("call", DTYPES)
+def test_dtypes_beside_torch(call: Callable[[Any], Any]) -> None:
+    ours, theirs = call(flow).to_torch(), call(torch)
+    assert ours.dtype is theirs.dtype and torch.equal(ours, theirs)
+
+
+REFUSED: list[tuple[Callable[[Any], Any], str]] = [
+    (lambda f: f.ones(2, 0).unflatten(0, [3, 3, 3]), "don't multiply up to the size of dim 0"),
+    (lambda f: f.ones(2).unflatten(0, [-1, -1]), "unflatten"),
+    (lambda f: f.ones(1).unflatten(0, []), "unflatten"),
+    (lambda f: f.rms_norm(f.ones(4, 6), [6], f.ones(())), "Expected weight to be of same shape as normalized_shape"),
+    (lambda f: f.index_fill(f.zeros(()), 3, f.tensor([0]), 1.0), "Dimension out of range"),
+    (lambda f: f.index_fill(f.zeros(2), 0, f.zeros(2, 0, dtype=f.int64), 1.0), "Index has to be a vector/scalar"),
+    (lambda f: f.histogram(f.ones(2), 0), "bins must be > 0, but got 0"),
+    (lambda f: f.take_along_dim(f.ones(2, 3), f.tensor([0]), 0), "should have the same number of dimensions"),
+    (lambda f: f.nn.functional.binary_cross_entropy(f.ones(2), f.ones(2) * 9), "elements of target should be between"),
+    (lambda f: f.div(f.tensor([1]), f.tensor([0]), rounding_mode="floor"), "ZeroDivisionError"),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), REFUSED)
+def test_what_has_no_answer_is_refused_in_torchs_words(call: Callable[[Any], Any], words: str) -> None:
+    for lib, kind in ((torch, Exception), (flow, WeftError)):
+        with pytest.raises(kind, match=words):
+            call(lib)
+
+
+def test_solvers_keep_their_digits_under_autocast() -> None:
+    a, b = of_torch(torch.from_numpy(SQUARE)), of_torch(torch.from_numpy(ROWS))
+    solve: list[Callable[[], Any]] = [
+        lambda: flow.linalg.lstsq(a, b)[0], lambda: flow.linalg.lu_solve(*flow.linalg.lu_factor(a), b),
+        lambda: flow.linalg.qr(b)[1], lambda: flow.linalg.pinv(b),
+    ]  # fmt: skip
+    for f in solve:
+        with flow.autocast("cpu", dtype=flow.bfloat16):
+            shorter = f()
+        assert shorter.dtype is flow.float32 and shorter.equal(f())
+
+
+def test_means_of_whole_numbers_are_alike_in_every_layout() -> None:
+    def run() -> list[str]:
+        where = flow.placement("cpu", ranks=[[0, 1], [2, 3]])
+        whole = (flow.sbp.broadcast,) * 2
+        wrong = []
+        for dims, shape in ((1, (2, 4, 4)), (2, (2, 2, 4, 4)), (3, (2, 2, 4, 4, 2))):
+            pool = getattr(flow.nn.functional, f"avg_pool{dims}d")
+            x = (flow.arange(math.prod(shape)) % 5).reshape(shape)
+            parts = (*map(flow.sbp.split, range(len(shape))), flow.sbp.broadcast, flow.sbp.partial_sum)
+            for sbp in itertools.product(parts, parts):
+                try:
+                    spread = x.to_global(where, whole).to_global(where, sbp)
+                except WeftError:  # more parts than elements
+                    continue
+                if not pool(spread, 2).to_global(where, whole).to_local().equal(pool(x, 2)):
+                    wrong.append(f"{dims}: {sbp}")
+        return wrong
+
+    assert spawn_threads(4, run) == [[]] * 4

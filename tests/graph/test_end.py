@@ -119,8 +119,9 @@ def test_whose_launch_failed() -> None:
         rank.close()
 
 
-def test_ctrl_c_is_heard_in_launches_that_nobody_reads() -> None:
+def test_ctrl_c_is_heard_in_launches_that_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is raised where it falls, once; what it broke off is no failure of which the end of the program would tell."""
+    monkeypatch.setattr(vm_of(), "max_pending", 4)
     graph, x = Doubled(), flow.ones(256, 256)
     graph(x).numpy()
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -8,11 +8,14 @@ interpreter stack, wrapped by autograd.
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from weft.core.tracer import Trace
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Here(threading.local):
@@ -72,15 +75,19 @@ def intercept(interceptor: Any) -> Iterator[Any]:
         here.stack, here.plain = before
 
 
-@contextlib.contextmanager
-def in_own_dtypes() -> Iterator[None]:
-    """Suspend interceptors that cast operands (autocast), for what needs all its digits, such as solvers."""
-    before = here.stack
-    here.stack = tuple(i for i in before if not getattr(i, "casts", False))
-    try:
-        yield
-    finally:
-        here.stack = before
+def in_own_dtypes(f: F) -> F:
+    """Decorate what needs all its digits, such as a solver: interceptors that cast operands (autocast) don't see it."""
+
+    @functools.wraps(f)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        before = here.stack
+        here.stack = tuple(i for i in before if not getattr(i, "casts", False))
+        try:
+            return f(*args, **kwargs)
+        finally:
+            here.stack = before
+
+    return run  # type: ignore[return-value]
 
 
 @contextlib.contextmanager

@@ -127,7 +127,7 @@ def cholesky(x: Tensor, upper: bool = False) -> Tensor:
 
 @door
 @public("flow tensor")
-@in_own_dtypes()
+@in_own_dtypes
 def qr(x: Tensor, mode: str = "reduced") -> QR:
     """The QR decomposition, x = q @ r: "reduced", or "complete" with a square q; with "r", q is empty. The columns that
     complete q have no gradient.

@@ -83,7 +83,7 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
     return Triangles(order, lower, ops.triu(ops.narrow(LU_data, -2, 0, least), 0))
 
 
-@in_own_dtypes()
+@in_own_dtypes
 def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False) -> Any:
     """The x of A @ x = B, from `lu_factor`'s result.
 

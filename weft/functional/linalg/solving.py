@@ -16,7 +16,7 @@ from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 
-@in_own_dtypes()
+@in_own_dtypes
 def pinv(x: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
     """The pseudo-inverse of matrices; singular values below the tolerance count as zero.
 
@@ -92,7 +92,7 @@ def cond(x: Any, p: Any = None) -> Any:
     return norms.matrix_norm(x, p) * norms.matrix_norm(ops.inv(x), p)  # type: ignore[operator]
 
 
-@in_own_dtypes()
+@in_own_dtypes
 def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
     """The least-squares solution of A @ x = B. Returns (x, the squared residuals, rank, singular values); residuals are
     empty if A isn't tall, or lacks full rank. `driver` selects an algorithm; there is one.
