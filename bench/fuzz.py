@@ -260,8 +260,9 @@ REASONS: Final = [
             multilabel_soft_margin_loss norm normalize pairwise_distance pdist prelu quantile renorm resize
             sum_to_size take_along_dim tensordot unflatten vander vector_norm stft
             fake_quantize_per_channel_affine
+            trapezoid trapz
         """,
-            r"requires the return_complex|`zero_point`|1-D tensor|`quant_m|at least 2 dimensions|"
+            r"requires the return_complex|must match the size|`zero_point`|1-D tensor|`quant_m|at least 2 dimensions|"
             r"expected 2 instead|at least one-dimensional|"
             r"Input shapes should|0-dimensional start|singular|N must be greater|requested resize|"
             r"undefined Tensor|eps must be|Dimension specified as|2 or fewer dimensions|cannot compute the|"

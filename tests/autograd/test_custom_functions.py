@@ -241,7 +241,7 @@ def test_an_argument_of_a_checkpoint_stays_as_it_is(reentrant: bool) -> None:
 def packing_overwrites(T: T) -> Any:
     x = leaf(T, 3)
     with T.autograd.graph.saved_tensors_hooks(lambda t: t.mul_(2), lambda t: t):
-        x * x
+        return x * x
 
 
 # ---- going back twice ----------------------------------------------------------------------------------
