@@ -20,7 +20,7 @@ from weft.core import dtype as dtypes
 from weft.core.errors import WeftError, ours
 from weft.ops import OPS, explain
 from weft.ops.declaration import Op
-from weft.plan.calls import FORM_ONLY, Call, Ref, Step, shown
+from weft.plan.calls import FORM_ONLY, Call, Ref, Step
 from weft.runtime.one_thread import alone
 from weft.tensor.tensor import of_torch
 
@@ -94,8 +94,8 @@ class Binder:
             better: Exception = error if isinstance(error, WeftError) else kind(message)
         else:
             better = self._of_kernel(call, op, error)
-        places = ", ".join(dict.fromkeys(c.at for c in call.calls if c.at))
-        better.add_note(f"in one kernel for {inductor.ops_of(call)}, of {places}" if call.calls else shown(call))
+        places = ", ".join(dict.fromkeys(c.at for c in (call.calls or (call,)) if c.at))
+        better.add_note(f"in {f'one kernel for {inductor.ops_of(call)}' if call.calls else call.op}, of {places}")
         return better
 
     def _of_kernel(self, call: Call, op: Op, error: Exception) -> Exception:
