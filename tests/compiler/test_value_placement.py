@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -17,7 +18,8 @@ from msgspec.structs import replace
 import weft as flow
 from weft import nn
 from weft.core.errors import CompileError
-from weft.plan.calls import Result, Step, verify
+from weft.ops import OPS
+from weft.plan.calls import Step, verify
 
 F = nn.functional
 Program = tuple[int, int, int, int]  # what, of which values, a choice
@@ -113,34 +115,39 @@ def test_what_is_large_and_made_anew_is_let_go_when_it_was_read() -> None:
 
 
 def damage(step: Step) -> str:
-    """Plays a step on a heap whose bytes know which value they hold: the first value that a call would find damaged."""
+    """Plays a step on a heap whose bytes know which value they hold: the first value that a call would find damaged, in
+    the bytes that it reads of it, be it by a view."""
     heaps: dict[tuple[str, int], dict[int, str]] = {}
     results = {r.name: r for call in step.calls for r in call.results}
-    root = {name: r.place.of if r.place.kind == "view" else name for name, r in results.items()}
-    for name in results:
-        while root[name] != root[root[name]]:
-            root[name] = root[root[name]]
+    root: dict[str, str] = {}
+    at: dict[str, torch.Tensor] = {}  # where the elements of each value and view begin
 
-    def places(r: Result) -> tuple[dict[int, str], list[int]]:
+    def places(name: str) -> tuple[dict[int, str], list[int]]:
+        r = results[root[name]]
         heap = heaps.setdefault((r.place.kind, r.place.register), {})
-        size = np.dtype(r.dtype).itemsize
-        strides = r.strides or tuple(math.prod(r.shape[d + 1 :]) for d in range(len(r.shape)))
-        starts = [r.place.offset + size * sum(map(operator.mul, at, strides)) for at in np.ndindex(*r.shape)]
-        return heap, [start + i for start in starts for i in range(size)]
+        return heap, [start + i for start in at[name].flatten().tolist() for i in range(np.dtype(r.dtype).itemsize)]
 
     def whole(name: str) -> bool:
-        if results[name].place.kind not in ("arena", "register"):
+        if results[root[name]].place.kind not in ("arena", "register"):
             return True
-        heap, found = places(results[name])
-        return all(heap.get(i) == name for i in found)
+        heap, found = places(name)
+        return all(heap.get(i) == root[name] for i in found)
 
     for call in step.calls:
-        for name in call.operands():
-            if not whole(root[name]):
-                return f"{call.name} reads {root[name]}"
-        for r in call.results:
+        looks = any(r.place.kind == "view" for r in call.results)
+        for name in () if looks else call.operands():
+            if not whole(name):
+                return f"{call.name} reads {name}"
+        made = OPS[call.op].kernel(at[call.args[0].name], *call.args[1:]) if looks else ()
+        for r, seen in zip(call.results, made if isinstance(made, (tuple, list)) else [made], strict=False):
+            root[r.name], at[r.name] = root[r.place.of], seen
+        for r in () if looks else call.results:
+            size = np.dtype(r.dtype).itemsize
+            strides = r.strides or tuple(math.prod(r.shape[d + 1 :]) for d in range(len(r.shape)))
+            starts = [r.place.offset + size * sum(map(operator.mul, i, strides)) for i in np.ndindex(*r.shape)]
+            root[r.name], at[r.name] = r.name, torch.tensor(starts).view(r.shape)
             if r.place.kind in ("arena", "register"):
-                heap, found = places(r)
+                heap, found = places(r.name)
                 heap.update(dict.fromkeys(found, r.name))
     left = [r.name for call in step.calls for r in call.results if r.place.kind == "register" and call.op != "read"]
     return next((f"at the end {name}" for name in left if not whole(name)), "")

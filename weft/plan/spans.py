@@ -4,15 +4,12 @@ reader, and of one that is made in pieces, each from its maker on.
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
-
-K = TypeVar("K", bound=Hashable)
+from typing import Any, NamedTuple
 
 
 class Span(NamedTuple):
@@ -59,7 +56,7 @@ def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
 def _view(base: Form, op: str, args: Sequence[Any], shape: Sequence[int]) -> tuple[Form, int] | None:
     """The form of a view, and the byte of its operand at which it begins; None if that isn't known here."""
     sizes, strides, start = [*base.shape], [*base.strides], 0
-    if op == "reshape" and strides == [*contiguous(sizes)] and math.prod(sizes) == math.prod(shape):
+    if op == "reshape" and strides == [*contiguous(sizes)] and tuple(args[0]) == tuple(shape):
         sizes, strides = [*shape], [*contiguous(shape)]
     elif op in ("transpose", "permute"):
         order = list(range(len(sizes)))
@@ -78,12 +75,12 @@ def _view(base: Form, op: str, args: Sequence[Any], shape: Sequence[int]) -> tup
 
 
 def needed(
-    uses: Iterable[Use], form: Callable[[K], Form | None], within: Mapping[K, tuple[K, int]]
-) -> dict[K, list[Span]]:
+    uses: Iterable[Use], form: Callable[[Any], Form | None], within: Mapping[Any, tuple[Any, int]]
+) -> dict[Any, list[Span]]:
     """The lifetimes of the values with memory of their own, piece by piece. `form` is None for those to be left out;
     `within`: values that lie in another one, which is made later, and at which byte."""
-    where: dict[K, tuple[K, int, int, Form | None]] = {}
-    made, read = defaultdict[K, list[tuple[int, int, int]]](list), defaultdict[K, list[tuple[int, int, int]]](list)
+    where: dict[Any, tuple[Any, int, int, Form | None]] = {}
+    made, read = defaultdict[Any, list[tuple[int, int, int]]](list), defaultdict[Any, list[tuple[int, int, int]]](list)
     for i, (op, args, reads, makes, view) in enumerate(uses):
         for v in makes:
             known = form(v)

@@ -83,9 +83,7 @@ def _form(
     return Form(shape, x.dtype) if fits and bias in (None, Form(shape[1:2], x.dtype)) else None
 
 
-LANES: Final = (
-    16 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 8
-)  # channels that oneDNN goes over at once
+LANES: Final = 16 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 8  # channels in a block of oneDNN's
 
 
 def _reordered(x: Tensor, weight: Tensor, y: Tensor) -> tuple[int, int, int]:
