@@ -128,7 +128,7 @@ REASONS: Final = [
             r"Expected dtype int64|supports floating point, complex|not supported for complex|"
             r"Unsupported input type|Negation, the|received a bool|cannot be converted to type|"
             r"floating-point|"
-            r"but got scalar type|only supported on|must not be a floating|dtype",
+            r"but got scalar type|only supported on|Boolean alpha|must not be a floating|dtype",
             "whole numbers, bools or a second dtype are taken as floats, or promoted, as other "
             "functions do it"),
         ("lax", """
@@ -200,7 +200,7 @@ REASONS: Final = [
             r"has no kernel for|not supported for complex|no counterpart|does not support complex",
             "a kernel that torch has and Weft hasn't: of complex numbers"),
         ("class", "",
-            r"Invalid number of data points|IndexingError for ValueError: its arguments don't fit",
+            r"no dtype is called|Invalid number of data points|IndexingError for ValueError: its arguments don't fit",
             "the call is wrong twice, and the other argument is named"),
         ("class", """
             adaptive_avg_pool2d adaptive_avg_pool3d addbmm addbmm_ addmv avg_pool2d baddbmm baddbmm_
