@@ -84,7 +84,7 @@ REASONS: Final = [
             "any sequence of the right numbers, None for the whole"),
         ("wide", """
             batch_norm flip frobenius_norm index instance_norm log_softmax new_ones new_zeros ones permute
-            poisson_nll_loss range repeat reshape softmax sum_to_size tile zeros
+            poisson_nll_loss range repeat reshape softmax sum_to_size tile zeros nanmedian
         """,
             r"missing \d+ required positional|Tensor.index\(\) missing",
             "what has a sensible default has it"),

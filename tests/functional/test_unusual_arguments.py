@@ -145,6 +145,7 @@ REFUSED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda f: f.rms_norm(f.ones(4, 6), [6], f.ones(())), "Expected weight to be of same shape as normalized_shape"),
     (lambda f: f.index_fill(f.zeros(()), 3, f.tensor([0]), 1.0), "Dimension out of range"),
     (lambda f: f.index_fill(f.zeros(2), 0, f.zeros(2, 0, dtype=f.int64), 1.0), "Index has to be a vector/scalar"),
+    (lambda f: f.hinge_embedding_loss(1, f.ones(2), 0.5, [f.ones(0)]), "must be"),
     (lambda f: f.histogram(f.ones(2), 0), "bins must be > 0, but got 0"),
     (lambda f: f.take_along_dim(f.ones(2, 3), f.tensor([0]), 0), "should have the same number of dimensions"),
     (lambda f: f.nn.functional.binary_cross_entropy(f.ones(2), f.ones(2) * 9), "elements of target should be between"),
