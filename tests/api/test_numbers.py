@@ -77,6 +77,14 @@ def test_of_functions_and_methods(name: str) -> None:
     assert type(inside.blob.data) is torch.Tensor and torch.equal(inside.to_torch(), expected)
 
 
+def test_of_global_tensors() -> None:
+    placed: Any = {"placement": flow.placement("cpu", [0]), "sbp": flow.sbp.broadcast}
+    x, one = flow.arange(6.0).reshape(2, 3).to_global(**placed), flow.tensor(1)
+    for call in (lambda n: x.sum(n), lambda n: x.amax(n), lambda n: x.cumsum(n), lambda n: x.argmax(n)):
+        for n in (one, one.to_global(**placed)):
+            assert call(n).tolist() == call(1).tolist()
+
+
 def test_what_is_no_such_number() -> None:
     x = flow.ones(2, 2)
     for n in (flow.tensor(1.0), flow.tensor([1]), flow.tensor(1.0, requires_grad=True)):

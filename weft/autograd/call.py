@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from weft.autograd.node import Node, Slot, leading
 from weft.autograd.plain import numbered, plain
 from weft.core.dispatch import here
 from weft.core.dtype import DType
+from weft.core.errors import ArgumentError
 from weft.interpreter import conversions, stack
 from weft.ops import OPS
 from weft.ops.declaration import Op
@@ -24,13 +26,13 @@ from weft.tensor.written import next_sequence
 def call(op: Op, args: tuple[Any, ...]) -> Any:
     """Run an op on complete arguments; returns its visible outputs, one or a tuple."""
     args = plain(args)
-    for i, a in enumerate(args):
-        if type(a) is Tensor and i not in op.operands:
-            args = tuple(numbered(op.params, args))
-            break
-    if here.stack:
-        return _intercepted(op, args, len(here.stack) - 1)
-    return _call(op, args)
+    try:
+        return _intercepted(op, args, len(here.stack) - 1) if here.stack else _call(op, args)
+    except ArgumentError:
+        numbers = tuple(numbered(op.params, args))
+        if all(map(operator.is_, numbers, args)):
+            raise
+    return call(op, numbers)
 
 
 def _intercepted(op: Op, args: tuple[Any, ...], level: int) -> Any:

@@ -88,7 +88,7 @@ def _each(a: Any) -> Any:
 
 def _key(a: Any) -> Any:
     if isinstance(a, Tensor):
-        return a.spec
+        return a.spec or a  # a local one is in the place of an option: no key that was seen
     if type(a) is list or type(a) is tuple:
         return tuple(map(_key, a))
     return Number(a, type(a)) if isinstance(a, (int, float, complex)) else a
