@@ -93,8 +93,13 @@ x = flow.ones(2, 3)
 
 @pytest.mark.parametrize("name", ["softshrink", "leaky_relu", "elu", "hardshrink", "celu"])
 def test_a_tensor_in_the_place_of_a_number(name: str) -> None:
-    with pytest.raises(ArgumentError, match=r"argument '\w+' must be \w+, not Tensor(.|\n)*\.item\(\) is the number"):
-        getattr(flow.nn.functional, name)(flow.ones(4), flow.tensor(0.5))
+    f = getattr(flow.nn.functional, name)
+    assert f(flow.ones(4), flow.tensor(0.5)).tolist() == f(flow.ones(4), 0.5).tolist()  # one without dimensions is one
+    words = r"argument '\w+' must be \w+, not Tensor"
+    with pytest.raises(ArgumentError, match=words):
+        f(flow.ones(4), flow.tensor([0.5]))
+    with pytest.raises(ArgumentError, match=words + r"(.|\n)*\.item\(\) is the number"):
+        f(flow.ones(4), flow.tensor(0.5, requires_grad=True))
 
 
 @pytest.mark.parametrize(

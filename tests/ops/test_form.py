@@ -122,6 +122,9 @@ Train()(flow.randn(5, 8), flow.tensor([0, 1, 2, 3, 0])).item()
 shorter = Train()
 shorter.config.enable_amp()
 shorter(flow.randn(5, 8), flow.tensor([0, 1, 2, 3, 0])).item()
+model = model.to(flow.bfloat16)
+optimizer = flow.optim.SGD(model.parameters(), lr=0.1)
+Train()(flow.randn(5, 8).to(flow.bfloat16), flow.tensor([0, 1, 2, 3, 0])).item()
 print(sorted({"torch._dynamo", "sympy"} & set(sys.modules)))
 """
 

@@ -9,10 +9,11 @@ from torch import Tensor
 
 from weft.core.errors import ArgumentError, ShapeError
 from weft.ops.declaration import op
-from weft.ops.form import WIDE, Form, alike
+from weft.ops.form import Form, alike
 from weft.ops.kernels import aten
-from weft.ops.neural.layer_norm import absent, second_gradient
+from weft.ops.neural.layer_norm import absent, gradients, narrow, second_gradient, statistics_of, wide
 from weft.ops.pointwise.arithmetic import add, mul, rsqrt, square, sub
+from weft.ops.pointwise.copies import cast
 from weft.ops.reduce.sums import mean, sum
 from weft.ops.shape.views import axes, reshape
 
@@ -29,6 +30,11 @@ def _others(ndim: int) -> tuple[int, ...]:
 def _term(ndim: int, whole: bool) -> str:
     """The notation of x; with `whole` batches, only channels may be split."""
     return " ".join("c" if i == 1 else f"{a}!" if whole else a for i, a in enumerate(axes(ndim)))
+
+
+def _fits(dy: Form, x: Form, weight: Form | None) -> bool:
+    one_each = weight is None or weight.shape == x.shape[1:2]
+    return dy.shape == x.shape and len(x.shape) > 1 and 0 not in x.shape and alike(x) and one_each
 
 
 # ---- batch_norm --------------------------------------------------------------------------------------
@@ -59,13 +65,13 @@ def batch_norm(
             )
     if not x.numel():  # an empty batch, which changes no statistics; a rank's shard of fewer channels than ranks
         n = x.shape[1] if training else 0
-        return x.clone(), x.new_zeros(n), x.new_zeros(n)  # type: ignore[return-value]
+        return x.clone(), wide(x.new_zeros(n)), wide(x.new_zeros(n))  # type: ignore[return-value]
     y, save_mean, save_rstd = torch.native_batch_norm(
         x, weight, bias, running_mean, running_var, training, momentum, eps
     )
     if training:
-        return y, save_mean, save_rstd  # type: ignore[return-value]
-    return y, x.new_empty(0), x.new_empty(0)  # type: ignore[return-value]
+        return y, wide(save_mean), wide(save_rstd)  # type: ignore[return-value]
+    return y, wide(x.new_empty(0)), wide(x.new_empty(0))  # type: ignore[return-value]
 
 
 @batch_norm.layout
@@ -80,9 +86,9 @@ def _(x, running_mean, running_var, weight, bias, training, momentum, eps):
 def _(x, running_mean, running_var, weight, bias, training, momentum, eps):
     channel = Form(x.shape[1:2], x.dtype)
     others = (running_mean, running_var, weight, bias)
-    if len(x.shape) < 2 or 0 in x.shape or not alike(x, among=WIDE) or any(t not in (None, channel) for t in others):
+    if len(x.shape) < 2 or 0 in x.shape or not alike(x) or any(t not in (None, channel) for t in others):
         return None
-    saved = channel if training else Form((0,), x.dtype)
+    saved = statistics_of(x, channel.shape if training else (0,))
     return x, saved, saved
 
 
@@ -163,10 +169,16 @@ def batch_norm_grad(
     if not x.numel():  # the kernel divides by it
         nothing = torch.empty_like(x), x.new_zeros(x.shape[1]), x.new_zeros(x.shape[1])
         return tuple(absent(x, g if n else None) for g, n in zip(nothing, wanted, strict=True))  # type: ignore[return-value]
+    save_mean, save_rstd = narrow(x, running_mean if weight is None else weight, save_mean, save_rstd)
     grads = aten.native_batch_norm_backward(
         dy, x, weight, running_mean, running_var, save_mean, save_rstd, training, eps, [bool(n) for n in wanted]
     )
     return tuple(absent(x, g if n else None) for g, n in zip(grads, wanted, strict=True))  # type: ignore[return-value]
+
+
+@batch_norm_grad.form
+def _(dy, x, weight, running_mean, running_var, save_mean, save_rstd, training, eps, wanted):
+    return gradients(x, weight, x.shape[1:2], wanted) if _fits(dy, x, weight) else None
 
 
 @batch_norm_grad.layout
@@ -182,18 +194,18 @@ def _(
     ddx, ddw, ddb, dy, x, weight, running_mean, running_var, save_mean, save_rstd, training, eps, wanted
 ):  # fmt: skip
     ndim, n = len(x.shape), x.shape[1]
-    wide = _channels(n, ndim)
-    w = None if weight is None else reshape(weight, wide)
-    b = reshape(ddw, wide) if wanted[1] else None
-    c = reshape(ddb, wide) if wanted[2] else None
+    each = _channels(n, ndim)
+    w = None if weight is None else reshape(weight, each)
+    b = reshape(ddw, each) if wanted[1] else None
+    c = reshape(ddb, each) if wanted[2] else None
     if training:
-        centre, rstd = reshape(save_mean, wide), reshape(save_rstd, wide)
+        centre, rstd = (reshape(cast(t, x.dtype), each) for t in (save_mean, save_rstd))
         hat = mul(sub(x, centre), rstd)
         d_dy, d_x, d_w = second_gradient(ddx, b, c, dy, hat, rstd, w, _others(ndim), wanted)
     else:
-        rstd = rsqrt(add(reshape(running_var, wide), eps))
+        rstd = rsqrt(add(reshape(running_var, each), eps))
         d_dy, d_x, d_w = _second_in_evaluation(
-            ddx, b, c, dy, mul(sub(x, reshape(running_mean, wide)), rstd), rstd, w, wanted
+            ddx, b, c, dy, mul(sub(x, reshape(running_mean, each)), rstd), rstd, w, wanted
         )
     return d_dy, d_x, None if d_w is None else reshape(d_w, (n,)), None, None, None, None
 
@@ -240,7 +252,8 @@ def group_norm(
             "group_norm: Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{list(x.shape)} and num_groups={num_groups}; x is (batch, channels, ...)"
         )
-    return aten.native_group_norm(x.contiguous(), _dense(weight), _dense(bias), *_sizes(x), num_groups, eps)
+    y, mean, rstd = aten.native_group_norm(x.contiguous(), _dense(weight), _dense(bias), *_sizes(x), num_groups, eps)
+    return y, wide(mean), wide(rstd)  # type: ignore[return-value]
 
 
 def _dense(t: Tensor | None) -> Any:
@@ -269,10 +282,10 @@ def _(x, num_groups, weight, bias, eps):
 @group_norm.form
 def _(x, num_groups, weight, bias, eps):
     channel = Form(x.shape[1:2], x.dtype)
-    fits = len(x.shape) > 1 and alike(x, among=WIDE) and num_groups > 0 and x.shape[1] % num_groups == 0
+    fits = len(x.shape) > 1 and alike(x) and num_groups > 0 and x.shape[1] % num_groups == 0
     if not fits or any(t not in (None, channel) for t in (weight, bias)):
         return None
-    statistics = Form((x.shape[0], num_groups), x.dtype)
+    statistics = statistics_of(x, (x.shape[0], num_groups))
     return x, statistics, statistics
 
 
@@ -290,11 +303,17 @@ def group_norm_grad(
     dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, num_groups: int, wanted: tuple[bool, ...]
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of group_norm's x, weight and bias; those that aren't needed are zero."""
+    mean, rstd = narrow(x, weight, mean, rstd)
     grads = aten.native_group_norm_backward(
         dy.contiguous(), x.contiguous(), _dense(mean), _dense(rstd), _dense(weight), *_sizes(x), num_groups,
         [bool(n) for n in wanted],
     )  # fmt: skip
     return tuple(absent(x, g if n else None) for g, n in zip(grads, wanted, strict=True))  # type: ignore[return-value]
+
+
+@group_norm_grad.form
+def _(dy, x, mean, rstd, weight, num_groups, wanted):
+    return gradients(x, weight, x.shape[1:2], wanted) if _fits(dy, x, weight) else None
 
 
 @group_norm_grad.layout
@@ -307,13 +326,13 @@ def _(dy, x, mean, rstd, weight, num_groups, wanted):
 
 @group_norm_grad.grad
 def _(ddx, ddw, ddb, dy, x, mean, rstd, weight, num_groups, wanted):
-    shape = tuple(x.shape)
-    wide = (shape[0], num_groups, shape[1] // num_groups, -1)
+    shape, mean, rstd = tuple(x.shape), cast(mean, x.dtype), cast(rstd, x.dtype)
+    parted = (shape[0], num_groups, shape[1] // num_groups, -1)
     per_channel = (1, num_groups, shape[1] // num_groups, 1)
     per_group = (shape[0], num_groups, 1, 1)
-    g, h, centre, r = reshape(dy, wide), reshape(x, wide), reshape(mean, per_group), reshape(rstd, per_group)
+    g, h, centre, r = reshape(dy, parted), reshape(x, parted), reshape(mean, per_group), reshape(rstd, per_group)
     w = None if weight is None else reshape(weight, per_channel)
-    a = reshape(ddx, wide) if wanted[0] else None
+    a = reshape(ddx, parted) if wanted[0] else None
     b = reshape(ddw, per_channel) if wanted[1] else None
     c = reshape(ddb, per_channel) if wanted[2] else None
     d_dy, d_x, d_w = second_gradient(a, b, c, g, mul(sub(h, centre), r), r, w, (2, 3), wanted)

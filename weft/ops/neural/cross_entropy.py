@@ -14,7 +14,7 @@ from weft.core.dtype import int64
 from weft.core.errors import OptionError, ShapeError
 from weft.ops.create.constructors import ones_like
 from weft.ops.declaration import op
-from weft.ops.form import WIDE, Form, alike
+from weft.ops.form import Form, alike
 from weft.ops.index.pick import class_dim, pick, terms, unpick, wrong_label
 from weft.ops.kernels import aten
 from weft.ops.neural.embedding import embedding
@@ -94,7 +94,7 @@ def cross_entropy(
 
 def _forms(x: Form, target: Form, weight: Form | None, reduction: str) -> tuple[Form, Form] | None:
     """The forms of the loss and of the divisor of a mean."""
-    if reduction not in REDUCTIONS or not alike(x, weight, among=WIDE) or target.dtype is not int64 or not x.shape:
+    if reduction not in REDUCTIONS or not alike(x, weight) or target.dtype is not int64 or not x.shape:
         return None
     d = class_dim(len(x.shape))
     if (*x.shape[:d], *x.shape[d + 1 :]) != target.shape or (weight is not None and weight.shape != x.shape[d : d + 1]):

@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from weft.core.dtype import float64
+from weft.core.dtype import float32, float64
 from weft.core.errors import ShapeError
 from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import Size, op
-from weft.ops.form import WIDE, Form, alike
+from weft.ops.form import FLOATS, WIDE, Form
 from weft.ops.kernels import aten
 from weft.ops.pointwise.arithmetic import add, conjugated, mul, neg, rsqrt, square, sub
 from weft.ops.pointwise.copies import cast
@@ -34,13 +34,35 @@ def _dims(normalized: Size) -> tuple[int, ...]:
 
 
 def _fits(x: Form, normalized: Size, *parts: Form | None) -> bool:
-    """Whether x ends with the normalized dimensions, and weight and bias have them."""
-    part = tuple(normalized)
+    """Whether x ends with the normalized dimensions, and weight and bias have them, in x's dtype or float32."""
+    part, kinds = tuple(normalized), {p.dtype for p in parts if p is not None}
     return (
         x.shape[len(x.shape) - len(part) :] == part != ()
-        and alike(x, *parts, among=WIDE)
+        and x.dtype in FLOATS
+        and (kinds <= {x.dtype} or (x.dtype not in WIDE and kinds <= {float32}))
         and all(p is None or p.shape == part for p in parts)
     )
+
+
+def wide(x: Tensor) -> Tensor:
+    """x in a dtype wide enough for sums of squares. Statistics of 16-bit operands are float32 on every device."""
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
+def narrow(x: Tensor, weight: Tensor | None, *statistics: Tensor) -> tuple[Tensor, ...]:
+    """Statistics in the dtype that the kernel expects: on the CPU that of the weight."""
+    kind = (x if weight is None else weight).dtype
+    return tuple(t if t.dtype is kind or not x.is_cpu else t.to(kind) for t in statistics)
+
+
+def statistics_of(x: Form, shape: tuple[int, ...]) -> Form:
+    return Form(shape, x.dtype if x.dtype in WIDE else float32)
+
+
+def gradients(x: Form, weight: Form | None, part: tuple[int, ...], wanted: tuple[bool, ...]) -> tuple[Form, ...]:
+    """The forms of the gradients of x, weight and bias."""
+    own = Form(part, x.dtype if weight is None else weight.dtype)
+    return tuple(form if n else Form((), x.dtype) for form, n in zip((x, own, own), wanted, strict=True))
 
 
 def absent(like: Tensor, g: Tensor | None) -> Tensor:
@@ -60,11 +82,14 @@ def layer_norm(
     >>> flow.nn.functional.layer_norm(flow.tensor([[1., 3.]]), (2,), eps=0.).tolist()
     [[-1.0, 1.0]]
     """
-    return torch.native_layer_norm(x, tuple(normalized_shape), weight, bias, eps)  # type: ignore[return-value]
+    y, mean, rstd = torch.native_layer_norm(x, tuple(normalized_shape), weight, bias, eps)
+    return y, wide(mean), wide(rstd)  # type: ignore[return-value]
 
 
 @layer_norm.prepared
 def _(x, normalized_shape, weight, bias, eps):
+    if wide(x) is not x:
+        return None
     return torch.native_layer_norm, (x, tuple(normalized_shape), weight, bias, eps), {}
 
 
@@ -79,7 +104,7 @@ def _(x, normalized_shape, weight, bias, eps):
     if not _fits(x, normalized_shape, weight, bias):
         return None
     lead = len(x.shape) - len(normalized_shape)
-    statistics = Form((*x.shape[:lead], *(1 for _ in normalized_shape)), x.dtype)
+    statistics = statistics_of(x, (*x.shape[:lead], *(1 for _ in normalized_shape)))
     return x, statistics, statistics
 
 
@@ -108,6 +133,7 @@ def layer_norm_grad(
             f"layer_norm_grad: dy needs x's shape, {list(x.shape)}, mean and rstd one shape; got {list(dy.shape)}, "
             f"{list(mean.shape)} and {list(rstd.shape)}"
         )
+    mean, rstd = narrow(x, weight, mean, rstd)
     # the kernel only checks whether there is a bias
     grads = aten.native_layer_norm_backward(
         dy, x, tuple(normalized_shape), mean.contiguous(), rstd.contiguous(), weight, weight, [bool(n) for n in wanted]
@@ -117,10 +143,17 @@ def layer_norm_grad(
 
 @layer_norm_grad.prepared
 def _(dy, x, mean, rstd, weight, normalized_shape, wanted):
-    if not all(wanted) or not (mean.is_contiguous() and rstd.is_contiguous()):
+    if not all(wanted) or not (mean.is_contiguous() and rstd.is_contiguous()) or wide(x) is not x:
         return None
     backward = aten.native_layer_norm_backward.default
     return backward, (dy, x, tuple(normalized_shape), mean, rstd, weight, weight, tuple(wanted)), {}
+
+
+@layer_norm_grad.form
+def _(dy, x, mean, rstd, weight, normalized_shape, wanted):
+    if dy.shape != x.shape or not _fits(x, normalized_shape, weight):
+        return None
+    return gradients(x, weight, tuple(normalized_shape), wanted)
 
 
 @layer_norm_grad.layout
@@ -132,6 +165,7 @@ def _(dy, x, mean, rstd, weight, normalized_shape, wanted):
 
 @layer_norm_grad.grad
 def _(ddx, ddw, ddb, dy, x, mean, rstd, weight, normalized_shape, wanted):
+    mean, rstd = cast(mean, x.dtype), cast(rstd, x.dtype)
     hat = mul(sub(x, mean), rstd)
     # mean and rstd are functions of x: their gradient is part of x's
     d_dy, d_x, d_w = second_gradient(ddx, ddw, ddb, dy, hat, rstd, weight, _dims(normalized_shape), wanted)
@@ -190,11 +224,6 @@ def second_gradient(a, b, c, dy, hat, rstd, weight, dims, wanted, centred=True):
 # ---- rms_norm ----------------------------------------------------------------------------------------
 
 
-def _wide(x: Tensor) -> Tensor:
-    """x in a dtype wide enough for sums of squares."""
-    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
-
-
 def _rstd(x: Tensor, normalized: Size, eps: float) -> Tensor:
     return torch.rsqrt(x.square().mean(_dims(normalized), True) + eps)
 
@@ -222,8 +251,8 @@ def rms_norm(x: Tensor, normalized_shape: Size, weight: Tensor | None = None, ep
             f"Expected weight to be of same shape as normalized_shape, but got weight of shape {list(weight.shape)} "
             f"and normalized_shape = {list(normalized_shape)}"
         )
-    wide = _wide(x)
-    y = wide * _rstd(wide, normalized_shape, _least(x.dtype, eps))
+    given = wide(x)
+    y = given * _rstd(given, normalized_shape, _least(x.dtype, eps))
     return (y if weight is None else y * weight).to(x.dtype)
 
 
@@ -251,9 +280,9 @@ def rms_norm_grad(
     dy: Tensor, x: Tensor, weight: Tensor | None, normalized_shape: Size, eps: float, wanted: tuple[bool, ...]
 ) -> tuple[Tensor, Tensor]:
     """The gradients of rms_norm's x and weight; those that aren't needed are zero."""
-    wide, dy = _wide(x), _wide(dy)
-    rstd = _rstd(wide, normalized_shape, eps)
-    hat = wide * rstd
+    given, dy = wide(x), wide(dy)
+    rstd = _rstd(given, normalized_shape, eps)
+    hat = given * rstd
     dx = dw = None
     if wanted[0]:
         g = dy if weight is None else dy * weight

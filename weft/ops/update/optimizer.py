@@ -66,6 +66,28 @@ def _number(lr: Tensor | Scalar) -> Any:
     return lr.item() if isinstance(lr, Tensor) else lr
 
 
+def _forgets(params: Sequence[Tensor]) -> bool:
+    """Whether torch's fused SGD would leave most of the parameters as they are: those of 16 bits on the CPU."""
+    return params[0].is_cpu and params[0].dtype.itemsize == 2
+
+
+def _plain_sgd(
+    params: Any, grads: Any, momenta: Any, lr: float, momentum: float, dampening: float, weight_decay: float,
+    nesterov: bool, maximize: bool, first: bool,
+) -> None:  # fmt: skip
+    grads = over._foreach_neg(grads) if maximize else grads
+    if weight_decay:
+        grads = over._foreach_add(grads, params, alpha=weight_decay)
+    if momenta:
+        if first:
+            over._foreach_copy_(momenta, grads)
+        else:
+            over._foreach_mul_(momenta, momentum)
+            over._foreach_add_(momenta, grads, alpha=1 - dampening)
+        grads = over._foreach_add(grads, momenta, alpha=momentum) if nesterov else momenta
+    over._foreach_add_(params, grads, alpha=-lr)
+
+
 @op(returns="", writes="params momenta")
 def sgd_update(
     params: Sequence[Tensor], grads: Sequence[Tensor], momenta: Sequence[Tensor], lr: Tensor | Scalar,
@@ -77,6 +99,10 @@ def sgd_update(
     `first`: the momenta start as this gradient, undampened.
     """
     if _meta(params):
+        return ()
+    if _forgets(params):
+        rule = momentum, dampening, weight_decay, nesterov, maximize, first
+        _plain_sgd(params, grads, momenta, _number(lr), *rule)
         return ()
     written = (params, momenta)
     dense = _dense((params, momenta, grads))
@@ -96,7 +122,7 @@ def _sgd_dense(params: Any, grads: Any, momenta: Any, options: Any) -> None:
 
 @sgd_update.prepared
 def _(params, grads, momenta, lr, momentum, dampening, weight_decay, nesterov, maximize, first):
-    if not params or not _all_dense(params, grads, momenta):
+    if not params or not _all_dense(params, grads, momenta) or _forgets(params):
         return None
     options = {
         "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
