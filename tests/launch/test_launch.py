@@ -117,7 +117,7 @@ def test_by_torchrun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_text(f"import os\n{PROGRAM}\n{again}{PROGRAM}")
     code, said = launch("torch.distributed.run", "--standalone", "--nproc_per_node", "2", str(path))
     assert code == 0, said
-    assert said.count(": torchrun's store at ") == 1  # which asks nobody for a secret
+    assert said.count(": torchrun's store at ") == 1, said  # which asks nobody for a secret
     kinds = ("C10dTransport", "ShmTransport")
     ours = [line for line in said.splitlines() if "Transport" in line]
     assert sorted(ours) == [f"{kind} rank {i} of 2: 3.0 []" for kind in kinds for i in range(2)]
