@@ -82,6 +82,9 @@ REASONS: Final = [
             r"str|NoneType)|can't multiply sequence|"
             r"expected Tensor as element \d+ in argument \d+, but got NoneType",
             "any sequence of the right numbers, None for the whole"),
+        ("wide", "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d",
+            r"FOR len\(\) of a 0-d tensor$",
+            "a tensor without dimensions is a number, also as a size"),
         ("wide", """
             batch_norm flip frobenius_norm index instance_norm log_softmax new_ones new_zeros ones permute
             poisson_nll_loss range repeat reshape softmax sum_to_size tile zeros nanmedian

@@ -14,6 +14,7 @@ from weft.core.dispatch import intercept
 from weft.core.errors import AutogradError
 from weft.ops import OPS
 from weft.tensor.tensor import of_torch
+from weft.testing.cases import Passing
 from weft.testing.registry import cases
 
 NAMES = [n for n, op in OPS.items() if op.inplace_kernel is not None and op.params[0].kind != "tensors"]
@@ -24,11 +25,6 @@ def wrapped(args: tuple[Any, ...]) -> tuple[Any, ...]:
         return of_torch(v.clone()) if isinstance(v, torch.Tensor) else [wrap(e) for e in v] if type(v) is list else v
 
     return tuple(wrap(v) for v in args)
-
-
-class Passing:
-    def intercept(self, op: Any, args: tuple[Any, ...], go_on: Any) -> Any:
-        return go_on(op, args)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -13,7 +13,7 @@ from weft.compiler.fold import fold
 from weft.compiler.lower import lower
 from weft.compiler.options import Options
 from weft.graph.agree import together
-from weft.plan.plan import Plan, parse, show
+from weft.plan.plan import Plan, parse
 from weft.plan.verify import verify
 from weft.simulator import simulate
 
@@ -31,7 +31,7 @@ def test_folded_plans_run_as_long_as_the_plans(name: str) -> None:
     every = plans(name)
     folded = fold(every)
     verify(folded)
-    assert [parse(show(p)) for p in folded] == list(folded)
+    assert [parse(str(p)) for p in folded] == list(folded)
     instant = {t.name: 0.0 for p in every for t in p.tasks if t.kind != "compute"}
     whole, small = simulate(every, instant), simulate(folded, instant)
     if len(folded) > 1 or len(every) == 1:
@@ -90,7 +90,7 @@ def circle(every: list[Plan]) -> list[Plan]:
     """The second stage waits for the first, and the first is made to wait for the second: each plan alone could run."""
     found = []
     for plan in every:
-        lines: list[Any] = show(plan).splitlines()
+        lines: list[Any] = str(plan).splitlines()
         lines.insert(3, "register 9999 knot.1-0: order, 1 copy, " + (
             "chain1@1.cpu.0.0.2 -> @0.cpu.0.0.1" if plan.rank else "@1.cpu.0.0.2 -> chain0@0.cpu.0.0.1"))  # fmt: skip
         at = next(i for i, line in enumerate(lines) if line.startswith(f"compute chain{plan.rank}@"))

@@ -11,7 +11,7 @@ import torch
 
 import weft as flow
 from weft import nn
-from weft.plan import parse, show
+from weft.plan import parse
 from weft.runtime.one_thread import alone
 
 
@@ -37,7 +37,7 @@ def asks(width: int) -> bool:
     expected = (x @ w @ w @ w).sum(0)
     assert (found - expected).abs().max().item() < 1e-4 * expected.abs().max().item()
     assert torch.get_num_threads() == 2
-    assert parse(show(graph.plan)) == graph.plan
+    assert parse(str(graph.plan)) == graph.plan
     return next(t.step.one_thread for t in graph.plan.tasks if t.kind == "compute")
 
 

@@ -13,7 +13,7 @@ import pytest
 import weft as flow
 from weft import nn
 from weft.core.errors import GraphError, IndexingError, OpError, ShapeError, TraceError, WeftError
-from weft.plan import parse, show
+from weft.plan import parse
 
 
 class Made(nn.Graph):
@@ -278,7 +278,7 @@ def test_a_parameter_may_come_to_lie_otherwise(first: str, then: str) -> None:
         ob.zero_grad()
         close(graph(x), loss)
         close(a.weight, b.weight)
-    assert parse(show(graph.plan)) == graph.plan
+    assert parse(str(graph.plan)) == graph.plan
 
 
 def test_state_dict_of_a_graph() -> None:

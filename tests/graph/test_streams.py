@@ -15,7 +15,7 @@ from weft import nn
 from weft.compiler.passes import fuse_collectives
 from weft.compiler.streams import WAYS
 from weft.launch import spawn_threads
-from weft.plan import parse, show, verify
+from weft.plan import parse, verify
 from weft.plan.ids import rank_of
 from weft.plan.plan import Plan
 from weft.runtime import Message
@@ -58,7 +58,7 @@ def run(graph: Train, model: nn.Module, before: Any, after: Any) -> Found:
     for step in range(3):
         x, y = batch(step)
         losses.append(graph(x.to_global(**before), y.to_global(**after)).numpy())
-    found = losses, [p.detach().numpy() for p in model.parameters()], show(graph.plan), str(graph.job)
+    found = losses, [p.detach().numpy() for p in model.parameters()], str(graph.plan), str(graph.job)
     graph.close()
     return found
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
 
@@ -11,15 +9,10 @@ from weft.core.dispatch import intercept
 from weft.ops import OPS
 from weft.optim.short import short
 from weft.tensor.tensor import of_torch
-from weft.testing.cases import cases, copied
+from weft.testing.cases import Passing, cases, copied
 from weft.testing.layouts import replaced, tensors
 
 NAMES = [n for n, op in OPS.items() if op.lists and not op.keywords and not op.returns and op.vjp is None]
-
-
-class Passing:
-    def intercept(self, op: Any, args: tuple[Any, ...], go_on: Any) -> Any:
-        return go_on(op, args)
 
 
 @pytest.mark.parametrize("name", NAMES)

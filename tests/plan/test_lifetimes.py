@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from weft.compiler.shared_registers import shared
 from weft.core.errors import CompileError
 from weft.plan.net import Net
-from weft.plan.plan import Plan, parse, show
+from weft.plan.plan import Plan, parse
 from weft.plan.verify import verify
 
 
@@ -30,7 +30,7 @@ def test_the_first_and_the_third_of_a_row_share_memory() -> None:
     at = {r.name: r.offset for r in plan.registers}
     assert at["a_b"] == at["c_d"] == 0 and at["b_c"] == 1 << 20 == plan.shared // 2 and at["d_a"] is None
     verify(plan)
-    assert parse(show(plan)) == plan
+    assert parse(str(plan)) == plan
     assert shared(steps(2)) == steps(2)  # two launches may be under way: the first begins again while the third is read
 
 
@@ -46,6 +46,6 @@ def test_a_plan_that_places_registers_over_each_other_is_refused() -> None:
         verify(moved("b_c", offset=(1 << 20) - 6))
     with pytest.raises(CompileError, match="a_b lies in shared memory"):
         verify(moved("a_b", copies=2))
-    text = show(plan).replace("1 copy, 1 full", "2 copies, 2 full")
+    text = str(plan).replace("1 copy, 1 full", "2 copies, 2 full")
     with pytest.raises(CompileError, match="registers a_b and c_d share memory"):
         verify(parse(text))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from weft.core.errors import CompileError
 from weft.plan import calls
-from weft.plan.spans import Form, Use, contiguous, needed
+from weft.plan.spans import Strided, Use, contiguous, needed
 
 SHAPE = (4, 6, 8)
 VIEWS = st.lists(
@@ -59,7 +59,7 @@ def test_no_byte_is_let_go_before_a_view_of_it_is_read(chains: list[tuple[list[t
         uses.append(Use("sum", (name,), (name,), (), False))
         for element in at.flatten().tolist():
             until[element] = len(uses) - 1
-    pieces = needed(uses, lambda v: Form(shapes[v], contiguous(shapes[v]), 4), {})["x"]
+    pieces = needed(uses, lambda v: Strided(shapes[v], contiguous(shapes[v]), 4), {})["x"]
     assert [p.begin for p in pieces] + [pieces[-1].end] == [0] + [p.end for p in pieces] and pieces[-1].end == 4 * 192
     for element, last in enumerate(until):
         (piece,) = [p for p in pieces if p.begin <= 4 * element < p.end]
@@ -73,7 +73,7 @@ def test_a_value_is_let_go_as_its_parts_are_read() -> None:
         uses.append(Use("exp", (f"x.{k}",), (f"x.{k}",), (f"y.{k}",), False))
     uses.append(Use("cat", (("y.0", "y.1"), 0), ("y.0", "y.1"), ("y",), False))
     shapes = {v: (2, 3) for v in ("x.0", "x.1", "y.0", "y.1")} | {"x": (4, 3), "y": (4, 3)}
-    found = needed(uses, lambda v: Form(shapes[v], (3, 1), 4), {"y.0": ("y", 0), "y.1": ("y", 24)})
+    found = needed(uses, lambda v: Strided(shapes[v], (3, 1), 4), {"y.0": ("y", 0), "y.1": ("y", 24)})
     assert [p[:4] for p in found["x"]] == [(0, 24, 0, 2), (24, 48, 0, 4)]
     assert [p[:4] for p in found["y"]] == [(0, 24, 2, 5), (24, 48, 4, 5)]
 

@@ -19,7 +19,6 @@ from weft.graph.lines import FREE_LINES, lines
 from weft.job.text import show, without_places
 from weft.plan.ids import rank_of
 from weft.plan.plan import Plan, parse
-from weft.plan.plan import show as show_plan
 from weft.plan.verify import verify
 from weft.transport import Group, Transport, transport_of
 
@@ -37,8 +36,8 @@ def agree(lowered: Lowered) -> int:
     transport, plan = transport_of(), bare(lowered.plan)
     transport.note(f"compiling graph {plan.name}")
     group = transport.group(tuple(range(rank.world_size)))
-    text = show_plan(plan).encode()
-    kind = hashlib.sha256(show_plan(fold([plan])[0]).encode()).digest()[:KIND]
+    text = str(plan).encode()
+    kind = hashlib.sha256(str(fold([plan])[0]).encode()).digest()[:KIND]
     mine = _tensor(free.to_bytes(FREE_LINES, "little") + len(text).to_bytes(SIZE, "little") + kind + plan.hash.encode())
     outs = [torch.empty_like(mine) for _ in range(rank.world_size)]
     group.all_gather(outs, mine)

@@ -43,7 +43,6 @@ from weft.ops.form import Form
 from weft.ops.infer import infer
 from weft.plan.calls import Call, Ref, shown
 from weft.plan.plan import Plan, parse
-from weft.plan.plan import show as show_plan
 from weft.plan.verify import verify
 from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor, of_shard, of_torch
@@ -73,7 +72,7 @@ def state_of(graph: Program) -> dict[str, Any]:
     gives = mapped(compiled.outputs, lambda leaf: Ref("") if isinstance(leaf, Output) else leaf)
     return {
         "format": FORMAT, "machine": machine(), "rank": plan.rank, "world_size": plan.world_size,
-        "plan": show_plan(plan), "checksums": " ".join(_checksums(show_plan(plan))),
+        "plan": str(plan), "checksums": " ".join(_checksums(str(plan))),
         "draws": show(_draws_of(compiled.lowered.job)),
         "arguments": _text(given, "an argument"), "outputs": _text(gives, "an output"),
         "numbers": {name: f() for name, f in zip(running.numbers, compiled.numbers, strict=True)},

@@ -27,7 +27,7 @@ from weft.core.literal import NAME, some
 from weft.core.reading import MALFORMED
 from weft.ops import OPS
 from weft.plan.overwriting import overwrites
-from weft.plan.spans import Form, Span, Use, clashes, contiguous, needed
+from weft.plan.spans import Span, Strided, Use, clashes, contiguous, needed
 
 Kind = Literal["register", "arena", "variable", "constant", "made", "view", "inside"]
 KEEPS: Final = ("accumulate", "pack")  # the form of what they take
@@ -85,12 +85,9 @@ class Result(msgspec.Struct, frozen=True):
         return math.prod(self.shape) * dtypes.named(self.dtype).itemsize
 
     @property
-    def extent(self) -> int:
-        """The bytes from its first to its last element, gaps included."""
-        if self.strides is None or not self.bytes:
-            return self.bytes
-        last = sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
-        return (last + 1) * dtypes.named(self.dtype).itemsize
+    def strided(self) -> Strided:
+        strides = contiguous(self.shape) if self.strides is None else self.strides
+        return Strided(self.shape, strides, dtypes.named(self.dtype).itemsize)
 
     def __str__(self) -> str:
         strides = f" strides ({','.join(map(str, self.strides))})" if self.strides is not None else ""
@@ -340,7 +337,7 @@ def _check_bounds(call: Call, r: Result, arena: int, registers: Mapping[int, int
         verb = "consumes" if call.op == "read" else "produces"
         raise CompileError(f"{shown(call)}: the task {verb} no register {p.register}")
     size = registers[p.register] if p.kind == "register" else arena
-    if p.offset + p.step * (acts - 1) + r.extent > size:
+    if p.offset + p.step * (acts - 1) + r.strided.extent > size:
         raise CompileError(f"{shown(call)}: %{r.name} ends beyond the {size} bytes that are there")
     if p.offset % dtypes.named(r.dtype).itemsize:
         raise CompileError(f"{shown(call)}: %{r.name} of {r.dtype} begins at {p.offset}, between two numbers")
@@ -365,7 +362,7 @@ def _check_overlaps(step: Step, results: Mapping[str, Result], last: Mapping[str
                 continue
             exported = p.kind == "register"  # other tasks read it afterwards
             end = len(step.calls) if exported else max(i, until.get(r.name, i))
-            span = Span(p.offset, p.offset + p.step * (acts - 1) + r.extent, i, end, r.name)
+            span = Span(p.offset, p.offset + p.step * (acts - 1) + r.strided.extent, i, end, r.name)
             by_memory.setdefault((p.kind, p.register), []).append(span)
     for spans in by_memory.values():
         for a, b in clashes(spans):
@@ -388,16 +385,12 @@ def _check_overlaps(step: Step, results: Mapping[str, Result], last: Mapping[str
 def _pieces(step: Step, results: Mapping[str, Result]) -> dict[str, list[Span]]:
     """The lifetimes of a step's values, piece by piece; empty if that can't be told."""
 
-    def form(name: str) -> Form:
-        r = results[name]
-        return Form(r.shape, r.strides or contiguous(r.shape), dtypes.named(r.dtype).itemsize)
-
     def use(c: Call) -> Use:
         makes = [r.name for r in c.results]
         return Use(c.op, c.args, [*c.operands()], makes, bool(makes) and c.results[0].place.kind == "view")
 
     try:
-        return needed(map(use, step.calls), form, {})
+        return needed(map(use, step.calls), lambda name: results[name].strided, {})
     except MALFORMED:  # arguments that no view takes
         return {}
 

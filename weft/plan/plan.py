@@ -22,7 +22,6 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Callable
 from math import prod
 from typing import Final, Literal, get_args
 
@@ -116,6 +115,11 @@ class Task(msgspec.Struct, frozen=True):
     def rank(self) -> int:
         return rank_of(self.id)
 
+    @property
+    def text(self) -> str:
+        """What an act does, call by call, for readers: long lists are abbreviated. `str(plan)` is whole."""
+        return self.step.folded()
+
 
 class Stream(msgspec.Struct, frozen=True):
     """A queue of tasks that act one at a time: `caller` on the thread that waits for a result, `worker` on a separate
@@ -159,26 +163,17 @@ class Plan(msgspec.Struct, frozen=True):
         return call.option("ranks", ())
 
     def __str__(self) -> str:
-        return _show(self, Step.folded)
-
-
-def show(plan: Plan) -> str:
-    """The whole plan as text, which `parse` reads back; `str(plan)` abbreviates what is long."""
-    return _show(plan, Step.__str__)
-
-
-def _show(plan: Plan, step: Callable[[Step], str]) -> str:
-    tasks = {t.id: t.name for t in plan.tasks}
-    registers = {r.id: r.name for r in plan.registers}
-    head = f"plan {_quote(plan.name)}, rank {plan.rank} of {plan.world_size}"
-    lines = [head + (f", hash {_quote(plan.hash)}" if plan.hash else "")]
-    lines += [f"stream {s.index} {_quote(s.name)}, {s.policy}" for s in plan.streams]
-    lines += [""] * bool(plan.registers)
-    lines += [_show_register(r, tasks) for r in plan.registers]
-    lines += [""] * bool(plan.tasks)
-    for t in plan.tasks:
-        lines += _show_task(t, registers, step)
-    return "\n".join(lines) + "\n"
+        tasks = {t.id: t.name for t in self.tasks}
+        registers = {r.id: r.name for r in self.registers}
+        head = f"plan {_quote(self.name)}, rank {self.rank} of {self.world_size}"
+        lines = [head + (f", hash {_quote(self.hash)}" if self.hash else "")]
+        lines += [f"stream {s.index} {_quote(s.name)}, {s.policy}" for s in self.streams]
+        lines += [""] * bool(self.registers)
+        lines += [_show_register(r, tasks) for r in self.registers]
+        lines += [""] * bool(self.tasks)
+        for t in self.tasks:
+            lines += _show_task(t, registers)
+        return "\n".join(lines) + "\n"
 
 
 _BARE: Final = r"[A-Za-z0-9_][A-Za-z0-9_./\-]*"
@@ -205,7 +200,7 @@ def _show_register(r: Register, tasks: dict[int, str]) -> str:
     return f"register {r.id} {_quote(r.name)}: {content}, {copies}, {at(r.producer)} -> {consumers}"
 
 
-def _show_task(t: Task, registers: dict[int, str], step: Callable[[Step], str]) -> list[str]:
+def _show_task(t: Task, registers: dict[int, str]) -> list[str]:
     def at(port: Port) -> str:
         name = _quote(registers[port.register]) if port.register in registers else ""
         acts = f" at {' '.join(map(str, port.at))}" if port.at else ""
@@ -218,7 +213,7 @@ def _show_task(t: Task, registers: dict[int, str], step: Callable[[Step], str]) 
     if t.produces:
         lines.append("    writes " + ", ".join(map(at, t.produces)))
     if t.step.calls:
-        lines += [f"    | {line}" for line in step(t.step).split("\n")]
+        lines += [f"    | {line}" for line in str(t.step).split("\n")]
     return lines
 
 
@@ -234,7 +229,7 @@ _PORT: Final = re.compile(rf"({_NAME})?%(\d+)(?: over (\d+))?(?: at (\d+(?: \d+)
 
 
 def parse(text: str) -> Plan:
-    """The inverse of `show`."""
+    """The inverse of str(plan)."""
     try:
         return _parse(text)
     except MALFORMED as cause:

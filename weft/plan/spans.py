@@ -8,7 +8,8 @@ from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from operator import mul
 from typing import Any, NamedTuple
 
 
@@ -22,8 +23,8 @@ class Span(NamedTuple):
     name: str = ""
 
 
-class Form(NamedTuple):
-    """How a value lies in memory; strides in elements."""
+class Strided(NamedTuple):
+    """The layout of a value in memory, with strides in elements."""
 
     shape: Sequence[int]
     strides: Sequence[int]
@@ -37,7 +38,7 @@ class Form(NamedTuple):
 
 
 class Use(NamedTuple):
-    """What is to be known of a node or of a call; `view`: whether its results look at its first operand."""
+    """A node's or call's operands and results; `view`: whether the results are views of the first operand."""
 
     op: str
     args: Sequence[Any]
@@ -47,14 +48,13 @@ class Use(NamedTuple):
 
 
 def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
-    strides = [1]
-    for n in reversed(shape[1:]):
-        strides.append(strides[-1] * n)
-    return tuple(reversed(strides))[-len(shape) :] if shape else ()
+    """The strides of a contiguous tensor, as in torch."""
+    steps = accumulate((max(n, 1) for n in reversed(shape[1:])), mul, initial=1)
+    return tuple(steps)[::-1] if shape else ()
 
 
-def _view(base: Form, op: str, args: Sequence[Any], shape: Sequence[int]) -> tuple[Form, int] | None:
-    """The form of a view, and the byte of its operand at which it begins; None if that isn't known here."""
+def _view(base: Strided, op: str, args: Sequence[Any], shape: Sequence[int]) -> tuple[Strided, int] | None:
+    """The layout of a view, and the byte of its operand at which it begins; None if that isn't known here."""
     sizes, strides, start = [*base.shape], [*base.strides], 0
     if op == "reshape" and strides == [*contiguous(sizes)] and tuple(args[0]) == tuple(shape):
         sizes, strides = [*shape], [*contiguous(shape)]
@@ -71,15 +71,15 @@ def _view(base: Form, op: str, args: Sequence[Any], shape: Sequence[int]) -> tup
         sizes[dim], strides[dim] = length, strides[dim] * step
     else:
         return None
-    return Form(sizes, strides, base.itemsize), start
+    return Strided(sizes, strides, base.itemsize), start
 
 
 def needed(
-    uses: Iterable[Use], form: Callable[[Any], Form | None], within: Mapping[Any, tuple[Any, int]]
+    uses: Iterable[Use], form: Callable[[Any], Strided | None], within: Mapping[Any, tuple[Any, int]]
 ) -> dict[Any, list[Span]]:
     """The lifetimes of the values with memory of their own, piece by piece. `form` is None for those to be left out;
     `within`: values that lie in another one, which is made later, and at which byte."""
-    where: dict[Any, tuple[Any, int, int, Form | None]] = {}
+    where: dict[Any, tuple[Any, int, int, Strided | None]] = {}
     made, read = defaultdict[Any, list[tuple[int, int, int]]](list), defaultdict[Any, list[tuple[int, int, int]]](list)
     for i, (op, args, reads, makes, view) in enumerate(uses):
         for v in makes:

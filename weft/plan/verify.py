@@ -227,7 +227,7 @@ def _check_contents(tasks: dict[int, Task], registers: dict[int, Register]) -> N
 
 def _span(r: Result, acts: int) -> tuple[str, int, int]:
     """A value's dtype, and the bytes of a register that it takes in all acts of a launch."""
-    return r.dtype, r.place.offset, r.place.offset + r.place.step * (acts - 1) + r.extent
+    return r.dtype, r.place.offset, r.place.offset + r.place.step * (acts - 1) + r.strided.extent
 
 
 def _check_launched(tasks: dict[int, Task], registers: dict[int, Register]) -> None:

@@ -16,7 +16,7 @@ from weft.core.errors import GraphError, ShapeError
 from weft.core.rank import current
 from weft.job.value import Value
 from weft.launch import spawn_threads
-from weft.plan import parse, show
+from weft.plan import parse
 from weft.plan.usage import usage
 from weft.simulator import simulate
 from weft.transport.hosts import HOSTS
@@ -228,7 +228,7 @@ def train_deep(stage: int, micro_batches: int = 1) -> Any:
     plan = graph.plan
     used = usage(plan)
     planned = used.registers + used.arenas
-    assert parse(show(plan)) == plan
+    assert parse(str(plan)) == plan
     graph.close()
     return loss, rest, planned, graph.job, plan
 

@@ -24,7 +24,7 @@ from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.plan.calls import FORM_ONLY, Call, Place, Ref, Result, Step
 from weft.plan.overwriting import overwrites
-from weft.plan.spans import Form, Span, Use, contiguous, needed
+from weft.plan.spans import Span, Strided, Use, contiguous, needed
 
 FEW: Final = 1 << 10  # bytes of a constant if memory is tight
 
@@ -242,11 +242,11 @@ class _Lowering:
     def _pieces(self) -> dict[Value, tuple[Span, ...]]:
         """The lifetimes of values that aren't needed whole all the time."""
 
-        def form(v: Value) -> Form | None:
+        def form(v: Value) -> Strided | None:
             if v not in self.strides:
                 return None
             shape = self.chain.shape(v)
-            return Form(shape, self.strides[v] or contiguous(shape), v.dtype.itemsize)
+            return Strided(shape, self.strides[v] or contiguous(shape), v.dtype.itemsize)
 
         within: dict[Value, tuple[Value, int]] = {}
         for v, (whole, dim, start) in self.joined.items():

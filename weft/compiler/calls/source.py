@@ -64,7 +64,7 @@ class Memory:
         if base is None:
             whole = memory[: memory.numel() // dtype.itemsize * dtype.itemsize].view(dtype.torch)
             base = self._bases[id(memory), r.dtype] = whole
-        return base.as_strided(r.shape, _strides(r), base.storage_offset() + at // dtype.itemsize)
+        return base.as_strided(r.shape, r.strided.strides, base.storage_offset() + at // dtype.itemsize)
 
     def fresh(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         return torch.empty(tuple(shape), dtype=dtype, device=self.arena.device)
@@ -80,16 +80,6 @@ class Memory:
         if isinstance(a, Ref):
             return self.static[a.name]
         return [self.known(v) for v in a] if isinstance(a, tuple) and any(isinstance(v, Ref) for v in a) else a
-
-
-def _strides(r: Result) -> tuple[int, ...]:
-    if r.strides is not None:
-        return r.strides
-    found, step = [], 1
-    for n in reversed(r.shape):
-        found.append(step)
-        step *= max(n, 1)
-    return tuple(reversed(found))
 
 
 class Written:

@@ -27,7 +27,7 @@ from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.ops.notation import Rule
 from weft.plan.overwriting import overwrites
-from weft.plan.spans import Form, Use, contiguous, needed
+from weft.plan.spans import Strided, Use, contiguous, needed
 from weft.plan.usage import show
 
 COUNTS: Final = (2, 4, 8, 16)  # of slices
@@ -47,10 +47,8 @@ def run(job: Job, options: Options) -> None:
         return
     computed, most, tried = 0, 0, set[Node]()
     held = Held(job, budget, 0)
-    before, whole = (
-        held.most,
-        (a for n, a in zip(job.nodes, held.allocated, strict=True) if not (_pure(n, n) and _rules(n))),
-    )
+    before = held.most
+    whole = [a for n, a in zip(job.nodes, held.allocated, strict=True) if not (_pure(n, n) and _rules(n))]
     held = Held(job, budget, max((budget - held.model.kept) // ROOM, *whole))
     for number in itertools.count():
         at = max((i for i, n in enumerate(job.nodes) if n not in tried), key=held.live.__getitem__)
@@ -121,17 +119,12 @@ class Held:
     def _use(self, n: Node) -> Use:
         early = self.model.early.get(n, ())
         makes = [v for v in n.outputs if v not in self.model.fixed]
-        return Use(
-            n.op,
-            n.args,
-            [v for v in n.operands() if v not in early],
-            makes,
-            not self.model.root.keys().isdisjoint(n.outputs),
-        )
+        reads = [v for v in n.operands() if v not in early]
+        return Use(n.op, n.args, reads, makes, not self.model.root.keys().isdisjoint(n.outputs))
 
-    def _form(self, v: Value) -> Form:
+    def _form(self, v: Value) -> Strided:
         shape = local_shape(v, self.model.rank)
-        return Form(shape, contiguous(shape), v.dtype.itemsize)
+        return Strided(shape, contiguous(shape), v.dtype.itemsize)
 
     def rooted(self, v: Value) -> Value:
         """The value in whose memory a value lies."""

@@ -11,7 +11,7 @@ from weft.core.errors import ArgumentError, ShapeError
 from weft.ops.declaration import op
 from weft.ops.form import Form, alike
 from weft.ops.kernels import aten
-from weft.ops.neural.layer_norm import absent, gradients, narrow, second_gradient, statistics_of, wide
+from weft.ops.neural.layer_norm import absent, gradients, in_kernels_dtype, second_gradient, statistics_of, widen
 from weft.ops.pointwise.arithmetic import add, mul, rsqrt, square, sub
 from weft.ops.pointwise.copies import cast
 from weft.ops.reduce.sums import mean, sum
@@ -33,6 +33,7 @@ def _term(ndim: int, whole: bool) -> str:
 
 
 def _fits(dy: Form, x: Form, weight: Form | None) -> bool:
+    """Whether operands of a gradient go together; else the kernel raises."""
     one_each = weight is None or weight.shape == x.shape[1:2]
     return dy.shape == x.shape and len(x.shape) > 1 and 0 not in x.shape and alike(x) and one_each
 
@@ -65,13 +66,13 @@ def batch_norm(
             )
     if not x.numel():  # an empty batch, which changes no statistics; a rank's shard of fewer channels than ranks
         n = x.shape[1] if training else 0
-        return x.clone(), wide(x.new_zeros(n)), wide(x.new_zeros(n))  # type: ignore[return-value]
+        return x.clone(), widen(x.new_zeros(n)), widen(x.new_zeros(n))  # type: ignore[return-value]
     y, save_mean, save_rstd = torch.native_batch_norm(
         x, weight, bias, running_mean, running_var, training, momentum, eps
     )
     if training:
-        return y, wide(save_mean), wide(save_rstd)  # type: ignore[return-value]
-    return y, wide(x.new_empty(0)), wide(x.new_empty(0))  # type: ignore[return-value]
+        return y, widen(save_mean), widen(save_rstd)  # type: ignore[return-value]
+    return y, widen(x.new_empty(0)), widen(x.new_empty(0))  # type: ignore[return-value]
 
 
 @batch_norm.layout
@@ -169,7 +170,7 @@ def batch_norm_grad(
     if not x.numel():  # the kernel divides by it
         nothing = torch.empty_like(x), x.new_zeros(x.shape[1]), x.new_zeros(x.shape[1])
         return tuple(absent(x, g if n else None) for g, n in zip(nothing, wanted, strict=True))  # type: ignore[return-value]
-    save_mean, save_rstd = narrow(x, running_mean if weight is None else weight, save_mean, save_rstd)
+    save_mean, save_rstd = in_kernels_dtype(x, running_mean if weight is None else weight, save_mean, save_rstd)
     grads = aten.native_batch_norm_backward(
         dy, x, weight, running_mean, running_var, save_mean, save_rstd, training, eps, [bool(n) for n in wanted]
     )
@@ -253,7 +254,7 @@ def group_norm(
             f"{list(x.shape)} and num_groups={num_groups}; x is (batch, channels, ...)"
         )
     y, mean, rstd = aten.native_group_norm(x.contiguous(), _dense(weight), _dense(bias), *_sizes(x), num_groups, eps)
-    return y, wide(mean), wide(rstd)  # type: ignore[return-value]
+    return y, widen(mean), widen(rstd)  # type: ignore[return-value]
 
 
 def _dense(t: Tensor | None) -> Any:
@@ -303,7 +304,7 @@ def group_norm_grad(
     dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, num_groups: int, wanted: tuple[bool, ...]
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of group_norm's x, weight and bias; those that aren't needed are zero."""
-    mean, rstd = narrow(x, weight, mean, rstd)
+    mean, rstd = in_kernels_dtype(x, weight, mean, rstd)
     grads = aten.native_group_norm_backward(
         dy.contiguous(), x.contiguous(), _dense(mean), _dense(rstd), _dense(weight), *_sizes(x), num_groups,
         [bool(n) for n in wanted],

@@ -44,18 +44,19 @@ def _fits(x: Form, normalized: Size, *parts: Form | None) -> bool:
     )
 
 
-def wide(x: Tensor) -> Tensor:
-    """x in a dtype wide enough for sums of squares. Statistics of 16-bit operands are float32 on every device."""
+def widen(x: Tensor) -> Tensor:
+    """x, in float32 if it has 16 bits: too few for sums of squares, and for statistics."""
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
-def narrow(x: Tensor, weight: Tensor | None, *statistics: Tensor) -> tuple[Tensor, ...]:
+def in_kernels_dtype(x: Tensor, weight: Tensor | None, *statistics: Tensor) -> tuple[Tensor, ...]:
     """Statistics in the dtype that the kernel expects: on the CPU that of the weight."""
     kind = (x if weight is None else weight).dtype
     return tuple(t if t.dtype is kind or not x.is_cpu else t.to(kind) for t in statistics)
 
 
 def statistics_of(x: Form, shape: tuple[int, ...]) -> Form:
+    """The form of saved means and deviations: float32 for 16-bit operands, on every device."""
     return Form(shape, x.dtype if x.dtype in WIDE else float32)
 
 
@@ -83,12 +84,12 @@ def layer_norm(
     [[-1.0, 1.0]]
     """
     y, mean, rstd = torch.native_layer_norm(x, tuple(normalized_shape), weight, bias, eps)
-    return y, wide(mean), wide(rstd)  # type: ignore[return-value]
+    return y, widen(mean), widen(rstd)  # type: ignore[return-value]
 
 
 @layer_norm.prepared
 def _(x, normalized_shape, weight, bias, eps):
-    if wide(x) is not x:
+    if widen(x) is not x:
         return None
     return torch.native_layer_norm, (x, tuple(normalized_shape), weight, bias, eps), {}
 
@@ -133,7 +134,7 @@ def layer_norm_grad(
             f"layer_norm_grad: dy needs x's shape, {list(x.shape)}, mean and rstd one shape; got {list(dy.shape)}, "
             f"{list(mean.shape)} and {list(rstd.shape)}"
         )
-    mean, rstd = narrow(x, weight, mean, rstd)
+    mean, rstd = in_kernels_dtype(x, weight, mean, rstd)
     # the kernel only checks whether there is a bias
     grads = aten.native_layer_norm_backward(
         dy, x, tuple(normalized_shape), mean.contiguous(), rstd.contiguous(), weight, weight, [bool(n) for n in wanted]
@@ -143,7 +144,7 @@ def layer_norm_grad(
 
 @layer_norm_grad.prepared
 def _(dy, x, mean, rstd, weight, normalized_shape, wanted):
-    if not all(wanted) or not (mean.is_contiguous() and rstd.is_contiguous()) or wide(x) is not x:
+    if not all(wanted) or not (mean.is_contiguous() and rstd.is_contiguous()) or widen(x) is not x:
         return None
     backward = aten.native_layer_norm_backward.default
     return backward, (dy, x, tuple(normalized_shape), mean, rstd, weight, weight, tuple(wanted)), {}
@@ -251,7 +252,7 @@ def rms_norm(x: Tensor, normalized_shape: Size, weight: Tensor | None = None, ep
             f"Expected weight to be of same shape as normalized_shape, but got weight of shape {list(weight.shape)} "
             f"and normalized_shape = {list(normalized_shape)}"
         )
-    given = wide(x)
+    given = widen(x)
     y = given * _rstd(given, normalized_shape, _least(x.dtype, eps))
     return (y if weight is None else y * weight).to(x.dtype)
 
@@ -280,7 +281,7 @@ def rms_norm_grad(
     dy: Tensor, x: Tensor, weight: Tensor | None, normalized_shape: Size, eps: float, wanted: tuple[bool, ...]
 ) -> tuple[Tensor, Tensor]:
     """The gradients of rms_norm's x and weight; those that aren't needed are zero."""
-    given, dy = wide(x), wide(dy)
+    given, dy = widen(x), widen(dy)
     rstd = _rstd(given, normalized_shape, eps)
     hat = given * rstd
     dx = dw = None

@@ -66,7 +66,7 @@ def _number(lr: Tensor | Scalar) -> Any:
     return lr.item() if isinstance(lr, Tensor) else lr
 
 
-def _forgets(params: Sequence[Tensor]) -> bool:
+def _fused_sgd_skips(params: Sequence[Tensor]) -> bool:
     """Whether torch's fused SGD would leave most of the parameters as they are: those of 16 bits on the CPU."""
     return params[0].is_cpu and params[0].dtype.itemsize == 2
 
@@ -100,7 +100,7 @@ def sgd_update(
     """
     if _meta(params):
         return ()
-    if _forgets(params):
+    if _fused_sgd_skips(params):
         rule = momentum, dampening, weight_decay, nesterov, maximize, first
         _plain_sgd(params, grads, momenta, _number(lr), *rule)
         return ()
@@ -122,7 +122,7 @@ def _sgd_dense(params: Any, grads: Any, momenta: Any, options: Any) -> None:
 
 @sgd_update.prepared
 def _(params, grads, momenta, lr, momentum, dampening, weight_decay, nesterov, maximize, first):
-    if not params or not _all_dense(params, grads, momenta) or _forgets(params):
+    if not params or not _all_dense(params, grads, momenta) or _fused_sgd_skips(params):
         return None
     options = {
         "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
