@@ -3,7 +3,7 @@
     joined     the parts of a concatenation, each written into its slice of the whole: nothing is left to concatenate
     ordered    a value that is transposed and then reshaped, stored in transposed order: the reshape is a view
 
-Both apply to values that are copied into the arena anyway, as their kernels take no `out`: a copy writes any strides.
+Both apply to values that are copied into the arena anyway: a copy writes any strides.
 """
 
 from __future__ import annotations

@@ -53,9 +53,9 @@ class _Lowering:
         self.rows |= rows.gradients(self.nodes, chain.bytes, self._placeable, {*inside, *self.exports})
         inside |= {v for row in self.rows.values() for v in row.members}
         self.row_of = {v: n for n, row in self.rows.items() for v in row.offsets}
-        copied = {v for n in self.nodes if self._kept(n) for v in n.outputs if not self.exports.get(v)} - inside
+        copied = {v for n in self.nodes if self._copied(n) for v in n.outputs if not self.exports.get(v)} - inside
         planned = {v for n in self.nodes if n.op in OPS and self._planned(n) for v in n.outputs} - inside
-        written = {v for v in planned if not self.exports.get(v)}
+        written = {v for v in planned - copied if not self.exports.get(v)}
         self.joined = avoid_copies.joined(
             self.nodes, copied.__contains__, written.__contains__, inside.isdisjoint, chain.shape
         )
@@ -114,6 +114,10 @@ class _Lowering:
             return False
         sizes, most = map(self.chain.bytes, n.outputs), PLACED if self.chain.tight else SMALL
         return not OPS[n.op].random and all(0 < size <= most for size in sizes)
+
+    def _copied(self, n: Node) -> bool:
+        """Whether its results are copied into planned memory, which may have any strides."""
+        return self._kept(n) or (self._planned(n) and n.op in OPS and OPS[n.op].strided)
 
     def _placeable(self, n: Node) -> bool:
         return self._planned(n) or self._kept(n)

@@ -234,9 +234,9 @@ class Model:
         excess = min(now.bytes - budget, most)
         for _, freed, _, nodes in sorted(rows, key=lambda row: row[:3]):
             cost = sum(map(seconds, nodes - found))
-            if excess <= 0 or cost > left:
+            if excess <= 0:
                 break
-            if nodes - found:
+            if nodes - found and cost <= left:
                 found.update(*({n, *self._views(n)} for n in nodes))
                 excess -= freed
                 left -= cost

@@ -4,7 +4,7 @@ apply."""
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -22,6 +22,8 @@ from weft.ops.pointwise.copies import where
 from weft.ops.shape.broadcast import fit
 from weft.ops.shape.triangle import hide_future
 from weft.ops.shape.views import transpose
+
+LARGE: Final = 1 << 18  # bytes
 
 
 def _check(q: Tensor, k: Tensor, v: Tensor) -> None:
@@ -69,7 +71,7 @@ def _scale(width: int, scale: float | None) -> float:
     return 1 / math.sqrt(width) if scale is None else scale
 
 
-@op(returns="y | logsumexp", promotes=True)
+@op(returns="y | logsumexp", promotes=True, sums=2)
 def scaled_dot_product_attention(
     q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
     scale: float | None = None,
@@ -182,7 +184,7 @@ def _(rand):
     yield rand(2, 3, 4, 5), rand(2, 3, 4, 5), rand(2, 3, 4, 5), torch.ones(4, 4, dtype=torch.bool).tril()
 
 
-@op(returns="dq dk dv", linear="dy")
+@op(returns="dq dk dv", linear="dy", sums=5, strided=True)
 def attention_grad(
     dy: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, logsumexp: Tensor, attn_mask: Tensor | None,
     is_causal: bool, scale: float | None,
@@ -212,20 +214,32 @@ def attention_grad(
 attention_grad.form(lambda dy, q, k, v, *_: (q, k, v) if alike(dy, q, k, v) else None)
 
 
-@attention_grad.prepared
-def _(dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
-    if not _flash(q, k, v) or _added(attn_mask, q) is not attn_mask or not _in_rows(q, k, v, out):
-        return None
-    backward = aten._scaled_dot_product_flash_attention_for_cpu_backward.default
-    given = (dy, q, k, v, out, logsumexp, 0.0, is_causal)
-    return backward, given, {"attn_mask": attn_mask, "scale": scale}
+@attention_grad.out
+def _(grads, dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
+    mask, size = _added(attn_mask, q), _part(q)
+    for i in range(0, len(q), size):
+        given = (t[i : i + size] for t in (dy, q, k, v, out, logsumexp))
+        own = mask if mask is None or mask.dim() < 4 or len(mask) == 1 else mask[i : i + size]
+        _copy([g[i : i + size] for g in grads], attention_grad.kernel(*given, own, is_causal, scale))
+
+
+def _copy(to: list[Tensor], tensors: tuple[Tensor, ...]) -> None:
+    for a, b in zip(to, tensors, strict=True):
+        a.copy_(b)
+
+
+def _part(q: Tensor) -> int:
+    """How much of a batch gets its gradients at once: the kernel allocates them. A quarter of a large one, if that is
+    work for all threads."""
+    size = max(len(q), 1)
+    return size if q.nbytes < LARGE else max(-(-size // 4), -(-torch.get_num_threads() // max(q.shape[1], 1)))
 
 
 @attention_grad.works_in
 def _(dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
     rows, columns = _blocks(q, k)
     scores = 8 * rows * columns + (2 * rows * columns * q.itemsize if q.itemsize < 4 else 0)
-    copied = 0 if dy.transpose(1, 2).is_contiguous() else dy.nbytes
+    copied = 0 if dy.transpose(1, 2).is_contiguous() else dy.nbytes * _part(q) // max(len(q), 1)
     return torch.get_num_threads() * scores + 4 * rows + copied if _flash(q, k, v) else 0
 
 
