@@ -72,7 +72,7 @@ def names(place: str) -> Iterator[tuple[str, Any]]:
 def home(value: Any) -> str:
     """The module in which an object is defined."""
     value = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
-    found = getattr(inspect.unwrap(value) if callable(value) else value, "__module__", None) or type(value).__module__
+    found = getattr(value, "__module__", None) or type(value).__module__
     return found if isinstance(found, str) and found.startswith(("weft.", "torch")) else "weft"
 
 

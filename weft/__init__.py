@@ -87,7 +87,7 @@ from weft.core.errors import OutOfMemoryError
 from weft.core.placement import Placement as placement
 from weft.functional.create import global_view
 from weft.functional.create.creation import get_default_dtype, set_default_dtype
-from weft.functional.linalg import decompositions, factors, namesakes, norms, products, solving, unchecked
+from weft.functional.linalg import decompositions, norms, products, properties, solving, unchecked
 from weft.functional.pointwise import special
 from weft.functional.random import generators as _random
 from weft.functional.random.generators import Generator, default_generator
@@ -141,11 +141,7 @@ _distributed = _module("utils.data.distributed", Dataset=data.Dataset, Distribut
 version = _module("version", __version__=__version__, cuda=_torch.version.cuda, hip=_torch.version.hip)
 linalg = _module(
     "linalg",
-    **{
-        n: getattr(m, n)
-        for m in (decompositions, norms, solving, products, namesakes, factors, unchecked)
-        for n in m.__all__
-    },
+    **{n: getattr(m, n) for m in (decompositions, norms, solving, products, properties, unchecked) for n in m.__all__},
 )
 linalg.LinAlgError = errors.OpError  # type: ignore[attr-defined]  # what is raised where a kernel finds no solution
 func = _module("func", vmap=vmap, **{n: getattr(m, n) for m in (transforms, stateless) for n in m.__all__})

@@ -13,8 +13,8 @@ from weft.api.bound import Bound
 from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.core.placement import Placement
-from weft.functional.linalg.decompositions import QR, SVDWithV, SignAndSize
-from weft.functional.linalg.factors import Triangles
+from weft.functional.linalg.decompositions import QR, SVDWithV, Triangles
+from weft.functional.linalg.properties import SignAndSize
 from weft.functional.pointwise.powers import Parts
 from weft.functional.random.generators import DefaultGenerator
 from weft.functional.reduce.extremes import Extremes
@@ -864,7 +864,7 @@ def conj(x: Tensor, *, out: Tensor | None = None) -> Tensor:
 def conj_physical(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex conjugate."""
 
-def constant_pad_nd(x: Tensor, pad: Any, value: Any = 0, *, out: Tensor | None = None) -> Tensor:
+def constant_pad_nd(x: Tensor, pad: Sequence[_int], value: Any = 0, *, out: Tensor | None = None) -> Tensor:
     """Constant padding: (left, right) of the last dimension, then of the one before it, and so on.
 
     >>> flow.constant_pad_nd(flow.ones(1), (1, 1), 5).tolist()
@@ -1751,7 +1751,7 @@ def is_anomaly_check_nan_enabled() -> _bool:
     """Whether a NaN gradient is an error in anomaly mode."""
 
 def is_anomaly_enabled() -> _bool:
-    """Whether anomaly mode is on, which keeps every call's stack for errors in backward."""
+    """Whether anomaly mode is on: errors in backward then show the stack of the forward call."""
 
 def is_complex(x: Tensor) -> _bool:
     """Whether x holds complex numbers."""
@@ -1769,7 +1769,7 @@ def is_inference(x: Tensor) -> _bool:
     """False: tensors made in inference mode are ordinary ones."""
 
 def is_inference_mode_enabled() -> _bool:
-    """Whether gradients are off: inference mode is no more than that here."""
+    """Whether gradients are off, which is all that inference mode does here."""
 
 def is_neg(x: Tensor) -> _bool:
     """False: negation is never lazy here."""
@@ -2351,7 +2351,7 @@ def nanmedian(x: Any, dim: _int | None = None, keepdim: _bool = False) -> Any:
     """`median`, ignoring NaN."""
 
 def nanquantile(
-    x: Any, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear',
+    x: Tensor, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear',
     out: Tensor | None = None
 ) -> Tensor:
     """`quantile`, ignoring NaN.
@@ -2637,7 +2637,7 @@ def quantile(
     x: Tensor, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear',
     out: Tensor | None = None
 ) -> Tensor:
-    """The q-th quantile of the elements; a vector q gives a new first dimension.
+    """The q-th quantile of the elements, or NaN if one of them is; a vector q gives a new first dimension.
 
     >>> flow.quantile(flow.tensor([0., 1., 2.]), 0.25).item()
     0.5

@@ -1,40 +1,40 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""flow.linalg: cholesky, cross, det, diagonal, eigh, inv, matmul, qr, slogdet, solve, svd, svdvals, matrix_norm, norm, vector_norm, cond, eigvalsh, lstsq, matrix_rank, pinv, solve_triangular, matrix_exp, matrix_power, multi_dot, vecdot, vander, eig, eigvals, lu, lu_factor, lu_solve, tensorinv, tensorsolve, cholesky_ex, inv_ex, lu_factor_ex, solve_ex"""
+"""flow.linalg: cholesky, eig, eigh, eigvals, eigvalsh, lu, lu_factor, qr, svd, svdvals, matrix_norm, norm, vector_norm, lstsq, lu_solve, pinv, solve, solve_triangular, tensorinv, tensorsolve, inv, cross, matrix_exp, matrix_power, multi_dot, vander, vecdot, matmul, cond, diagonal, matrix_rank, slogdet, det, cholesky_ex, inv_ex, lu_factor_ex, solve_ex"""
 
 from weft.core.errors import OpError
 from weft.tensor.tensor import Tensor
 
 LinAlgError = OpError
 from weft.functional.linalg.decompositions import cholesky as cholesky
-from weft.functional.linalg.decompositions import cross as cross
-from weft.functional.linalg.decompositions import diagonal as diagonal
+from weft.functional.linalg.decompositions import eig as eig
 from weft.functional.linalg.decompositions import eigh as eigh
+from weft.functional.linalg.decompositions import eigvalsh as eigvalsh
+from weft.functional.linalg.decompositions import lu as lu
+from weft.functional.linalg.decompositions import lu_factor as lu_factor
 from weft.functional.linalg.decompositions import qr as qr
-from weft.functional.linalg.decompositions import slogdet as slogdet
-from weft.functional.linalg.decompositions import solve as solve
 from weft.functional.linalg.decompositions import svd as svd
 from weft.functional.linalg.decompositions import svdvals as svdvals
-from weft.functional.linalg.factors import eig as eig
-from weft.functional.linalg.factors import lu as lu
-from weft.functional.linalg.factors import lu_factor as lu_factor
-from weft.functional.linalg.factors import lu_solve as lu_solve
-from weft.functional.linalg.factors import tensorinv as tensorinv
-from weft.functional.linalg.factors import tensorsolve as tensorsolve
-from weft.functional.linalg.namesakes import norm as norm
-from weft.functional.linalg.namesakes import vander as vander
 from weft.functional.linalg.norms import matrix_norm as matrix_norm
+from weft.functional.linalg.norms import norm as norm
 from weft.functional.linalg.norms import vector_norm as vector_norm
+from weft.functional.linalg.products import cross as cross
 from weft.functional.linalg.products import matrix_exp as matrix_exp
 from weft.functional.linalg.products import matrix_power as matrix_power
 from weft.functional.linalg.products import multi_dot as multi_dot
+from weft.functional.linalg.products import vander as vander
 from weft.functional.linalg.products import vecdot as vecdot
-from weft.functional.linalg.solving import cond as cond
-from weft.functional.linalg.solving import eigvalsh as eigvalsh
+from weft.functional.linalg.properties import cond as cond
+from weft.functional.linalg.properties import diagonal as diagonal
+from weft.functional.linalg.properties import matrix_rank as matrix_rank
+from weft.functional.linalg.properties import slogdet as slogdet
 from weft.functional.linalg.solving import lstsq as lstsq
-from weft.functional.linalg.solving import matrix_rank as matrix_rank
+from weft.functional.linalg.solving import lu_solve as lu_solve
 from weft.functional.linalg.solving import pinv as pinv
+from weft.functional.linalg.solving import solve as solve
 from weft.functional.linalg.solving import solve_triangular as solve_triangular
+from weft.functional.linalg.solving import tensorinv as tensorinv
+from weft.functional.linalg.solving import tensorsolve as tensorsolve
 from weft.functional.linalg.unchecked import cholesky_ex as cholesky_ex
 from weft.functional.linalg.unchecked import inv_ex as inv_ex
 from weft.functional.linalg.unchecked import lu_factor_ex as lu_factor_ex

@@ -10,8 +10,8 @@ from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.core.placement import Placement
 from weft.core.sbp import Sbp
-from weft.functional.linalg.decompositions import QR, SVDWithV, SignAndSize
-from weft.functional.linalg.factors import Triangles
+from weft.functional.linalg.decompositions import QR, SVDWithV, Triangles
+from weft.functional.linalg.properties import SignAndSize
 from weft.functional.pointwise.powers import Parts
 from weft.functional.random.generators import DefaultGenerator
 from weft.functional.reduce.extremes import Extremes
@@ -643,10 +643,13 @@ class Bound:
     def conj_physical(x: Tensor) -> Tensor: ...
 
     @staticmethod
-    def constant(shape: Sequence[_int], value: Any, *, dtype: Any = None, device: Any = None) -> Tensor: ...
+    def constant(
+        shape: Sequence[_int], value: Any, *, dtype: Any = None, device: Any = None, placement: Any = None,
+        sbp: Any = None
+    ) -> Tensor: ...
 
     @staticmethod
-    def constant_pad_nd(x: Tensor, pad: Any, value: Any = 0) -> Tensor: ...
+    def constant_pad_nd(x: Tensor, pad: Sequence[_int], value: Any = 0) -> Tensor: ...
 
     @staticmethod
     def contiguous(x: Tensor, memory_format: Any = None) -> Tensor: ...
@@ -1293,12 +1296,14 @@ class Bound:
 
     @staticmethod
     def global_arange(
-        start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, placement: Any, sbp: Any
+        start: Any = None, end: Any = None, step: Any = 1, dtype: Any = None, device: Any = None,
+        placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False
     ) -> Tensor: ...
 
     @staticmethod
     def global_constant(
-        shape: Sequence[_int], value: Any, *, dtype: Any = None, placement: Any, sbp: Any
+        shape: Sequence[_int], value: Any, *, dtype: Any = None, device: Any = None, placement: Any = None,
+        sbp: Any = None
     ) -> Tensor: ...
 
     @staticmethod
@@ -1306,7 +1311,8 @@ class Bound:
 
     @staticmethod
     def global_tensor_constant(
-        shape: Sequence[_int], value: Tensor, *, dtype: Any = None, placement: Any, sbp: Any
+        shape: Sequence[_int], value: Any, *, dtype: Any = None, device: Any = None, placement: Any = None,
+        sbp: Any = None
     ) -> Tensor: ...
 
     @staticmethod
@@ -2125,7 +2131,7 @@ class Bound:
 
     @staticmethod
     def nanquantile(
-        x: Any, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear'
+        x: Tensor, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear'
     ) -> Tensor: ...
 
     @staticmethod
@@ -2233,7 +2239,7 @@ class Bound:
     def numel(x: Tensor) -> _int: ...
 
     @staticmethod
-    def one_hot(x: Tensor, num_classes: _int, on_value: Any = 1, off_value: Any = 0) -> Tensor: ...
+    def one_hot(input: Tensor, num_classes: _int = -1, on_value: Any = 1, off_value: Any = 0) -> Tensor: ...
 
     @staticmethod
     def ones(
@@ -2996,7 +3002,10 @@ class Bound:
     ) -> Tensor: ...
 
     @staticmethod
-    def tensor_constant(shape: Sequence[_int], value: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor: ...
+    def tensor_constant(
+        shape: Sequence[_int], value: Any, *, dtype: Any = None, device: Any = None, placement: Any = None,
+        sbp: Any = None
+    ) -> Tensor: ...
 
     @staticmethod
     def tensor_scatter_nd_update(tensor: Tensor, indices: Tensor, updates: Tensor) -> Tensor: ...

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -83,13 +84,6 @@ def _indices(sizes: Sequence[int], number: int) -> list[int]:
     return indices[::-1]
 
 
-def _product(sizes: Sequence[int]) -> int:
-    total = 1
-    for n in sizes:
-        total *= n
-    return total
-
-
 class Side:
     """One of the two layouts, its axes sorted."""
 
@@ -98,13 +92,13 @@ class Side:
         self.grid = state.placement.shape
         self.axes = axes_of(state.nd_sbp, len(shape))
         self.replica_sizes = [self.grid[a] for a in self.axes.broadcast]
-        self.replicas = _product(self.replica_sizes)
-        self.parts = [_product([self.grid[a] for a in axes]) for axes in self.axes.splitting]
+        self.replicas = math.prod(self.replica_sizes)
+        self.parts = [math.prod([self.grid[a] for a in axes]) for axes in self.axes.splitting]
         self.partial_sizes = [self.grid[a] for a in self.axes.partial]
         # of a partial target only the first coordinates receive
         self.full_axes = [a for a in range(len(self.grid)) if a not in self.axes.partial]
         self.full_sizes = [self.grid[a] for a in self.full_axes]
-        self.full = _product(self.full_sizes)
+        self.full = math.prod(self.full_sizes)
 
     def box(self, coordinate: Sequence[int]) -> Box:
         return shard.box(self.shape, self.grid, self.state.nd_sbp, coordinate)
@@ -180,7 +174,7 @@ class Overlap:
         dst, box = self.dst, self.src.box(own)
         mine = _number(self.src.replica_sizes, [own[a] for a in self.src.axes.broadcast])
         pieces = dst.pieces(box)
-        met = _product([len(p) for p in pieces]) * dst.replicas
+        met = math.prod([len(p) for p in pieces]) * dst.replicas
         found = []
         # search either the ranks whose boxes intersect mine, or those whose replica I am, whichever are fewer
         there = self._meeting(pieces) if met <= dst.full // self.src.replicas + 1 else self._served(mine, box, rank)

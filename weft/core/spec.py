@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 
 from weft.core import sbp as sbps
@@ -58,10 +59,7 @@ class Spec:
     @property
     def bytes(self) -> int:
         """The bytes of the logical tensor."""
-        total = self.dtype.itemsize
-        for n in self.shape:
-            total *= n
-        return total
+        return math.prod(self.shape, start=self.dtype.itemsize)
 
     @property
     def has_partial(self) -> bool:

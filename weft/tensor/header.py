@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -27,9 +28,6 @@ def read(form: torch.Tensor, rank: int) -> tuple[tuple[int, ...], DType]:
     if not (0 <= ndim <= MOST_DIMS and 0 <= kind < len(NUMBERED)) or min(sizes[:ndim], default=0) < 0:
         raise RankError(f"rank {rank} sent an invalid shape and dtype: {form.tolist()}")
     shape, dtype = tuple(sizes[:ndim]), NUMBERED[kind]
-    total = dtype.itemsize
-    for n in shape:
-        total *= n
-    if total > MOST_BYTES:
+    if math.prod(shape, start=dtype.itemsize) > MOST_BYTES:
         raise RankError(f"rank {rank} announces a tensor of shape {list(shape)}, which no memory holds")
     return shape, dtype

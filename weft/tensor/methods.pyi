@@ -6,7 +6,8 @@ from builtins import bool as _bool, float as _float, int as _int
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
 from weft.core.placement import Placement
-from weft.functional.linalg.decompositions import QR, SVDWithV, SignAndSize
+from weft.functional.linalg.decompositions import QR, SVDWithV
+from weft.functional.linalg.properties import SignAndSize
 from weft.functional.pointwise.powers import Parts
 from weft.functional.reduce.extremes import Extremes
 from weft.functional.reduce.histograms import Histogram
@@ -1442,7 +1443,7 @@ class Methods:
     def quantile(
         self, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear'
     ) -> Tensor:
-        """The q-th quantile of the elements; a vector q gives a new first dimension."""
+        """The q-th quantile of the elements, or NaN if one of them is; a vector q gives a new first dimension."""
 
     def rad2deg(self) -> Tensor:
         """From radians to degrees."""
@@ -1696,7 +1697,7 @@ class Methods:
         """The short-time Fourier transform, one window every `hop_length` samples: (..., frequencies, windows)."""
 
     def storage(self) -> Any:
-        """Likewise, as elements of x's dtype: `size()` counts them."""
+        """`untyped_storage()` as elements of x's dtype: `size()` counts them."""
 
     def sub(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """x - alpha * other, element by element."""
@@ -1881,7 +1882,7 @@ class Methods:
         """`unsqueeze`, in place: the tensor's shape changes."""
 
     def untyped_storage(self) -> Any:
-        """The memory that x looks at, of this rank's part of it: torch's own storage, with `data_ptr()` and `nbytes()`."""
+        """The memory of x, or of this rank's shard: torch's own storage, with `data_ptr()` and `nbytes()`."""
 
     def var(
         self, dim: _int | tuple[_int, ...] | list[_int] | None = None, unbiased: _bool = True, keepdim: _bool = False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from weft.api.table import overwriting, public
@@ -13,9 +13,8 @@ from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.functional.index import indexing
 from weft.functional.shape.views import movedim
-from weft.functional.tensor import in_place
 from weft.functional.tensor.conversion import cast
-from weft.functional.tensor.in_place import into, number_like
+from weft.functional.tensor.in_place import into, number_like, with_in_place
 from weft.ops import OPS, ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
@@ -91,15 +90,7 @@ def slice_scatter(
     return ops.narrow_scatter(x, src, dim, first, length, step)
 
 
-def _both(f: Callable[..., Any], name: str = "") -> Callable[..., Any]:
-    """Bind a function and method of this name, and the in-place method `name_`."""
-    name = name or f.__name__
-    public("flow tensor", name)(f)
-    in_place.composed(name, f)
-    return f
-
-
-@_both
+@with_in_place
 def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """x with the slices at these indices along a dimension replaced.
 
@@ -114,7 +105,7 @@ def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     return movedim(y, 0, d)
 
 
-@_both
+@with_in_place
 def index_fill(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """x with the slices at these indices along a dimension filled with one value.
 
@@ -138,7 +129,7 @@ def index_fill(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     return ops.index_put(x, [*[None] * d, ops.reshape(index, (-1,))], filled)
 
 
-@_both
+@with_in_place
 def scatter_reduce(x: Tensor, dim: int, index: Tensor, src: Any, reduce: str, *, include_self: bool = True) -> Tensor:
     """x with src scattered along a dimension at the index; duplicates are reduced: "sum", "prod", "mean", "amax" or
     "amin". `include_self`: together with x's own elements.
@@ -162,7 +153,7 @@ def scatter_reduce(x: Tensor, dim: int, index: Tensor, src: Any, reduce: str, *,
     return ops.div(whole, each) if x.dtype.differentiable else ops.floor_divide(whole, each)
 
 
-@_both
+@with_in_place
 def index_reduce(
     x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:

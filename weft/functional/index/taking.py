@@ -7,9 +7,9 @@ from typing import Any
 from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.core.errors import ShapeError
-from weft.functional.index.scattering import _both
 from weft.functional.shape.broadcasting import broadcast_shapes
 from weft.functional.tensor.conversion import cast
+from weft.functional.tensor.in_place import with_in_place
 from weft.ops import ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
@@ -44,14 +44,14 @@ def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None) -> Tensor
     return ops.gather(ops.expand(x, left), d, ops.expand(indices, right))
 
 
-@_both
+@with_in_place
 def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """x with the elements at these indices of the flattened x replaced or added to."""
     flat = ops.index_put(ops.reshape(x, (-1,)), [index], ops.reshape(source, tuple(index.shape)), accumulate)
     return ops.reshape(flat, tuple(x.shape))
 
 
-@_both
+@with_in_place
 def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """x with the source's elements, in order, where the mask is true.
 

@@ -1,60 +1,16 @@
-"""`flow.linalg`: decompositions, inverses, determinants."""
+"""Decompositions of matrices: Cholesky, QR, LU, eigenvalues, singular values."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from weft.api.signature import door
 from weft.api.table import public
 from weft.core.dispatch import in_own_dtypes
-from weft.core.errors import ArgumentError, ShapeError
-from weft.functional.shape.broadcasting import broadcast_shapes
+from weft.core.errors import ArgumentError
 from weft.ops import ops
-from weft.ops.shape.views import dim_of
+from weft.ops.linalg.decompositions import with_ones
 from weft.tensor.tensor import Tensor
-
-matmul, inv, det = ops.matmul, ops.inv, ops.det
-
-Dims = int | tuple[int, ...] | list[int] | None
-
-
-@door
-@public("flow", "linalg_cross")
-def cross(x: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    """The cross product of vectors of three elements along a dimension.
-
-    >>> flow.linalg.cross(flow.tensor([1., 0., 0.]), flow.tensor([0., 1., 0.])).tolist()
-    [0.0, 0.0, 1.0]
-    """
-    if x.ndim != other.ndim:
-        raise ShapeError(
-            f"linalg.cross: inputs must have the same number of dimensions; got {list(x.shape)} and {list(other.shape)}"
-        )
-    dim = dim_of(dim, x.ndim)
-    if not x.shape[dim] == other.shape[dim] == 3:
-        raise ShapeError(
-            f"linalg.cross: inputs dimension {dim} must have length 3. Got {x.shape[dim]} and {other.shape[dim]}"
-        )
-    shape = tuple(broadcast_shapes(tuple(x.shape), tuple(other.shape)))
-    return ops.cross(ops.expand(x, shape), ops.expand(other, shape), dim)
-
-
-@public("flow tensor", "cross")
-def _first_cross(x: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
-    """The cross product along a dimension, by default the first of size three."""
-    shape = tuple(broadcast_shapes(tuple(x.shape), tuple(other.shape)))
-    if dim is None:
-        if 3 not in shape:
-            raise ShapeError(f"cross(): shape {list(shape)} has no dimension of size 3")
-        dim = shape.index(3)
-    return cross(x, other, dim=dim)
-
-
-class SignAndSize(NamedTuple):
-    """A determinant: its sign, and the logarithm of its absolute value."""
-
-    sign: Tensor
-    logabsdet: Tensor
 
 
 class Eigen(NamedTuple):
@@ -87,33 +43,24 @@ class SVDWithV(NamedTuple):
     V: Tensor
 
 
-@door
-@public("flow tensor")
-def slogdet(x: Tensor) -> SignAndSize:
-    """The sign of the determinant of matrices, and the logarithm of its absolute value.
+class Triangles(NamedTuple):
+    """The result of `lu`: x = P @ L @ U."""
 
-    >>> flow.linalg.slogdet(flow.eye(2)).logabsdet.item()
-    0.0
-    """
-    return SignAndSize(*ops.slogdet(x))
+    P: Any
+    L: Any
+    U: Any
 
 
-@door
-def eigh(x: Tensor, UPLO: str = "L") -> Eigen:
-    """The eigenvalues of symmetric matrices, ascending, and their eigenvectors as columns. Only the lower triangle is
-    read, or with UPLO="U" the upper.
-    """
-    return Eigen(*ops.eigh(lower_of(x, UPLO)))
+class Packed(NamedTuple):
+    """The result of `lu_factor`."""
+
+    LU: Any
+    pivots: Any
 
 
-def lower_of(x: Tensor, UPLO: str) -> Tensor:
-    """A matrix whose lower triangle represents the symmetric matrix."""
-    if UPLO not in ("L", "U"):
-        raise ArgumentError(f'eigh(): UPLO must be "L" or "U", the triangle to read; got {UPLO!r}')
-    return x if UPLO == "L" else x.mH  # type: ignore[attr-defined]
+eigvals = ops.eigvals
 
 
-@door
 @public("flow tensor")
 def cholesky(x: Tensor, upper: bool = False) -> Tensor:
     """The lower triangular l of x = l @ l.T, for symmetric positive definite x; or its transpose, `upper`.
@@ -125,7 +72,6 @@ def cholesky(x: Tensor, upper: bool = False) -> Tensor:
     return lower.mH if upper else lower  # type: ignore[attr-defined]
 
 
-@door
 @public("flow tensor")
 @in_own_dtypes
 def qr(x: Tensor, mode: str = "reduced") -> QR:
@@ -146,7 +92,7 @@ def qr(x: Tensor, mode: str = "reduced") -> QR:
             r = ops.cat([r, ops.zeros_like(ops.narrow(x, -2, 0, n - m).detach())], -2)
         return QR(nothing(x) if mode == "r" else q, r)
     q, r = ops.qr(ops.narrow(x, -1, 0, n))  # signs follow the first columns
-    return QR(nothing(x) if mode == "r" else q, ops.cat([r, matmul(q.mH, ops.narrow(x, -1, n, m - n))], -1))
+    return QR(nothing(x) if mode == "r" else q, ops.cat([r, ops.matmul(q.mH, ops.narrow(x, -1, n, m - n))], -1))
 
 
 def nothing(x: Tensor) -> Tensor:
@@ -154,16 +100,72 @@ def nothing(x: Tensor) -> Tensor:
     return ops.narrow(ops.reshape(x.detach(), (-1,)), 0, 0, 0)
 
 
-@public("flow tensor", "svd")
-def _svd_with_v(x: Tensor, some: bool = True, compute_uv: bool = True) -> SVDWithV:
-    """The singular value decomposition, x = u @ diag(s) @ v.T, reduced with `some`. Returns u, s and v."""
-    if not compute_uv:
-        raise ArgumentError("svd(): u and v are always computed; leave compute_uv=False out, or use linalg.svdvals()")
-    u, s, vh = svd(x, not some)
-    return SVDWithV(u, s, vh.mH)  # type: ignore[attr-defined]
+def check_pivot(pivot: bool) -> None:
+    if not pivot:
+        raise ArgumentError("pivoting is always used; leave pivot=False out")
 
 
-@door
+def lu(A: Any, *, pivot: bool = True) -> Triangles:
+    """The LU decomposition: a permutation, a unit lower triangular and an upper triangular matrix.
+
+    >>> [part.tolist() for part in flow.linalg.lu(flow.tensor([[0., 2.], [4., 0.]]))]
+    [[[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], [[4.0, 0.0], [0.0, 2.0]]]
+    """
+    check_pivot(pivot)
+    return lu_unpack(*ops.lu_factor_ex(A)[:2])  # also for singular matrices
+
+
+def lu_factor(A: Any, *, pivot: bool = True) -> Packed:
+    """The LU factors of matrices in one matrix, L without its unit diagonal; and the pivots.
+
+    >>> flow.linalg.lu_factor(flow.tensor([[0., 2.], [4., 0.]])).LU.tolist()
+    [[4.0, 0.0], [0.0, 2.0]]
+    """
+    check_pivot(pivot)
+    return Packed(*ops.lu_factor(A))
+
+
+@public("flow")
+def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> Triangles:
+    """P, L and U from `lu_factor`'s result; empty if not unpacked."""
+    n, m = tuple(LU_data.shape)[-2:]
+    none = nothing(LU_data)
+    order = ops.permutation_of(LU_pivots, n, LU_data.dtype) if unpack_pivots else none
+    if not unpack_data:
+        return Triangles(order, none, none)
+    least = min(n, m)
+    lower = with_ones(ops.tril(ops.narrow(LU_data, -1, 0, least), -1))
+    return Triangles(order, lower, ops.triu(ops.narrow(LU_data, -2, 0, least), 0))
+
+
+def eig(x: Any) -> Eigen:
+    """The complex eigenvalues of square matrices, and their eigenvectors as columns.
+
+    >>> flow.linalg.eig(flow.tensor([[0., 1.], [-1., 0.]])).eigenvalues.tolist()
+    [1j, -1j]
+    """
+    return Eigen(*ops.eig(x))
+
+
+def eigh(x: Tensor, UPLO: str = "L") -> Eigen:
+    """The eigenvalues of symmetric matrices, ascending, and their eigenvectors as columns. Only the lower triangle is
+    read, or with UPLO="U" the upper.
+    """
+    return Eigen(*ops.eigh(lower_of(x, UPLO)))
+
+
+def lower_of(x: Tensor, UPLO: str) -> Tensor:
+    """A matrix whose lower triangle represents the symmetric matrix."""
+    if UPLO not in ("L", "U"):
+        raise ArgumentError(f'eigh(): UPLO must be "L" or "U", the triangle to read; got {UPLO!r}')
+    return x if UPLO == "L" else x.mH  # type: ignore[attr-defined]
+
+
+def eigvalsh(x: Tensor, UPLO: str = "L") -> Tensor:
+    """The eigenvalues of symmetric matrices, ascending."""
+    return eigh(x, UPLO)[0]
+
+
 def svd(x: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> SVD:
     """The singular value decomposition, x = u @ diag(s) @ vh, with square u and vh, or reduced. The columns that
     complete them have no gradient. `driver` selects an algorithm on CUDA; it is ignored.
@@ -176,32 +178,39 @@ def svd(x: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
     return SVD(u, s, vh)
 
 
-@door
+@public("flow tensor", "svd")
+def _svd_with_v(x: Tensor, some: bool = True, compute_uv: bool = True) -> SVDWithV:
+    """The singular value decomposition, x = u @ diag(s) @ v.T, reduced with `some`. Returns u, s and v."""
+    if not compute_uv:
+        raise ArgumentError("svd(): u and v are always computed; leave compute_uv=False out, or use linalg.svdvals()")
+    u, s, vh = svd(x, not some)
+    return SVDWithV(u, s, vh.mH)  # type: ignore[attr-defined]
+
+
 def svdvals(x: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values of matrices, descending."""
     return ops.svd(x)[1]
 
 
-@door
-def solve(a: Tensor, b: Tensor, *, left: bool = True) -> Tensor:
-    """The x of a @ x = b, or of x @ a = b.
+@public("flow")
+def svd_lowrank(A: Any, q: int = 6, niter: int = 2, M: Any = None) -> tuple[Any, Any, Any]:
+    """The first q singular vectors and values of A, or of A - M: exact, so `niter` has no effect.
 
-    >>> flow.linalg.solve(flow.tensor([[2., 0.], [0., 4.]]), flow.tensor([2., 4.])).tolist()
-    [1.0, 1.0]
+    >>> flow.svd_lowrank(flow.tensor([[2.0, 0.0], [0.0, 1.0]]), q=1)[1].tolist()
+    [2.0]
     """
-    if not left:
-        return ops.solve(a.mT, b.mT).mT  # type: ignore[attr-defined]
-    if b.ndim == a.ndim - 1 and tuple(b.shape) == tuple(a.shape)[:-1]:
-        return ops.solve(a, ops.unsqueeze(b, -1)).squeeze(-1)  # type: ignore[attr-defined]
-    return ops.solve(a, b)
+    u, s, vh = svd(A if M is None else A - M, False)
+    q = min(q, s.shape[-1])
+    return ops.narrow(u, -1, 0, q), ops.narrow(s, -1, 0, q), ops.narrow(vh, -2, 0, q).mH
 
 
-@door
-def diagonal(x: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """A diagonal of two dimensions, by default the last ones, as a new last dimension."""
-    return ops.diagonal(x, offset, dim_of(dim1, x.ndim), dim_of(dim2, x.ndim))
+@public("flow")
+def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Any, Any, Any]:
+    """The first q principal components of A's rows: u, s and v."""
+    least = min(tuple(A.shape)[-2:])
+    return svd_lowrank(A - ops.mean(A, -2, True) if center else A, min(6, least) if q is None else q, niter)
 
 
-__all__ = [
-    "cholesky", "cross", "det", "diagonal", "eigh", "inv", "matmul", "qr", "slogdet", "solve", "svd", "svdvals",
-]  # fmt: skip
+__all__ = ["cholesky", "eig", "eigh", "eigvals", "eigvalsh", "lu", "lu_factor", "qr", "svd", "svdvals"]
+
+globals().update({name: door(globals()[name]) for name in __all__})

@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices."""
+"""Norms of vectors and matrices; `flow.norm`, whose options aren't those of `linalg.norm`."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any
 from weft.api.signature import door
 from weft.api.table import public
 from weft.core.errors import ArgumentError, ShapeError
-from weft.functional.linalg.decompositions import Dims
 from weft.functional.tensor.conversion import cast
+from weft.functional.tensor.in_place import with_in_place
 from weft.ops import ops
 from weft.ops.pointwise.complex_numbers import real
+from weft.ops.reduce.sums import Dims
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
 
 
-@public("flow tensor")
+@with_in_place
 def renorm(x: Any, p: float, dim: int, maxnorm: float) -> Any:
     """x with each slice along a dimension scaled down to a p-norm of at most maxnorm."""
     if not p > 0 or maxnorm < 0:
@@ -41,7 +42,6 @@ def nuclear_norm(x: Tensor, dim: Any = (-2, -1), keepdim: bool = False) -> Tenso
     return matrix_norm(x, "nuc", dim, keepdim)
 
 
-@door
 def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The norm of x's elements as one vector, over some dimensions or all.
 
@@ -71,7 +71,6 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = Fal
     return ops.root(ops.sum(powers, dim, keepdim), float(ord))
 
 
-@door
 def matrix_norm(
     x: Tensor, ord: Any = "fro", dim: tuple[int, ...] | list[int] = (-2, -1), keepdim: bool = False, *,
     dtype: Any = None,
@@ -99,9 +98,21 @@ def matrix_norm(
     return y if keepdim else y.squeeze(tuple(dim))  # type: ignore[attr-defined]
 
 
-@door
-@public("flow tensor")
-def norm(
+def norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The norm of vectors or matrices: of matrices if `dim` names two dimensions, or x is 2-d and `ord` is given.
+
+    >>> flow.linalg.norm(flow.eye(4)).item(), flow.linalg.norm(flow.eye(4), 2).item()
+    (2.0, 1.0)
+    """
+    pair = tuple(dim) if isinstance(dim, (tuple, list)) and len(dim) == 2 else None
+    pair = (-2, -1) if dim is None and x.ndim == 2 else pair
+    if ord is not None and pair is not None:
+        return matrix_norm(x, ord, pair, keepdim, dtype=dtype)
+    return vector_norm(x, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
+
+
+@public("flow tensor", "norm")
+def _flow_norm(
     x: Tensor, ord: Any = None, dim: Dims = None, keepdim: bool = False, dtype: Any = None, *, p: Any = None
 ) -> Tensor:
     """The norm of vectors, or with "fro" of matrices.
@@ -118,3 +129,5 @@ def norm(
 
 
 __all__ = ["matrix_norm", "norm", "vector_norm"]
+
+globals().update({name: door(globals()[name]) for name in __all__})

@@ -9,21 +9,24 @@ from typing import Any
 
 from weft.api.signature import door
 from weft.api.table import public
+from weft.core import dtype as dtypes
 from weft.core.dtype import bool_
 from weft.core.errors import DtypeError, ShapeError
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.functional.pointwise.arithmetic import _scaled
+from weft.functional.shape.broadcasting import broadcast_shapes
 from weft.functional.shape.joining import atleast_2d, stack
-from weft.functional.tensor import in_place
 from weft.functional.tensor.dtypes import promote_types
+from weft.functional.tensor.in_place import with_in_place
 from weft.ops import ops
 from weft.ops.explain import LONGER, describe
+from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
 
 
-@public("flow")
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
+@public("flow", "vander")
+def _flow_vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     """The Vandermonde matrix: the powers of x as columns.
 
     >>> flow.vander(flow.tensor([1, 2, 3]), increasing=True).tolist()
@@ -39,7 +42,15 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     return stack(made if increasing else made[::-1], 1)
 
 
-def matmul(
+def vander(x: Any, N: int | None = None) -> Any:
+    """The Vandermonde matrix: powers of each element, ascending."""
+    x = x if x.ndim else ops.reshape(x, (1,))
+    x = x if x.dtype.differentiable else ops.cast(x, dtypes.int64)  # as products give
+    n = x.shape[-1] if N is None else N
+    return ops.unsqueeze(x, -1) ** creation.arange(n, dtype=x.dtype, **device_of(x))
+
+
+def _matmul(
     input: Tensor, other: Tensor, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0
 ) -> Tensor:
     """The matrix product with OneFlow's extra arguments: transposed operands, and a factor."""
@@ -48,7 +59,7 @@ def matmul(
     return y if alpha == 1 else ops.mul(y, alpha)
 
 
-LONGER["matmul"] = door(matmul)
+LONGER["matmul"] = door(_matmul, "matmul")
 
 
 def check_dims(name: str, dims: tuple[int, int], x: Any, other: Any) -> None:
@@ -70,7 +81,7 @@ def check_dims(name: str, dims: tuple[int, int], x: Any, other: Any) -> None:
 def bmm(x: Tensor, mat2: Tensor, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0) -> Tensor:
     """The products of two batches of matrices, with the extra arguments of `matmul`."""
     check_dims("bmm", (3, 3), x, mat2)
-    return matmul(x, mat2, transpose_a, transpose_b, alpha)
+    return _matmul(x, mat2, transpose_a, transpose_b, alpha)
 
 
 def _product(name: str, dims: tuple[int, int], doc: str) -> None:
@@ -90,7 +101,7 @@ _product("mv", (2, 1), "The product of a matrix and a vector.")
 _product("dot", (1, 1), "The inner product of two vectors.")
 
 
-@public("flow tensor", "addmm")
+@with_in_place
 def addmm(x: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * x + alpha * (mat1 @ mat2)."""
     check_dims("addmm", (2, 2), mat1, mat2)
@@ -107,14 +118,14 @@ def plus_scaled(name: str, x: Any, beta: Any, product: Tensor) -> Tensor:
     return y
 
 
-@public("flow tensor")
+@with_in_place
 def addmv(x: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * x + alpha * (mat @ vec)."""
     check_dims("addmv", (2, 1), mat, vec)
     return plus_scaled("addmv", x, beta, _scaled(ops.matmul(mat, vec), alpha))
 
 
-@public("flow tensor")
+@with_in_place
 def baddbmm(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * x + alpha * (batch1 @ batch2).
 
@@ -162,7 +173,7 @@ def vdot(x: Any, other: Any) -> Any:
     return ops.sum(ops.conj(x) * other)
 
 
-@public("flow tensor")
+@with_in_place
 def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * x + alpha * (vec1 outer vec2)."""
     _vectors("addr", vec1, vec2)
@@ -179,7 +190,7 @@ def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     return plus_scaled("addr", x, beta, outer * alpha)
 
 
-@public("flow tensor")
+@with_in_place
 def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * x + alpha * the sum of the products of two batches of matrices."""
     check_dims("addbmm", (3, 3), batch1, batch2)
@@ -187,8 +198,35 @@ def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -
     return plus_scaled("addbmm", x, beta, ops.cast(ops.sum(products, 0), products.dtype) * alpha)
 
 
-for _f in (addmm, baddbmm, addr, addbmm):
-    in_place.composed(_f.__name__, _f)
+@public("flow", "linalg_cross")
+def cross(x: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    """The cross product of vectors of three elements along a dimension.
+
+    >>> flow.linalg.cross(flow.tensor([1., 0., 0.]), flow.tensor([0., 1., 0.])).tolist()
+    [0.0, 0.0, 1.0]
+    """
+    if x.ndim != other.ndim:
+        raise ShapeError(
+            f"linalg.cross: inputs must have the same number of dimensions; got {list(x.shape)} and {list(other.shape)}"
+        )
+    dim = dim_of(dim, x.ndim)
+    if not x.shape[dim] == other.shape[dim] == 3:
+        raise ShapeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {x.shape[dim]} and {other.shape[dim]}"
+        )
+    shape = tuple(broadcast_shapes(tuple(x.shape), tuple(other.shape)))
+    return ops.cross(ops.expand(x, shape), ops.expand(other, shape), dim)
+
+
+@public("flow tensor", "cross")
+def _first_cross(x: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """The cross product along a dimension, by default the first of size three."""
+    shape = tuple(broadcast_shapes(tuple(x.shape), tuple(other.shape)))
+    if dim is None:
+        if 3 not in shape:
+            raise ShapeError(f"cross(): shape {list(shape)} has no dimension of size 3")
+        dim = shape.index(3)
+    return cross(x, other, dim=dim)
 
 
 @public("flow tensor")
@@ -277,6 +315,8 @@ def matrix_exp(x: Any) -> Any:
     return ops.matrix_exponential(x)
 
 
-__all__ = ["matrix_exp", "matrix_power", "multi_dot", "vecdot"]
+__all__ = ["cross", "matrix_exp", "matrix_power", "multi_dot", "vander", "vecdot"]
 
 globals().update({name: door(globals()[name]) for name in __all__})
+matmul = ops.matmul
+__all__ += ["matmul"]

@@ -1,50 +1,35 @@
-"""Solvers, pseudo-inverse, rank and condition number."""
+"""Solvers, least squares, inverses."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from weft.api.signature import door
 from weft.api.table import public
-from weft.core import dtype as dtypes
 from weft.core.dispatch import in_own_dtypes
+from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
-from weft.functional.linalg import decompositions, norms
+from weft.functional.linalg.decompositions import lu_unpack, nothing, svd, svdvals
+from weft.functional.linalg.properties import matrix_rank, tolerance
+from weft.functional.shape.views import movedim
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 
-@in_own_dtypes
-def pinv(x: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
-    """The pseudo-inverse of matrices; singular values below the tolerance count as zero.
+def solve(a: Tensor, b: Tensor, *, left: bool = True) -> Tensor:
+    """The x of a @ x = b, or of x @ a = b.
 
-    >>> flow.linalg.pinv(flow.tensor([[2.0, 0.0], [0.0, 0.0]])).tolist()
-    [[0.5, 0.0], [0.0, 0.0]]
+    >>> flow.linalg.solve(flow.tensor([[2., 0.], [0., 4.]]), flow.tensor([2., 4.])).tolist()
+    [1.0, 1.0]
     """
-    if not isinstance(atol, Tensor) and not isinstance(rtol, Tensor):
-        return ops.pinv(x, atol, rtol, hermitian)
-    u, s, vh = decompositions.svd(x, False)
-    parts: Any = s
-    tiny = 2.0**-23 if x.dtype is dtypes.float32 else 2.0**-52
-    relative = (max(x.shape[-2:]) * tiny if atol is None else 0.0) if rtol is None else rtol
-    limit = ops.amax(s, -1, True).detach() * relative
-    limit = limit if atol is None else ops.maximum(limit, ops.zeros_like(limit) + atol)
-    kept = parts > limit
-    inverse = ops.where(kept, 1.0 / ops.where(kept, parts, 1.0), 0.0)
-    return ops.matmul(vh.mH * ops.unsqueeze(inverse, -2), u.mH)  # type: ignore[attr-defined]
-
-
-@public("flow tensor")
-def pinverse(x: Any, rcond: float = 1e-15) -> Any:
-    """`linalg.pinv` with singular values below `rcond` times the largest taken as zero."""
-    return pinv(x, rtol=rcond)
-
-
-def eigvalsh(x: Tensor, UPLO: str = "L") -> Tensor:
-    """The eigenvalues of symmetric matrices, ascending."""
-    return decompositions.eigh(x, UPLO)[0]
+    if not left:
+        return ops.solve(a.mT, b.mT).mT  # type: ignore[attr-defined]
+    if b.ndim == a.ndim - 1 and tuple(b.shape) == tuple(a.shape)[:-1]:
+        return ops.solve(a, ops.unsqueeze(b, -1)).squeeze(-1)  # type: ignore[attr-defined]
+    return ops.solve(a, b)
 
 
 def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
@@ -61,35 +46,32 @@ def cholesky_solve(x: Any, L: Any, upper: bool = False) -> Any:
     return ops.solve_triangle(lower.mH, ops.solve_triangle(lower, x), True)
 
 
-@public("flow tensor")
-def logdet(x: Any) -> Any:
-    """The logarithm of the determinant."""
-    sign, size = ops.slogdet(x)
-    return ops.where(ops.gt(sign, 0), size, math.nan)
+@in_own_dtypes
+def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False) -> Any:
+    """The x of A @ x = B, from `lu_factor`'s result.
+
+    >>> A = flow.tensor([[0., 2.], [4., 0.]])
+    >>> flow.linalg.lu_solve(*flow.linalg.lu_factor(A), flow.tensor([[2.], [4.]])).tolist()
+    [[1.0], [1.0]]
+    """
+    if not left and LU.dtype.is_complex:
+        raise ArgumentError(
+            "lu_solve(): left=False of complex matrices has no counterpart here; transpose the equation"
+        )
+    if not left:
+        return lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
+    order, lower, upper = lu_unpack(LU, pivots)
+    if adjoint:
+        y = ops.solve_triangle(upper.mH, B, False)
+        return ops.matmul(order, ops.solve_triangle(lower.mH, y, True, True))
+    y = ops.solve_triangle(lower, ops.matmul(order.mT, B), False, True)
+    return ops.solve_triangle(upper, y, True)
 
 
-def matrix_rank(x: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
-    """The number of singular values above the tolerance."""
-    s: Any = decompositions.svdvals(x)
-    if 0 in s.shape[-1:]:
-        return creation.zeros(tuple(s.shape[:-1]), dtype=dtypes.int64, **device_of(x))
-    tiny = 2.0**-23 if x.dtype is dtypes.float32 else 2.0**-52
-    given = atol if tol is None else tol
-    relative = (max(x.shape[-2:]) * tiny if given is None else 0.0) if rtol is None else rtol
-    limit = ops.amax(s, -1, True) * relative
-    limit = limit if given is None else ops.maximum(limit, ops.zeros_like(limit) + given)
-    return ops.sum(ops.cast(s > limit, dtypes.int64), -1)
-
-
-def cond(x: Any, p: Any = None) -> Any:
-    """The condition number of matrices."""
-    if x.ndim > 1 and 0 in x.shape[-2:]:
-        return creation.zeros(tuple(x.shape[:-2]), dtype=x.dtype, **device_of(x))
-    if p in (None, 2, -2):
-        s: Any = decompositions.svdvals(x)
-        large, small = ops.amax(s, -1), ops.amin(s, -1)
-        return small / large if p == -2 else large / small
-    return norms.matrix_norm(x, p) * norms.matrix_norm(ops.inv(x), p)  # type: ignore[operator]
+@public("flow tensor", "lu_solve")
+def _lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:
+    """The x of A @ x = b, from `lu_factor`'s result."""
+    return lu_solve(LU_data, LU_pivots, b)
 
 
 @in_own_dtypes
@@ -102,8 +84,8 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
     x, rank = ops.matmul(pinv(A, rtol=rcond), b), matrix_rank(A)
     rows, columns = tuple(A.shape)[-2:]
     overdetermined = rows > columns and bool((rank == columns).all())
-    left = ops.sum((ops.matmul(A, x) - b).square(), -2) if overdetermined else decompositions.nothing(A)
-    return Solution(ops.squeeze(x, -1) if vector else x, left, rank, decompositions.svdvals(A))
+    left = ops.sum((ops.matmul(A, x) - b).square(), -2) if overdetermined else nothing(A)
+    return Solution(ops.squeeze(x, -1) if vector else x, left, rank, svdvals(A))
 
 
 class Solution(NamedTuple):
@@ -115,6 +97,66 @@ class Solution(NamedTuple):
     singular_values: Any
 
 
-__all__ = ["cond", "eigvalsh", "lstsq", "matrix_rank", "pinv", "solve_triangular"]
+@in_own_dtypes
+def pinv(x: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
+    """The pseudo-inverse of matrices; singular values below the tolerance count as zero.
+
+    >>> flow.linalg.pinv(flow.tensor([[2.0, 0.0], [0.0, 0.0]])).tolist()
+    [[0.5, 0.0], [0.0, 0.0]]
+    """
+    if not isinstance(atol, Tensor) and not isinstance(rtol, Tensor):
+        return ops.pinv(x, atol, rtol, hermitian)
+    u, s, vh = svd(x, False)
+    kept = ops.gt(s, tolerance(x, s, atol, rtol))
+    inverse = ops.where(kept, 1.0 / ops.where(kept, s, 1.0), 0.0)
+    return ops.matmul(vh.mH * ops.unsqueeze(inverse, -2), u.mH)  # type: ignore[attr-defined]
+
+
+@public("flow tensor")
+def pinverse(x: Any, rcond: float = 1e-15) -> Any:
+    """`linalg.pinv` with singular values below `rcond` times the largest taken as zero."""
+    return pinv(x, rtol=rcond)
+
+
+@public("flow tensor")
+def cholesky_inverse(L: Any, upper: bool = False) -> Any:
+    """The inverse of A, where L is A's Cholesky factor.
+
+    >>> flow.cholesky_inverse(flow.tensor([[2.0, 0.0], [0.0, 1.0]])).tolist()
+    [[0.25, 0.0], [0.0, 1.0]]
+    """
+    return cholesky_solve(creation.eye(L.shape[-1], dtype=L.dtype, **device_of(L)), L, upper)
+
+
+def tensorinv(A: Any, ind: int = 2) -> Any:
+    """The inverse of a tensor as a linear map to its first `ind` dimensions from the others.
+
+    >>> flow.linalg.tensorinv(flow.eye(4).reshape(4, 2, 2), 1).shape
+    torch.Size([2, 2, 4])
+    """
+    shape = tuple(A.shape)
+    n = math.prod(shape[:ind])
+    if not 1 <= ind <= A.ndim or n != math.prod(shape[ind:]):
+        raise ShapeError(f"tensorinv(): the first {ind} sizes of {list(shape)} and the others must have one product")
+    return ops.reshape(ops.inv(ops.reshape(A, (n, n))), shape[ind:] + shape[:ind])
+
+
+def tensorsolve(A: Any, B: Any, dims: Sequence[int] | None = None) -> Any:
+    """The x whose products with A, summed over all of x's dimensions, are B. `dims` of A are moved to its end first.
+
+    >>> flow.linalg.tensorsolve(flow.eye(4).reshape(2, 2, 4), flow.ones(2, 2)).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+    A = A if dims is None else movedim(A, tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
+    of_x = tuple(A.shape)[B.ndim :]
+    n = math.prod(of_x)
+    if n != B.numel():
+        raise ShapeError(f"tensorsolve(): {B.numel()} equations for {n} numbers of shape {list(of_x)}")
+    return ops.reshape(ops.solve(ops.reshape(A, (n, n)), ops.reshape(B, (n, 1))), of_x)
+
+
+__all__ = ["lstsq", "lu_solve", "pinv", "solve", "solve_triangular", "tensorinv", "tensorsolve"]
 
 globals().update({name: door(globals()[name]) for name in __all__})
+inv = ops.inv
+__all__ += ["inv"]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from weft.api.signature import door
 from weft.core.errors import OpError
-from weft.functional.linalg.factors import check_pivot
+from weft.functional.linalg.decompositions import check_pivot
 from weft.ops import ops
 
 

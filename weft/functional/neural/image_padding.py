@@ -1,14 +1,24 @@
-"""pad: constant, reflect, replicate, circular."""
+"""pad: constant, reflect, replicate, circular; constant_pad_nd."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from weft.api.table import public
 from weft.core.errors import ShapeError
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
-# ---- pad ---------------------------------------------------------------------------------------------------
+
+@public("flow")
+def constant_pad_nd(x: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor:
+    """Constant padding: (left, right) of the last dimension, then of the one before it, and so on.
+
+    >>> flow.constant_pad_nd(flow.ones(1), (1, 1), 5).tolist()
+    [5.0, 1.0, 5.0]
+    """
+    return ops.pad_with(x, tuple(pad), value)
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:

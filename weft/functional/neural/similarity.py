@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from weft.core import dtype as dtypes
@@ -21,12 +20,7 @@ def pdist(input: Any, p: float = 2.0) -> Any:
     n = input.shape[0]
     pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
     first, second = (creation.tensor([q[k] for q in pairs], dtype=dtypes.int64, **device_of(input)) for k in (0, 1))
-    apart = ops.index_select(input, 0, first) - ops.index_select(input, 0, second)
-    if p == math.inf:
-        return ops.amax(ops.abs(apart), -1)
-    if p == 0:
-        return ops.sum(ops.cast(ops.ne(apart, 0.0), input.dtype), -1)
-    return ops.pow(ops.sum(ops.pow(ops.abs(apart), float(p)), -1), 1.0 / p)
+    return vector_norm(ops.index_select(input, 0, first) - ops.index_select(input, 0, second), p, -1)
 
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:

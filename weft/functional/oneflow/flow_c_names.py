@@ -20,30 +20,13 @@ from weft.tensor.tensor import Tensor
 # ---- constants ---------------------------------------------------------------------------------------
 
 
-@public("bound")
-def constant(shape: Sequence[int], value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor of one value."""
-    return creation.full(tuple(shape), value, dtype=dtype, device=device)
-
-
-@public("bound")
-def tensor_constant(shape: Sequence[int], value: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor filled with the value of a 0-d tensor."""
-    return creation.full(tuple(shape), value.item(), dtype=dtype or value.dtype, device=device)
-
-
-@public("bound")
-def global_constant(shape: Sequence[int], value: Any, *, dtype: Any = None, placement: Any, sbp: Any) -> Tensor:
-    """A global tensor of one value."""
-    return creation.full(tuple(shape), value, dtype=dtype, placement=placement, sbp=sbp)
-
-
-@public("bound")
-def global_tensor_constant(
-    shape: Sequence[int], value: Tensor, *, dtype: Any = None, placement: Any, sbp: Any
+@public("bound", "constant tensor_constant global_constant global_tensor_constant")
+def constant(
+    shape: Sequence[int], value: Any, *, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None
 ) -> Tensor:
-    """A global tensor filled with the value of a 0-d tensor."""
-    return creation.full(tuple(shape), value.item(), dtype=dtype or value.dtype, placement=placement, sbp=sbp)
+    """A tensor of one value, a number's or a 0-d tensor's."""
+    kind = value.dtype if dtype is None and isinstance(value, Tensor) else dtype
+    return creation.full(tuple(shape), value, kind, device, placement, sbp)
 
 
 @public("bound")
@@ -52,10 +35,7 @@ def global_empty(shape: Sequence[int], *, dtype: Any = None, placement: Any, sbp
     return creation.empty(tuple(shape), dtype=dtype, placement=placement, sbp=sbp)
 
 
-@public("bound")
-def global_arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, placement: Any, sbp: Any) -> Tensor:
-    """A global tensor of start, start + step, ... below end."""
-    return creation.arange(start, end, step, dtype=dtype, placement=placement, sbp=sbp)
+public("bound", "global_arange")(creation.arange)
 
 
 @public("bound")

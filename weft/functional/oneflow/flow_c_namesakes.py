@@ -8,7 +8,7 @@ from typing import Any
 from weft.api.signature import overloaded
 from weft.api.table import public
 from weft.functional.index import gather_nd, scattering
-from weft.functional.neural import cross_entropy, dropouts
+from weft.functional.neural import cross_entropy, dropouts, embeddings
 from weft.ops import ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
@@ -49,18 +49,12 @@ def _rms_over(
     return ops.rms_norm(input, normalized_shape, weight, eps)
 
 
-def _hot(x: Tensor, num_classes: int, on_value: Any = 1, off_value: Any = 0) -> Tensor:
-    """`on_value` at the index given by each integer, along a new last dimension."""
-    hot = ops.one_hot(x, num_classes)
-    return hot if (on_value, off_value) == (1, 0) else ops.where(ops.ne(hot, 0), on_value, off_value)
-
-
-public("bound", "one_hot")(_hot)
+public("bound")(embeddings.one_hot)
 public("bound", "rms_norm")(overloaded("rms_norm", _rms_over, _rms_weighed))
 public("bound", "gather")(overloaded("gather", _take, scattering.gather))
 public("bound", "layer_norm")(overloaded("layer_norm", _norm_from, _norm_over))
-public("bound", "cross_entropy")(cross_entropy.cross_entropy)
-public("bound", "nll_loss")(cross_entropy.nll_loss)
+public("bound")(cross_entropy.cross_entropy)
+public("bound")(cross_entropy.nll_loss)
 
 
 @public("bound")

@@ -7,7 +7,6 @@ from weft.core import dtype as dtypes
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
 from weft.ops.pointwise.complex_numbers import imag as imag_of
-from weft.ops.pointwise.complex_numbers import imag as imaginary
 from weft.ops.pointwise.complex_numbers import polar as polar_of
 from weft.ops.pointwise.complex_numbers import real as real_of
 from weft.tensor.tensor import Tensor
@@ -54,7 +53,7 @@ def isreal(x: Tensor) -> Tensor:
     >>> flow.isreal(flow.tensor([1.0, 2j])).tolist()
     [True, False]
     """
-    return ops.eq(imaginary(x), 0) if x.dtype.is_complex else ops.ones_like(x, dtypes.bool_)
+    return ops.eq(imag_of(x), 0) if x.dtype.is_complex else ops.ones_like(x, dtypes.bool_)
 
 
 @public("flow tensor", "resolve_conj resolve_neg")

@@ -8,6 +8,7 @@ from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.core.errors import DtypeError
 from weft.functional.tensor.conversion import cast
+from weft.functional.tensor.in_place import with_in_place
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
@@ -20,7 +21,7 @@ def positive(x: Tensor) -> Tensor:
     return x
 
 
-@public("flow tensor")
+@with_in_place
 def ldexp(x: Any, other: Any) -> Any:
     """x * 2 ** other."""
     made = x * ops.pow(2.0, other)
@@ -28,7 +29,7 @@ def ldexp(x: Any, other: Any) -> Any:
     return ops.cast(made, x.dtype) if whole and x.dtype.differentiable else made
 
 
-@public("flow tensor")
+@with_in_place
 def float_power(x: Any, exponent: Any) -> Any:
     """x ** exponent, in float64, or of complex numbers in complex128."""
     tensors = [t for t in (x, exponent) if isinstance(t, Tensor)]

@@ -12,8 +12,7 @@ from weft.core.errors import ArgumentError, OptionError, ShapeError
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.functional.reduce.sorting import Ranked
-from weft.functional.shape.joining import stack
-from weft.functional.shape.splitting import unbind
+from weft.functional.shape.views import movedim
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
 from weft.ops.shape.views import dim_of
@@ -38,7 +37,7 @@ def _median_along(x: Tensor, dim: int, keepdim: bool = False) -> Ranked:
 median = public("flow tensor", "median")(overloaded("median", _median_of_all, _median_along))
 
 
-def _share(name: str, q: Any) -> None:
+def _check_q(name: str, q: Any) -> None:
     """Raise unless q is in [0, 1], a number or a vector, as far as its data is known."""
     if isinstance(q, Tensor):
         if q.ndim > 1:
@@ -50,81 +49,52 @@ def _share(name: str, q: Any) -> None:
         raise OptionError(f"{name}(): quantile() q must be in the range [0, 1] but got {q}")
 
 
+def _quantile(name: str, x: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
+    if interpolation not in WAYS:
+        raise ArgumentError(f"{name}(): interpolation is one of {', '.join(WAYS)}; got {interpolation!r}")
+    _check_q(name, q)
+    d = None if dim is None else dim_of(dim, x.ndim)
+    rows = ops.reshape(x, (-1,)) if d is None or not x.ndim else movedim(x, d, -1)
+    ordered = ops.sort(rows, -1)[0]  # NaN comes last
+    shares = q if isinstance(q, Tensor) else creation.tensor(q, dtype=x.dtype, **device_of(x))
+    each, missing = ops.reshape(shares, (-1,)), ops.isnan(rows)
+    if name == "nanquantile":
+        count = ops.sum(cast(ops.logical_not(missing), x.dtype), -1, True)
+        place = ops.clamp(ops.mul(ops.sub(count, 1.0), each), 0.0)
+    else:
+        last = float(ordered.shape[-1] - 1)
+        place = ops.where(ops.any(missing, -1, True), last, ops.mul(each, last))
+    place = {"nearest": ops.round, "lower": ops.floor, "higher": ops.ceil}.get(interpolation, lambda p: p)(place)
+    low, high = ops.floor(place), ops.ceil(place)
+    first, second = (ops.gather(ordered, -1, cast(p, dtypes.int64)) for p in (low, high))
+    y = ops.lerp(first, second, ops.full_like(place, 0.5) if interpolation == "midpoint" else ops.sub(place, low))
+    y = movedim(y, -1, 0) if shares.ndim else ops.select(y, -1, 0)
+    kept = [1 if d in (None, i) else n for i, n in enumerate(x.shape)]
+    return ops.reshape(y, (*shares.shape, *kept)) if keepdim else y
+
+
 @public("flow tensor")
 def quantile(
     x: Tensor, q: float | Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """The q-th quantile of the elements; a vector q gives a new first dimension.
+    """The q-th quantile of the elements, or NaN if one of them is; a vector q gives a new first dimension.
 
     >>> flow.quantile(flow.tensor([0., 1., 2.]), 0.25).item()
     0.5
     """
-    if interpolation not in WAYS:
-        raise ArgumentError(f"quantile(): interpolation is one of {', '.join(WAYS)}; got {interpolation!r}")
-    _share("quantile", q)
-    if dim is not None and not x.ndim:
-        dim_of(dim, 0)
-        dim = None
-    shape = tuple(x.shape)
-    rows = ops.reshape(x, (-1,)) if dim is None else ops.transpose(x, dim_of(dim, x.ndim), -1)
-    ordered = ops.sort(rows, -1)[0]
-    shares = q if isinstance(q, Tensor) else creation.tensor(q, dtype=x.dtype, **device_of(x))
-    place = ops.reshape(ops.mul(shares, float(ordered.shape[-1] - 1)), (-1,))
-    low, high = ops.floor(place), ops.ceil(place)
-    if interpolation == "nearest":
-        low = high = ops.round(place)
-    elif interpolation == "lower":
-        high = low
-    elif interpolation == "higher":
-        low = high
-    weight = ops.full_like(place, 0.5) if interpolation == "midpoint" else ops.sub(place, low)
-    first, second = (ops.index_select(ordered, -1, cast(p, dtypes.int64)) for p in (low, high))
-    y = ops.permute(ops.lerp(first, second, weight), (first.ndim - 1, *range(first.ndim - 1)))
-    if keepdim:
-        kept = [1] * len(shape) if dim is None else [1 if i == dim_of(dim, x.ndim) else n for i, n in enumerate(shape)]
-        y = ops.reshape(y if dim is None else _back(y, dim_of(dim, x.ndim), len(shape)), (place.shape[0], *kept))
-    elif dim is not None:
-        y = _back(y, dim_of(dim, x.ndim), len(shape))
-    return y if shares.ndim else ops.select(y, 0, 0)
+    return _quantile("quantile", x, q, dim, keepdim, interpolation)
 
 
 @public("flow tensor")
 def nanquantile(
-    x: Any, q: float | Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+    x: Tensor, q: float | Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
     """`quantile`, ignoring NaN.
 
     >>> flow.nanquantile(flow.tensor([0., float("nan"), 2.]), 0.25).item()
     0.5
     """
-    _share("nanquantile", q)
-    if isinstance(q, Tensor) and q.ndim:
-        each = [nanquantile(x, s, dim, keepdim, interpolation=interpolation) for s in unbind(q)]
-        return stack(each, 0)
-    d = -1 if dim is None else dim_of(dim, x.ndim)
-    rows = ops.reshape(x, (-1,)) if dim is None else x
-    ordered = ops.sort(rows, d)[0]  # NaN comes last
-    count = ops.sum(cast(ops.logical_not(ops.isnan(rows)), x.dtype), d, True)
-    place = ops.clamp(ops.mul(ops.sub(count, 1.0), q), 0.0)
-    low, high = ops.floor(place), ops.ceil(place)
-    if interpolation in ("nearest", "lower", "higher"):
-        low = high = {"nearest": ops.round(place), "lower": low, "higher": high}[interpolation]
-    elif interpolation not in ("linear", "midpoint"):
-        raise ArgumentError(f"nanquantile(): interpolation is one of {', '.join(WAYS)}; got {interpolation!r}")
-    first, second = (ops.gather(ordered, d, cast(p, dtypes.int64)) for p in (low, high))
-    y = ops.lerp(first, second, ops.full_like(place, 0.5) if interpolation == "midpoint" else ops.sub(place, low))
-    if dim is None:
-        return ops.reshape(y, (1,) * x.ndim if keepdim else ())
-    return y if keepdim else ops.squeeze(y, d)
-
-
-def _back(y: Tensor, d: int, ndim: int) -> Tensor:
-    """Undo the move of `dim` to the end."""
-    if d == ndim - 1:
-        return y
-    rest = list(range(1, ndim))
-    moved = rest.pop(d)
-    return ops.permute(y, (0, *rest, moved))
+    return _quantile("nanquantile", x, q, dim, keepdim, interpolation)
 
 
 @public("flow tensor")

@@ -18,10 +18,6 @@ from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
 
 
-def _from(x: Any, dim: int, start: int, count: int) -> Any:
-    return ops.narrow(x, dim, start, count)
-
-
 @public("flow tensor")
 def logcumsumexp(x: Any, dim: int) -> Tensor:
     """The logarithm of the cumulative sum of exp(x).
@@ -51,12 +47,12 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -
     """
     d = dim_of(dim, y.ndim)
     n = y.shape[d]
-    means = (_from(y, d, 0, n - 1) + _from(y, d, 1, n - 1)) / 2
+    means = (ops.narrow(y, d, 0, n - 1) + ops.narrow(y, d, 1, n - 1)) / 2
     if x is None:
         return ops.cumsum(means * dx, d)
     at = x.reshape([-1 if i == d else 1 for i in range(y.ndim)]) if x.ndim == 1 and y.ndim > 1 else x
     along = dim_of(dim, at.ndim)
-    return ops.cumsum(means * (_from(at, along, 1, n - 1) - _from(at, along, 0, n - 1)), d)
+    return ops.cumsum(means * (ops.narrow(at, along, 1, n - 1) - ops.narrow(at, along, 0, n - 1)), d)
 
 
 @public("flow")
@@ -87,21 +83,21 @@ def _derivative(y: Any, d: int, step: Any, order: int) -> Tensor:
         raise ShapeError(f"gradient(): dimension {d} has {n} elements; derivatives need {order + 1}")
     gaps: Any = None  # between the coordinates; none if all are one step
     if isinstance(step, Tensor) and step.ndim:
-        between = _from(step, 0, 1, n - 1) - _from(step, 0, 0, n - 1)
+        between = ops.narrow(step, 0, 1, n - 1) - ops.narrow(step, 0, 0, n - 1)
         gaps = between.reshape([-1 if i == d else 1 for i in range(y.ndim)])
-    rise = (_from(y, d, 1, n - 1) - _from(y, d, 0, n - 1)) / (float(step) if gaps is None else gaps)
-    first, last = _from(rise, d, 0, 1), _from(rise, d, n - 2, 1)
+    rise = (ops.narrow(y, d, 1, n - 1) - ops.narrow(y, d, 0, n - 1)) / (float(step) if gaps is None else gaps)
+    first, last = ops.narrow(rise, d, 0, 1), ops.narrow(rise, d, n - 2, 1)
     if n == 2:
         return ops.cat([first, last], d)
-    left, right = _from(rise, d, 0, n - 2), _from(rise, d, 1, n - 2)
+    left, right = ops.narrow(rise, d, 0, n - 2), ops.narrow(rise, d, 1, n - 2)
     if gaps is None:
         inner = (left + right) * 0.5
     else:
-        a, b = _from(gaps, d, 0, n - 2), _from(gaps, d, 1, n - 2)
+        a, b = ops.narrow(gaps, d, 0, n - 2), ops.narrow(gaps, d, 1, n - 2)
         inner = (left * b + right * a) / (a + b)
     if order == 2:  # a parabola through the three at each end
-        first = first + (first - _from(rise, d, 1, 1)) * _share(gaps, d, 0, 1)
-        last = last + (last - _from(rise, d, n - 3, 1)) * _share(gaps, d, n - 2, n - 3)
+        first = first + (first - ops.narrow(rise, d, 1, 1)) * _share(gaps, d, 0, 1)
+        last = last + (last - ops.narrow(rise, d, n - 3, 1)) * _share(gaps, d, n - 2, n - 3)
     return ops.cat([first, inner, last], d)
 
 
@@ -109,8 +105,8 @@ def _share(gaps: Any, d: int, one: int, other: int) -> Any:
     """The share of a gap in the sum of itself and its neighbor."""
     if gaps is None:
         return 0.5
-    mine = _from(gaps, d, one, 1)
-    return mine / (mine + _from(gaps, d, other, 1))
+    mine = ops.narrow(gaps, d, one, 1)
+    return mine / (mine + ops.narrow(gaps, d, other, 1))
 
 
 @public("flow tensor")

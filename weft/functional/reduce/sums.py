@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from weft.api.table import public
 from weft.functional.create.creation import get_default_dtype
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
-from weft.ops.reduce.sums import dims_of
+from weft.ops.reduce.sums import Dims, dims_of
 from weft.tensor.tensor import Tensor
-
-Dims = int | tuple[int, ...] | list[int] | None
 
 
 @public("flow tensor")
@@ -50,10 +49,7 @@ def prod(x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = Non
 
 
 def _count(x: Tensor, dim: Dims) -> int:
-    total = 1
-    for d in dims_of(dim, x.ndim):
-        total *= x.shape[d]
-    return total
+    return math.prod(x.shape[d] for d in dims_of(dim, x.ndim))
 
 
 @public("flow tensor")

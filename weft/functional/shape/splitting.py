@@ -25,7 +25,7 @@ from weft.tensor.tensor import Tensor
 MOST_PARTS = 1 << 20  # views of one tensor: more would be a mistake, and take minutes
 
 
-@public("flow tensor")
+@public("flow tensor", "split unsafe_split unsafe_split_with_sizes")
 def split(x: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of parts along a dimension: of one size, the last one smaller if need be; or of these sizes.
 
@@ -126,7 +126,10 @@ def _unbound(x: Tensor, parts: Sequence[torch.Tensor], dim: int) -> tuple[Tensor
     return _views(x, OPS["select"], _indices(dim, len(parts)), parts, _Slices) if parts else None
 
 
-@public("flow tensor", short=Parts(f"d0.chunk(chunks, dim) if chunks <= {MOST_PARTS} else ()", _chunked))
+_CHUNKS = Parts(f"d0.chunk(chunks, dim) if chunks <= {MOST_PARTS} else ()", _chunked)
+
+
+@public("flow tensor", "chunk unsafe_chunk", _CHUNKS)
 def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of at most `chunks` equal parts along a dimension, the last one smaller if need be.
 
@@ -154,8 +157,7 @@ def tensor_split(x: Tensor, indices_or_sections: int | Sequence[int], dim: int =
         base, longer = divmod(n, indices_or_sections)
         return split(x, [base + (i < longer) for i in range(indices_or_sections)], dim)
     if isinstance(indices_or_sections, Tensor):
-        found = indices_or_sections.tolist()
-        return tensor_split(x, found, dim)
+        return tensor_split(x, indices_or_sections.tolist(), dim)
     cuts = [0, *(min(i if i >= 0 else max(n + i, 0), n) for i in indices_or_sections), n]
     return tuple(ops.narrow(x, dim, a, max(b - a, 0)) for a, b in itertools.pairwise(cuts))
 

@@ -105,10 +105,7 @@ def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         return ops.reshape(x, (1,))
     if first > last:
         raise ShapeError(f"flatten(): start_dim={start_dim} comes after end_dim={end_dim} in shape {list(shape)}")
-    merged = 1
-    for n in shape[first : last + 1]:
-        merged *= n
-    return ops.reshape(x, (*shape[:first], merged, *shape[last + 1 :]))
+    return ops.reshape(x, (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]))
 
 
 @public("flow tensor")

@@ -54,8 +54,9 @@ def into(x: Tensor, f: Callable[..., Tensor], *args: Any, **options: Any) -> Ten
     return copy_(x, made)
 
 
-def composed(name: str, f: Callable[..., Tensor]) -> None:
-    """Bind the in-place method `name_` of a function that is composed of ops."""
+def with_in_place(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Bind a function composed of ops: as function, as method, and as the in-place method `name_`."""
+    name = f.__name__
 
     def overwrite(x: Tensor, *args: Any, **options: Any) -> Tensor:
         refuse_out(name, options)
@@ -64,6 +65,7 @@ def composed(name: str, f: Callable[..., Tensor]) -> None:
     overwrite.__name__ = overwrite.__qualname__ = f"{name}_"
     overwrite.__doc__ = f"`{name}`, in place."
     public("tensor")(overwrite)
+    return public("flow tensor")(f)
 
 
 def refuse_out(name: str, options: dict[str, Any]) -> None:

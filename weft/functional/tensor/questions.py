@@ -7,32 +7,8 @@ from typing import Any
 from weft.api.table import public
 from weft.autograd import modes
 from weft.core.dispatch import here
-from weft.functional.linalg import norms, products
-from weft.functional.pointwise import powers
-from weft.functional.shape import splitting
-from weft.functional.tensor import in_place
-from weft.ops import ops
 from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor
-
-in_place.composed("ldexp", powers.ldexp)
-in_place.composed("float_power", powers.float_power)
-in_place.composed("renorm", norms.renorm)
-in_place.composed("addmv", products.addmv)
-
-
-@public("flow")
-def constant_pad_nd(x: Tensor, pad: Any, value: Any = 0) -> Tensor:
-    """Constant padding: (left, right) of the last dimension, then of the one before it, and so on.
-
-    >>> flow.constant_pad_nd(flow.ones(1), (1, 1), 5).tolist()
-    [5.0, 1.0, 5.0]
-    """
-    return ops.pad_with(x, tuple(pad), value)
-
-
-public("flow tensor", "unsafe_chunk")(splitting.chunk)
-public("flow tensor", "unsafe_split unsafe_split_with_sizes")(splitting.split)
 
 
 @public("tensor")
@@ -43,13 +19,13 @@ def to_dense(x: Tensor) -> Tensor:
 
 @public("tensor")
 def untyped_storage(x: Tensor) -> Any:
-    """The memory that x looks at, of this rank's part of it: torch's own storage, with `data_ptr()` and `nbytes()`."""
+    """The memory of x, or of this rank's shard: torch's own storage, with `data_ptr()` and `nbytes()`."""
     return local_data(x, "untyped_storage()").untyped_storage()
 
 
 @public("tensor")
 def storage(x: Tensor) -> Any:
-    """Likewise, as elements of x's dtype: `size()` counts them."""
+    """`untyped_storage()` as elements of x's dtype: `size()` counts them."""
     return local_data(x, "storage()")._typed_storage()
 
 
@@ -69,13 +45,13 @@ def get_device(x: Tensor) -> int:
 
 @public("flow")
 def is_inference_mode_enabled() -> bool:
-    """Whether gradients are off: inference mode is no more than that here."""
+    """Whether gradients are off, which is all that inference mode does here."""
     return not here.grad
 
 
 @public("flow")
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly mode is on, which keeps every call's stack for errors in backward."""
+    """Whether anomaly mode is on: errors in backward then show the stack of the forward call."""
     return modes.anomaly() is not None
 
 

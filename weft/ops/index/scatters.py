@@ -7,8 +7,9 @@ from torch import Tensor
 
 from weft.ops.declaration import op
 from weft.ops.index.indexing import _along, gather, scatter_add
-from weft.ops.pointwise.arithmetic import div, eq, mul
+from weft.ops.pointwise.arithmetic import div, mul
 from weft.ops.pointwise.copies import cast, where
+from weft.ops.pointwise.logic import eq
 
 
 @op()

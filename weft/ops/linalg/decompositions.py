@@ -1,4 +1,5 @@
-"""Linear algebra on the last two dimensions: inverses, determinants, solvers, decompositions. Matrices aren't split."""
+"""Decompositions of matrices, on the last two dimensions: Cholesky, QR, LU, eigenvalues, singular values. Matrices
+aren't split."""
 
 from __future__ import annotations
 
@@ -7,128 +8,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from weft.core.dtype import DType, float64
 from weft.ops.create.constructors import ones_like
 from weft.ops.declaration import op
-from weft.ops.linalg.matmul import matmul
-from weft.ops.pointwise.arithmetic import add, conj, conjugated, div, eq, mul, neg, square, sub
-from weft.ops.pointwise.complex_numbers import complex__, imag
+from weft.ops.linalg.matmul import adjoint, matmul
+from weft.ops.linalg.solving import _regular, inv, solve_triangle
+from weft.ops.pointwise.arithmetic import add, conj, div, mul, square, sub
+from weft.ops.pointwise.complex_numbers import real
 from weft.ops.pointwise.copies import where
-from weft.ops.shape.broadcast import fit
+from weft.ops.pointwise.logic import eq
 from weft.ops.shape.diagonal import diagonal, diagonal_zeros
 from weft.ops.shape.joining import cat
 from weft.ops.shape.slicing import narrow
 from weft.ops.shape.triangle import tril, triu
-from weft.ops.shape.views import axes_at, transpose, unsqueeze
-
-
-def _t(x: Any) -> Any:
-    """The adjoint: the transpose, if real."""
-    return transpose(conjugated(x), -2, -1)
-
-
-@op("... i! j! -> ... j! i!")
-def inv(x: Tensor) -> Tensor:
-    """The inverse of matrices.
-
-    >>> flow.linalg.inv(flow.tensor([[2., 0.], [0., 4.]])).tolist()
-    [[0.5, 0.0], [0.0, 0.25]]
-    """
-    return torch.linalg.inv(x)
-
-
-inv.grad(lambda dy, y: neg(matmul(matmul(_t(y), dy), _t(y))))
-
-
-def _regular(rand: Any, *lead: int) -> Any:
-    return rand(*lead, 3, 3) + 4 * torch.eye(3, dtype=torch.float64)
-
-
-inv.samples(lambda rand: [(_regular(rand),), (_regular(rand, 4),)])
-
-
-@op("... i! j! -> ...")
-def det(x: Tensor) -> Tensor:
-    """The determinant of matrices.
-
-    >>> flow.linalg.det(flow.tensor([[2., 0.], [0., 4.]])).item()
-    8.0
-    """
-    return torch.linalg.det(x)
-
-
-det.grad(lambda dy, x, y: mul(unsqueeze(unsqueeze(mul(dy, conjugated(y)), -1), -1), _t(inv(x))))
-det.samples(lambda rand: [(_regular(rand),), (_regular(rand, 4),)])
-
-
-@op("... i! j! -> ..., ...", returns="sign logabsdet")
-def slogdet(x: Tensor) -> Any:
-    """The sign of the determinant of matrices, and the logarithm of its absolute value.
-
-    >>> flow.linalg.slogdet(flow.eye(2))[1].item()
-    0.0
-    """
-    return tuple(torch.linalg.slogdet(x))
-
-
-@slogdet.grad
-def _(dsign, dlogabsdet, x, sign):
-    if x.dtype.is_complex:  # the sign is a phase, whose change is the imaginary part of the logarithm's
-        dlogabsdet = complex__(dlogabsdet, imag(mul(conj(sign), dsign)))
-    return mul(unsqueeze(unsqueeze(dlogabsdet, -1), -1), _t(inv(x)))
-
-
-slogdet.samples(lambda rand: [(_regular(rand, 4),)])
-
-
-@op("... i! j!, ... j! k -> ... i! k", linear="b")
-def solve(a: Tensor, b: Tensor) -> Tensor:
-    """The x of a @ x = b, for matrices a and b.
-
-    >>> flow._C.solve(flow.tensor([[2., 0.], [0., 4.]]), flow.tensor([[2.], [4.]])).tolist()
-    [[1.0], [1.0]]
-    """
-    return torch.linalg.solve(a, b)
-
-
-@solve.grad
-def _(dy, a, y, a_shape, b_shape):
-    db = solve(_t(a), dy)
-    return fit(neg(matmul(db, _t(y))), a_shape), fit(db, b_shape)
-
-
-@solve.samples
-def _(rand):
-    yield _regular(rand), rand(3, 4)
-    yield _regular(rand, 4), rand(4, 3, 2)
-    yield _regular(rand), rand(4, 3, 2)
-
-
-@op("... i! j!, ... j! k -> ... i! k", linear="b", promotes=True)
-def solve_triangle(a: Tensor, b: Tensor, upper: bool = False, unit: bool = False) -> Tensor:
-    """The x of a @ x = b, for triangular a; `unit`: its diagonal is taken as ones.
-
-    >>> flow._C.solve_triangle(flow.tensor([[2., 0.], [2., 4.]]), flow.tensor([[2.], [6.]])).tolist()
-    [[1.0], [1.0]]
-    """
-    return torch.linalg.solve_triangular(a, b, upper=upper, unitriangular=unit)
-
-
-@solve_triangle.grad
-def _(dy, a, y, a_shape, b_shape, upper, unit, needs):
-    db = solve_triangle(_t(a), dy, not upper, unit)
-    da = None
-    if needs[0]:
-        da = fit(neg(matmul(db, _t(y))), a_shape)
-        da = triu(da, int(unit)) if upper else tril(da, -int(unit))
-    return da, fit(db, b_shape)
-
-
-@solve_triangle.samples
-def _(rand):
-    yield torch.tril(_regular(rand)), rand(3, 4)
-    yield torch.triu(_regular(rand, 4)), rand(4, 3, 2), True
-    yield torch.tril(rand(3, 3)), rand(3, 4), False, True
-    yield torch.tril(_regular(rand)), rand(4, 3, 2)
+from weft.ops.shape.views import unsqueeze
 
 
 @op("... i! j! -> ... i! j!")
@@ -143,14 +36,14 @@ def cholesky(x: Tensor) -> Tensor:
 
 @cholesky.grad
 def _(dy, y):
-    inner = tril(matmul(_t(y), dy), 0)
-    inner = sub(inner, mul(_diagonals(inner), 0.5))
-    back = inv(_t(y))
+    inner = tril(matmul(adjoint(y), dy), 0)
+    inner = sub(inner, mul(_diagonal_part(inner), 0.5))
+    back = inv(adjoint(y))
     dx = matmul(matmul(back, inner), inv(y))
-    return mul(add(dx, _t(dx)), 0.5)
+    return mul(add(dx, adjoint(dx)), 0.5)
 
 
-def _diagonals(x: Any) -> Any:
+def _diagonal_part(x: Any) -> Any:
     return sub(tril(x, 0), tril(x, -1))
 
 
@@ -172,12 +65,12 @@ def eigh(x: Tensor) -> Any:
 
 @eigh.grad
 def _(dvalues, dvectors, values, vectors):
-    inside = add(_between(matmul(_t(vectors), dvectors), values), _diagonal_of(dvalues))
-    dx = matmul(matmul(vectors, inside), _t(vectors))
-    return mul(add(dx, _t(dx)), 0.5)
+    inside = add(_between(matmul(adjoint(vectors), dvectors), values), _diag_embed(dvalues))
+    dx = matmul(matmul(vectors, inside), adjoint(vectors))
+    return mul(add(dx, adjoint(dx)), 0.5)
 
 
-def _diagonal_of(x: Any) -> Any:
+def _diag_embed(x: Any) -> Any:
     n = x.shape[-1]
     return diagonal_zeros(x, (*tuple(x.shape), n), 0, -2, -1)
 
@@ -185,7 +78,7 @@ def _diagonal_of(x: Any) -> Any:
 def _between(x: Any, values: Any) -> Any:
     """x[i, j] / (v[j] - v[i]) off the diagonal, 0 on it."""
     apart = sub(unsqueeze(values, -2), unsqueeze(values, -1))
-    return _over(sub(x, _diagonals(x)), add(apart, _diagonal_of(ones_like(values))))
+    return _over(sub(x, _diagonal_part(x)), add(apart, _diag_embed(ones_like(values))))
 
 
 def _over(x: Any, by: Any) -> Any:
@@ -212,23 +105,23 @@ def svd(x: Tensor) -> Any:
 
 @svd.grad
 def _(du, ds, dvh, x_shape, u, s, vh):
-    v, dv = _t(vh), _t(dvh)
+    v, dv = adjoint(vh), adjoint(dvh)
     m, n = tuple(x_shape)[-2:]
     squares = square(s)
     across, along_s = unsqueeze(s, -2), unsqueeze(s, -1)
-    inside_u, inside_v = matmul(_t(u), du), matmul(vh, dv)
-    mid = mul(_between(sub(inside_u, _t(inside_u)), squares), across)
-    mid = add(mid, mul(along_s, _between(sub(inside_v, _t(inside_v)), squares)))
+    inside_u, inside_v = matmul(adjoint(u), du), matmul(vh, dv)
+    mid = mul(_between(sub(inside_u, adjoint(inside_u)), squares), across)
+    mid = add(mid, mul(along_s, _between(sub(inside_v, adjoint(inside_v)), squares)))
     if inside_u.dtype.is_complex:  # the phase of u's columns is arbitrary, together with v's
-        turn = diagonal(sub(inside_u, _t(inside_u)), 0, -2, -1)
-        mid = add(mid, _diagonal_of(_over(turn, mul(s, 2.0))))
-    dx = matmul(matmul(u, add(mid, _diagonal_of(ds))), vh)
+        turn = diagonal(sub(inside_u, adjoint(inside_u)), 0, -2, -1)
+        mid = add(mid, _diag_embed(_over(turn, mul(s, 2.0))))
+    dx = matmul(matmul(u, add(mid, _diag_embed(ds))), vh)
     if m > n:  # the component of du outside of u's columns
         beyond = sub(du, matmul(u, inside_u))
         dx = add(dx, matmul(_over(beyond, across), vh))
     if n > m:
         beyond = sub(dv, matmul(v, inside_v))
-        dx = add(dx, matmul(u, _t(_over(beyond, across))))
+        dx = add(dx, matmul(u, adjoint(_over(beyond, across))))
     return dx
 
 
@@ -247,47 +140,127 @@ def qr(x: Tensor) -> Any:
 
 @qr.grad
 def _(dq, dr, q, r):
-    lower = tril(sub(matmul(r, _t(dr)), matmul(_t(dq), q)), 0)
-    both = add(lower, _t(lower))
-    sym = sub(both, mul(_diagonals(both), 0.5))
-    return matmul(add(dq, matmul(q, sym)), inv(_t(r)))
+    lower = tril(sub(matmul(r, adjoint(dr)), matmul(adjoint(dq), q)), 0)
+    both = add(lower, adjoint(lower))
+    sym = sub(both, mul(_diagonal_part(both), 0.5))
+    return matmul(add(dq, matmul(q, sym)), inv(adjoint(r)))
 
 
 qr.samples(lambda rand: [(rand(4, 3),)])
 
 
-@op("... i! j! -> ... i! j!")
-def matrix_exponential(x: Tensor) -> Tensor:
-    """The exponential of matrices."""
-    return torch.linalg.matrix_exp(x)
+@op("... i! j! -> ... i! j!, ... k!", returns="lu pivots*")
+def lu_factor(x: Tensor) -> Any:
+    """The LU factors of matrices in one matrix, L without its unit diagonal; and the pivots.
 
-
-@matrix_exponential.grad
-def _(dy, x):
-    n, t = tuple(x.shape)[-1], _t(x)  # the upper right of the exponential of [[t, dy], [0, t]]
-    both = cat([cat([t, dy], -1), cat([mul(t, 0.0), t], -1)], -2)
-    return narrow(narrow(matrix_exponential(both), -2, 0, n), -1, n, n)
-
-
-matrix_exponential.samples(lambda rand: [(rand(3, 3),), (rand(4, 2, 2),)])
-
-
-@op(linear="a b")
-def cross(a: Tensor, b: Tensor, dim: int = -1) -> Tensor:
-    """The cross product of vectors of three elements along a dimension.
-
-    >>> flow._C.cross(flow.tensor([1., 0., 0.]), flow.tensor([0., 1., 0.])).tolist()
-    [0.0, 0.0, 1.0]
+    >>> flow.linalg.lu_factor(flow.tensor([[0., 2.], [4., 0.]]))[0].tolist()
+    [[4.0, 0.0], [0.0, 2.0]]
     """
-    return torch.linalg.cross(a, b, dim=dim)
+    return tuple(torch.linalg.lu_factor(x))
 
 
-cross.layout(lambda a, b, dim: axes_at("<!>, <!> -> <!>", len(a), dim) if len(a) == len(b) else None)
+@lu_factor.grad
+def _(dlu, lu, pivots):
+    rows, columns = tuple(lu.shape)[-2:]
+    k = min(rows, columns)
+    head, dhead = (narrow(narrow(t, -2, 0, k), -1, 0, k) for t in (lu, dlu))
+    lower, upper = with_ones(tril(head, -1)), triu(head, 0)
+    dlower, dupper = tril(dhead, -1), triu(dhead, 0)
+    rest = None
+    if columns > k:  # columns right of the square are solved by L
+        right, dright = (narrow(t, -1, k, columns - k) for t in (lu, dlu))
+        rest = solve_triangle(adjoint(lower), dright, True, True)
+        dlower = sub(dlower, tril(matmul(rest, adjoint(right)), -1))
+    elif rows > k:  # rows below it, by U
+        below, dbelow = (narrow(t, -2, k, rows - k) for t in (lu, dlu))
+        rest = adjoint(solve_triangle(upper, adjoint(dbelow), True))
+        dupper = sub(dupper, triu(matmul(adjoint(below), rest), 0))
+    inside = add(tril(matmul(adjoint(lower), dlower), -1), triu(matmul(dupper, adjoint(upper)), 0))
+    left = solve_triangle(adjoint(lower), inside, True, True)
+    both = adjoint(solve_triangle(upper, adjoint(left), True))
+    whole = both if rest is None else cat([both, rest], -1 if columns > k else -2)
+    return matmul(permutation_of(pivots, rows, dlu.dtype), whole)
 
 
-@cross.grad
-def _(dy, a, b, dim, needs):
-    return cross(conjugated(b), dy, dim) if needs[0] else None, cross(dy, conjugated(a), dim) if needs[1] else None
+@lu_factor.samples
+def _(rand):
+    yield (_regular(rand),)
+    yield (_regular(rand, 4),)
+    yield (_regular(rand, 4)[..., :2],)
+    yield (_regular(rand, 4)[..., :2, :],)
 
 
-cross.samples(lambda rand: [(rand(4, 3), rand(4, 3)), (rand(3, 4), rand(3, 4), 0)])
+def with_ones(x: Any) -> Any:
+    """x with ones added to its diagonal."""
+    ones = ones_like(diagonal(x, 0, -2, -1), None)
+    return add(x, diagonal_zeros(ones, tuple(x.shape), 0, -2, -1))
+
+
+@op("... k! -> ... i! j!")
+def permutation_of(pivots: Tensor, rows: int, dtype: DType) -> Tensor:
+    """The permutation matrix of pivots: x = permutation @ lower @ upper.
+
+    >>> flow._C.permutation_of(flow.tensor([2, 2], dtype=flow.int32), 2, flow.float32).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    like = torch.empty((*pivots.shape[:-1], rows, pivots.shape[-1]), dtype=dtype.torch, device=pivots.device)
+    return torch.lu_unpack(like, pivots, unpack_data=False)[0]
+
+
+permutation_of.samples(lambda rand: [(torch.tensor([[2, 2, 3], [1, 2, 3]], dtype=torch.int32), 3, float64)])
+
+
+@op("... i! j! -> ... k!, ... i! j!", returns="values vectors")
+def eig(x: Tensor) -> Any:
+    """The complex eigenvalues of square matrices, and their eigenvectors as columns, of length one.
+
+    >>> flow.linalg.eig(flow.tensor([[0., 1.], [-1., 0.]]))[0].tolist()
+    [1j, -1j]
+    """
+    return tuple(torch.linalg.eig(x))
+
+
+@eig.grad
+def _(dvalues, dvectors, x_dtype, values, vectors):
+    back = adjoint(vectors)
+    inside = matmul(back, dvectors)
+    along = unsqueeze(real(diagonal(inside, 0, -2, -1)), -2)
+    inside = sub(inside, matmul(back, mul(vectors, along)))
+    dx = matmul(matmul(inv(back), add(_between(inside, conj(values)), _diag_embed(dvalues))), back)
+    return dx if x_dtype.is_complex else real(dx)
+
+
+eig.samples(lambda rand: [(_regular(rand, 4),)])
+
+
+@op("... i! j! -> ... k!")
+def eigvals(x: Tensor) -> Tensor:
+    """The complex eigenvalues of square matrices, in no order.
+
+    >>> flow.linalg.eigvals(flow.tensor([[2., 0.], [0., 3.]])).tolist()
+    [(2+0j), (3+0j)]
+    """
+    return torch.linalg.eigvals(x)
+
+
+@eigvals.grad
+def _(dy, x):
+    back = adjoint(eig(x)[1])
+    dx = matmul(mul(inv(back), unsqueeze(dy, -2)), back)
+    return dx if x.dtype.is_complex else real(dx)
+
+
+eigvals.samples(lambda rand: [(_regular(rand, 4),)])
+
+
+@op("... i! k! -> ... i! j!", returns="columns*")
+def completion(x: Tensor) -> Tensor:
+    """Columns that complete orthogonal ones to a square orthogonal matrix.
+
+    >>> flow._C.completion(flow.tensor([[0.], [1.]])).abs().tolist()
+    [[1.0], [0.0]]
+    """
+    return torch.linalg.qr(x, mode="complete")[0][..., x.shape[-1] :]
+
+
+completion.samples(lambda rand: [(torch.linalg.qr(rand(2, 4, 2))[0],)])

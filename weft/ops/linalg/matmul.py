@@ -1,6 +1,8 @@
-"""Matrix products: what tensor parallelism splits."""
+"""Products of matrices, which tensor parallelism splits, and of vectors; the matrix exponential."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,9 +12,16 @@ from weft.ops import notation
 from weft.ops.declaration import op
 from weft.ops.form import Form, alike
 from weft.ops.notation import Rule, rules
-from weft.ops.pointwise.arithmetic import conjugated
+from weft.ops.pointwise.arithmetic import conjugated, mul
 from weft.ops.shape.broadcast import fit
-from weft.ops.shape.views import axes, reshape, transpose, unsqueeze
+from weft.ops.shape.joining import cat
+from weft.ops.shape.slicing import narrow
+from weft.ops.shape.views import axes, axes_at, reshape, transpose, unsqueeze
+
+
+def adjoint(x: Any) -> Any:
+    """The conjugate transpose of matrices."""
+    return transpose(conjugated(x), -2, -1)
 
 
 @op(linear="input other", uniform=True)
@@ -68,9 +77,9 @@ def _(dy, input, other, input_shape, other_shape, needs):
     if len(input_shape) == 1 or len(other_shape) == 1:
         dy, input, other = _as_matrices(dy, input, other, input_shape, other_shape)
     if needs[0]:
-        da = _to(fit(matmul(dy, transpose(conjugated(other), -2, -1)), tuple(input.shape)), input_shape)
+        da = _to(fit(matmul(dy, adjoint(other)), tuple(input.shape)), input_shape)
     if needs[1]:
-        db = _to(fit(matmul(transpose(conjugated(input), -2, -1), dy), tuple(other.shape)), other_shape)
+        db = _to(fit(matmul(adjoint(input), dy), tuple(other.shape)), other_shape)
     return da, db
 
 
@@ -248,3 +257,40 @@ def _(ddw, dy, x, needs):
 def _(rand):
     yield rand(8, 6), rand(4, 8), rand(4, 6)
     yield rand(8, 6), rand(2, 4, 8), rand(2, 4, 6)
+
+
+@op("... i! j! -> ... i! j!")
+def matrix_exponential(x: Tensor) -> Tensor:
+    """The exponential of matrices."""
+    return torch.linalg.matrix_exp(x)
+
+
+@matrix_exponential.grad
+def _(dy, x):
+    n, t = tuple(x.shape)[-1], adjoint(x)  # the upper right of the exponential of [[t, dy], [0, t]]
+    both = cat([cat([t, dy], -1), cat([mul(t, 0.0), t], -1)], -2)
+    return narrow(narrow(matrix_exponential(both), -2, 0, n), -1, n, n)
+
+
+matrix_exponential.samples(lambda rand: [(rand(3, 3),), (rand(4, 2, 2),)])
+
+
+@op(linear="a b")
+def cross(a: Tensor, b: Tensor, dim: int = -1) -> Tensor:
+    """The cross product of vectors of three elements along a dimension.
+
+    >>> flow._C.cross(flow.tensor([1., 0., 0.]), flow.tensor([0., 1., 0.])).tolist()
+    [0.0, 0.0, 1.0]
+    """
+    return torch.linalg.cross(a, b, dim=dim)
+
+
+cross.layout(lambda a, b, dim: axes_at("<!>, <!> -> <!>", len(a), dim) if len(a) == len(b) else None)
+
+
+@cross.grad
+def _(dy, a, b, dim, needs):
+    return cross(conjugated(b), dy, dim) if needs[0] else None, cross(dy, conjugated(a), dim) if needs[1] else None
+
+
+cross.samples(lambda rand: [(rand(4, 3), rand(4, 3)), (rand(3, 4), rand(3, 4), 0)])

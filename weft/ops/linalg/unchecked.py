@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from weft.ops.declaration import Op, op
-from weft.ops.linalg import decompositions, factors
+from weft.ops.linalg import decompositions, solving
 
 
 @op("... i! j! -> ... i! j!, ...", returns="y info*")
@@ -60,6 +60,6 @@ def _as(plain: Op, ex: Op) -> None:
 
 
 _as(decompositions.cholesky, cholesky_ex)
-_as(decompositions.inv, inv_ex)
-_as(decompositions.solve, solve_ex)
-_as(factors.lu_factor, lu_factor_ex)
+_as(solving.inv, inv_ex)
+_as(solving.solve, solve_ex)
+_as(decompositions.lu_factor, lu_factor_ex)

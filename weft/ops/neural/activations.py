@@ -1,4 +1,4 @@
-"""Activations with gradient kernels of their own. relu, tanh and sigmoid are with the other element-wise ops."""
+"""Activations."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from torch import Tensor
 from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import Scalar, op
 from weft.ops.kernels import aten
-from weft.ops.pointwise.arithmetic import add, exp, ge, gt, le, lt, mul, sigmoid, square, sub, tanh
+from weft.ops.pointwise.arithmetic import add, conjugated, mul, square, sub
 from weft.ops.pointwise.copies import where
+from weft.ops.pointwise.declaring import unary
+from weft.ops.pointwise.elementary import exp, tanh
+from weft.ops.pointwise.logic import ge, gt, le, lt
 
 LARGE = 1 << 15  # elements from which oneDNN's gelu is faster in spite of its overhead
 
@@ -22,6 +25,47 @@ def _transposed_is_faster(x: Tensor, approximate: str) -> bool:
     tensors avoid it by a transpose. Transposed ones would go to oneDNN, which writes to no result in another order."""
     small = x.is_contiguous() and x.dim() > 1 and x.numel() <= LARGE and x.shape[0] > 1 < x.shape[-1]
     return small and approximate == "none" and x.dtype is torch.float32 and x.device.type == "cpu"
+
+
+relu = unary(
+    "relu", torch.relu,
+    "max(x, 0), element by element.\n\n>>> flow.relu(flow.tensor([-1., 2.])).tolist()\n[0.0, 2.0]",
+    inplace=torch.relu_, out=False,
+)  # fmt: skip
+relu.out(lambda y, x: torch.clamp_min(x, 0, out=y))
+relu.prepared(lambda y, x: (torch.clamp_min, (x, 0), {"out": y}))
+relu.grad(lambda dy, y: relu_grad(dy, y))
+
+
+@op("..., ... -> ...", linear="dy", returns="dx", promotes=True)
+def relu_grad(dy: Tensor, y: Tensor) -> Tensor:
+    """dy where y is above zero.
+
+    >>> flow._C.relu_grad(flow.ones(2), flow.tensor([0., 3.])).tolist()
+    [0.0, 1.0]
+    """
+    return aten.threshold_backward(dy, y, 0)
+
+
+relu_grad.prepared(lambda dx, dy, y: (aten.threshold_backward.grad_input, (dy, y, 0), {"grad_input": dx}))
+relu_grad.out(lambda dx, dy, y: aten.threshold_backward.grad_input(dy, y, 0, grad_input=dx))
+
+
+@relu_grad.grad
+def _(ddx, y, needs):
+    # The second derivative is zeros rather than None: optimizers check whether there is a gradient.
+    return relu_grad(ddx, y) if needs[0] else None, zeros_like(y) if needs[1] else None
+
+
+relu_grad.samples(lambda rand: [(rand(4, 6), rand(4, 6))])
+
+sigmoid = unary("sigmoid", torch.sigmoid, "1 / (1 + exp(-x)).", "0.0 -> 0.5", inplace=torch.sigmoid_)
+
+
+@sigmoid.grad
+def _(dy, y):
+    y = conjugated(y)
+    return mul(dy, mul(y, sub(1.0, y)))
 
 
 # ---- gelu --------------------------------------------------------------------------------------------

@@ -12,8 +12,9 @@ from torch import Tensor
 from weft.ops.declaration import op
 from weft.ops.neural.activations import clamp
 from weft.ops.pointwise.arithmetic import abs as absolute
-from weft.ops.pointwise.arithmetic import lt, mul, neg, sub
+from weft.ops.pointwise.arithmetic import mul, neg, sub
 from weft.ops.pointwise.copies import cast
+from weft.ops.pointwise.logic import lt
 from weft.ops.reduce.sums import sum as total
 from weft.ops.shape.views import axes
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -12,8 +13,9 @@ from weft.ops.declaration import op
 from weft.ops.form import Form, alike
 from weft.ops.kernels import aten
 from weft.ops.neural.layer_norm import absent, gradients, in_kernels_dtype, second_gradient, statistics_of, widen
-from weft.ops.pointwise.arithmetic import add, mul, rsqrt, square, sub
+from weft.ops.pointwise.arithmetic import add, mul, square, sub
 from weft.ops.pointwise.copies import cast
+from weft.ops.pointwise.elementary import rsqrt
 from weft.ops.reduce.sums import mean, sum
 from weft.ops.shape.views import axes, reshape
 
@@ -263,10 +265,7 @@ def _dense(t: Tensor | None) -> Any:
 
 
 def _sizes(x: Tensor) -> tuple[int, int, int]:
-    rest = 1
-    for n in x.shape[2:]:
-        rest *= n
-    return x.shape[0], x.shape[1], rest
+    return x.shape[0], x.shape[1], math.prod(x.shape[2:])
 
 
 def _samples(ndim: int) -> str:

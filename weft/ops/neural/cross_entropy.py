@@ -19,9 +19,12 @@ from weft.ops.index.pick import class_dim, pick, terms, unpick, wrong_label
 from weft.ops.kernels import aten
 from weft.ops.neural.embedding import embedding
 from weft.ops.neural.softmax import log_softmax
-from weft.ops.pointwise.arithmetic import add, div, exp, log, mul, ne, neg, sub
+from weft.ops.pointwise.arithmetic import add, div, mul, neg, sub
 from weft.ops.pointwise.copies import cast, where
-from weft.ops.reduce.sums import amax, mean, sum
+from weft.ops.pointwise.elementary import exp, log
+from weft.ops.pointwise.logic import ne
+from weft.ops.reduce.extremes import amax
+from weft.ops.reduce.sums import mean, sum
 from weft.ops.shape.views import reshape, squeeze, unsqueeze
 
 REDUCTIONS = ("none", "mean", "sum")

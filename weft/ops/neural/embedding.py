@@ -17,8 +17,9 @@ from weft.ops.index.indexing import gather, scatter_add_zeros
 from weft.ops.index.pick import wrong_label
 from weft.ops.kernels import aten
 from weft.ops.notation import Rule
-from weft.ops.pointwise.arithmetic import div, eq
+from weft.ops.pointwise.arithmetic import div
 from weft.ops.pointwise.copies import cast, masked_fill
+from weft.ops.pointwise.logic import eq
 from weft.ops.shape.views import axes, reshape, unsqueeze
 
 

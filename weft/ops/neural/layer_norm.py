@@ -13,8 +13,9 @@ from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import Size, op
 from weft.ops.form import FLOATS, WIDE, Form
 from weft.ops.kernels import aten
-from weft.ops.pointwise.arithmetic import add, conjugated, mul, neg, rsqrt, square, sub
+from weft.ops.pointwise.arithmetic import add, conjugated, mul, neg, square, sub
 from weft.ops.pointwise.copies import cast
+from weft.ops.pointwise.elementary import rsqrt
 from weft.ops.reduce.sums import mean as mean_of
 from weft.ops.shape.broadcast import fit
 from weft.ops.shape.views import axes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -125,16 +126,9 @@ def _to_places(dims: int) -> Callable[..., Any]:
 @op(linear="dy", returns="dx", shape_of="shape")
 def scatter_places(dy: Tensor, indices: Tensor, shape: Size, dims: int) -> Tensor:
     """Zeros of this shape with dy added at flat indices of the last dimensions."""
-    flat = dy.new_zeros((*shape[: len(shape) - dims], _product(shape[len(shape) - dims :])))
+    flat = dy.new_zeros((*shape[: len(shape) - dims], math.prod(shape[len(shape) - dims :])))
     flat.scatter_add_(-1, indices.flatten(-dims), dy.flatten(-dims))
     return flat.view(tuple(shape))
-
-
-def _product(sizes: Size) -> int:
-    total = 1
-    for n in sizes:
-        total *= n
-    return total
 
 
 scatter_places.layout(lambda dy, indices, shape, dims: _notation("y, y -> x", len(shape), dims))
@@ -213,7 +207,7 @@ def avg_pool_grad(
     dims = len(kernel_size)
     tail = tuple(shape[len(shape) - dims :])
     wide = [(unit,) * (dims == 1) + tuple(s) for s, unit in ((kernel_size, 1), (stride, 1), (padding, 0))]
-    planes = _product(shape[: len(shape) - dims])
+    planes = math.prod(shape[: len(shape) - dims])
     if planes == 0:
         return dy.new_zeros(tuple(shape))
     g = dy.reshape((1, planes, *(1,) * (dims == 1), *dy.shape[dy.dim() - dims :]))
@@ -277,7 +271,7 @@ def _adaptive_avg(dims: int) -> Op:
 def adaptive_avg_pool_grad(dy: Tensor, shape: Size, dims: int) -> Tensor:
     """The gradient of adaptive average pooling: each dy spread over its window."""
     tail = tuple(shape[len(shape) - dims :])
-    planes = _product(shape[: len(shape) - dims])
+    planes = math.prod(shape[: len(shape) - dims])
     if planes == 0:
         return dy.new_zeros(tuple(shape))
     g = dy.reshape((1, planes, *(1,) * (dims == 1), *dy.shape[dy.dim() - dims :]))

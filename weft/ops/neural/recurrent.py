@@ -19,7 +19,9 @@ from weft.core.errors import ShapeError
 from weft.ops.declaration import op
 from weft.ops.form import Form, alike
 from weft.ops.linalg import matmul
-from weft.ops.pointwise.arithmetic import add, sigmoid, tanh
+from weft.ops.neural.activations import sigmoid
+from weft.ops.pointwise.arithmetic import add
+from weft.ops.pointwise.elementary import tanh
 from weft.ops.shape import joining
 from weft.ops.shape.broadcast import fit
 

@@ -10,7 +10,8 @@ from torch import Tensor
 from weft.core.errors import ShapeError
 from weft.ops.declaration import op
 from weft.ops.kernels import aten
-from weft.ops.pointwise.arithmetic import exp, mul, neg, sub
+from weft.ops.pointwise.arithmetic import mul, neg, sub
+from weft.ops.pointwise.elementary import exp
 from weft.ops.reduce.sums import sum
 from weft.ops.shape.views import axes_at
 

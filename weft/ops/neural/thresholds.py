@@ -7,9 +7,11 @@ from torch import Tensor
 
 from weft.ops.declaration import op
 from weft.ops.kernels import aten
-from weft.ops.pointwise.arithmetic import abs, add, conj, div, gt, lt, mul, sgn, sigmoid, square, sub
+from weft.ops.neural.activations import sigmoid
+from weft.ops.pointwise.arithmetic import abs, add, conj, div, mul, sgn, square, sub
 from weft.ops.pointwise.complex_numbers import real
 from weft.ops.pointwise.copies import where
+from weft.ops.pointwise.logic import gt, lt
 from weft.ops.shape.broadcast import fit
 
 ALPHA, SCALE = 1.6732632423543772, 1.0507009873554805  # of selu, from its paper

@@ -8,8 +8,10 @@ import torch
 from torch import Tensor
 
 from weft.ops.declaration import op
-from weft.ops.pointwise.arithmetic import abs, add, conj, cos, div, eq, mul, neg, sgn, sin, square, sub
+from weft.ops.pointwise.arithmetic import abs, add, conj, div, mul, neg, sgn, square, sub
 from weft.ops.pointwise.copies import where
+from weft.ops.pointwise.elementary import cos, sin
+from weft.ops.pointwise.logic import eq
 from weft.ops.shape.broadcast import fit
 from weft.ops.shape.joining import cat
 from weft.ops.shape.slicing import select

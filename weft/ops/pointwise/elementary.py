@@ -10,25 +10,41 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import Op, Scalar, op
-from weft.ops.pointwise.arithmetic import (
-    add,
-    binary,
-    conjugated,
-    cos,
-    div,
-    eq,
-    exp,
-    mul,
-    neg,
-    reciprocal,
-    rsqrt,
-    square,
-    sub,
-    unary,
-)
-from weft.ops.pointwise.copies import where
+from weft.ops.pointwise.arithmetic import add, conjugated, div, mul, neg, reciprocal, square, sub
+from weft.ops.pointwise.copies import masked_fill, where
+from weft.ops.pointwise.declaring import binary, unary
+from weft.ops.pointwise.logic import eq, ge
 from weft.ops.shape.broadcast import fit
+
+pow = binary(
+    "pow", torch.pow, "a to the power b, element by element.", "3.0, 2.0 -> 9.0",
+    inplace=lambda a, b: a.pow_(b), positive=True, second="exponent",
+)  # fmt: skip
+
+
+@pow.grad
+def _(dy, input, exponent: Any, y, input_shape, exponent_shape, needs):
+    da = db = None
+    if needs[0] and exponent_shape is None:
+        power = input if exponent == 2 else pow(input, exponent - 1)
+        da = fit(mul(dy, conjugated(mul(power, exponent))), input_shape) if exponent else zeros_like(input)
+    elif needs[0]:  # a power of 0 is constant, also at 0
+        derivative = where(eq(exponent, 0), 0.0, mul(pow(input, sub(exponent, 1)), exponent))
+        da = fit(mul(dy, conjugated(derivative)), input_shape)
+    if needs[1]:  # powers of 0 are constant, too
+        derivative = mul(y, log(input) if input_shape is not None else log_number(input))
+        if input_shape is not None or input == 0:
+            of: Any = exponent
+            constant = derivative if of.dtype.is_complex else where(ge(of, 0), 0.0, derivative)
+            derivative = constant if input_shape is None else where(eq(input, 0), constant, derivative)
+        db = fit(mul(dy, conjugated(derivative)), exponent_shape)
+    return da, db
+
+
+def log_number(a: Any) -> float:
+    return torch.log(torch.tensor(a, dtype=torch.float64)).item()
 
 
 def _function(
@@ -37,12 +53,10 @@ def _function(
     """Declare torch's function of this name. `derivative` is a function of x or of the result y, by the name of its
     parameter; only that one is saved."""
     declared = unary(name, getattr(torch, name), says, shows, inplace=getattr(torch, f"{name}_"))
-
     if "y" in inspect.signature(derivative).parameters:
         declared.grad(lambda dy, y: mul(dy, derivative(conjugated(y))))
     else:
         declared.grad(lambda dy, x: mul(dy, derivative(conjugated(x))))
-
     if sample is not None:
         declared.samples(lambda rand: [(sample(rand(4, 6)),)])
     return declared
@@ -54,6 +68,28 @@ def _above_zero(x: Tensor) -> Tensor:
 
 def _inside_one(x: Tensor) -> Tensor:
     return torch.tanh(x) * 0.9
+
+
+exp = _function("exp", "e to the power x.", "0.0 -> 1.0", lambda y: y)
+log = unary("log", torch.log, "The natural logarithm.", "1.0 -> 0.0", positive=True, inplace=torch.log_)
+log.grad(lambda dy, x: div(dy, conjugated(x)))
+
+sqrt = unary("sqrt", torch.sqrt, "The square root.", "4.0 -> 2.0", positive=True, inplace=torch.sqrt_)
+sqrt.grad(lambda dy, y: div(mul(dy, 0.5), conjugated(y)))
+
+rsqrt = unary("rsqrt", torch.rsqrt, "One over the square root.", "4.0 -> 0.5", positive=True, inplace=torch.rsqrt_)
+
+
+@rsqrt.grad
+def _(dy, y):
+    y = conjugated(y)
+    return mul(mul(dy, -0.5), mul(y, mul(y, y)))
+
+
+tanh = _function("tanh", "The hyperbolic tangent.", "0.0 -> 0.0", lambda y: sub(1.0, mul(y, y)))
+sin = _function("sin", "The sine.", "0.0 -> 0.0", lambda x: cos(x))
+cos = unary("cos", torch.cos, "The cosine.", "0.0 -> 1.0", inplace=torch.cos_)
+cos.grad(lambda dy, x: neg(mul(dy, sin(conjugated(x)))))
 
 
 erf = _function(
@@ -98,9 +134,10 @@ atan2 = binary(
 def _(dy, input, other, input_shape, other_shape, needs):
     squares = add(square(input), square(other))
     scaled = where(eq(squares, 0), 0.0, div(dy, squares))
-    return fit(mul(scaled, other), input_shape) if needs[0] else None, fit(
-        neg(mul(scaled, input)), other_shape
-    ) if needs[1] else None
+    return (
+        fit(mul(scaled, other), input_shape) if needs[0] else None,
+        fit(neg(mul(scaled, input)), other_shape) if needs[1] else None,
+    )
 
 
 @op("..., ..., ... -> ...", linear="a+b")
@@ -129,3 +166,23 @@ def _(dy, a, b, weight, a_shape, b_shape, weight_shape, needs):
 
 lerp.reads(lambda node: node.edges[2] is not None or not isinstance(node.saved[2], (int, float)))
 lerp.samples(lambda rand: [(rand(4, 6), rand(4, 6), 0.3), (rand(4, 6), rand(6), rand(4, 1))])
+
+
+@op("... -> ...")
+def root(x: Tensor, degree: float = 2.0) -> Tensor:
+    """The root of nonnegative numbers; its gradient at zero is zero.
+
+    >>> flow._C.root(flow.tensor([0., 4., 9.])).tolist()
+    [0.0, 2.0, 3.0]
+    """
+    return torch.sqrt(x) if degree == 2 else torch.pow(x, 1.0 / degree)
+
+
+@root.grad
+def _(dy, x, y, degree):
+    none = eq(x, 0.0)
+    derivative = div(y, mul(masked_fill(x, none, 1.0), float(degree)))
+    return mul(dy, masked_fill(derivative, none, 0.0))
+
+
+root.samples(lambda rand: [rand(4, 6).abs() + 0.1, (rand(4, 6).abs() + 0.1, 3.0)])

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from weft.ops.declaration import op
-from weft.ops.pointwise.arithmetic import add, binary, conjugated, div, exp, mul, neg, square, sub, unary
-from weft.ops.pointwise.elementary import _above_zero, _inside_one
+from weft.ops.pointwise.arithmetic import add, conjugated, div, mul, neg, square, sub
+from weft.ops.pointwise.declaring import binary, unary
+from weft.ops.pointwise.elementary import _above_zero, _inside_one, exp
 from weft.ops.shape.broadcast import fit
 
 lgamma = unary(

@@ -6,23 +6,12 @@ import math
 
 import torch
 
-from weft.ops.pointwise.arithmetic import (
-    add,
-    binary,
-    div,
-    eq,
-    exp,
-    log,
-    mul,
-    neg,
-    reciprocal,
-    sign,
-    sub,
-    unary,
-    underived,
-)
+from weft.ops.pointwise.arithmetic import add, div, mul, neg, reciprocal, sign, sub, underived
 from weft.ops.pointwise.copies import where
+from weft.ops.pointwise.declaring import binary, unary
+from weft.ops.pointwise.elementary import exp, log
 from weft.ops.pointwise.gamma import lgamma
+from weft.ops.pointwise.logic import eq
 from weft.ops.shape.broadcast import fit
 
 i0 = unary("i0", torch.i0, "The modified Bessel function of the first kind, of order 0.",

@@ -1,4 +1,4 @@
-"""Logical and bitwise ops, and tests of numbers: without a gradient."""
+"""Comparisons, logical and bitwise ops, and tests of numbers: without a gradient."""
 
 from __future__ import annotations
 
@@ -10,11 +10,28 @@ from torch import Tensor
 
 from weft.core.dtype import of_torch
 from weft.core.errors import DtypeError
-from weft.ops.declaration import Op, Scalar, Size, op
-from weft.ops.pointwise.arithmetic import of_two, unary
-from weft.ops.reduce.sums import dims_of, reduced
+from weft.ops.declaration import Op, Scalar, op
+from weft.ops.pointwise.declaring import binary, of_two, unary
 
-Dims = int | Size | None
+
+def _comparison(name: str, kernel: Callable[..., Any], swapped: Callable[..., Any], doc: str, shows: str) -> Op:
+    def either(a: Any, b: Any, **out: Any) -> Any:
+        return kernel(a, b, **out) if isinstance(a, Tensor) else swapped(b, a, **out)
+
+    return binary(name, either, doc, shows)
+
+
+eq = _comparison("eq", torch.eq, torch.eq, "Whether a equals b, element by element.", "3.0, 2.0 -> False")
+
+ne = _comparison("ne", torch.ne, torch.ne, "Whether a differs from b, element by element.", "3.0, 2.0 -> True")
+
+lt = _comparison("lt", torch.lt, torch.gt, "Whether a is less than b, element by element.", "3.0, 2.0 -> False")
+
+le = _comparison("le", torch.le, torch.ge, "Whether a is at most b, element by element.", "3.0, 2.0 -> False")
+
+gt = _comparison("gt", torch.gt, torch.lt, "Whether a is greater than b, element by element.", "3.0, 2.0 -> True")
+
+ge = _comparison("ge", torch.ge, torch.le, "Whether a is at least b, element by element.", "3.0, 2.0 -> True")
 
 
 def over_first(x: Tensor, y: Tensor) -> Tensor:
@@ -73,25 +90,10 @@ def bitwise_not(x: Tensor) -> Tensor:
 
 bitwise_not.samples(lambda rand: [(rand(4, 6) > 0,), (torch.arange(6).view(2, 3),)])
 
+logical_not = unary("logical_not", torch.logical_not, "True where x is zero or False.", "0.0 -> True", out=False)
+isnan = unary("isnan", torch.isnan, "Whether x is not a number.", "0.0 -> False", out=False)
 isinf = unary("isinf", torch.isinf, "Whether x is infinite.", out=False)
 isfinite = unary("isfinite", torch.isfinite, "Whether x is a finite number.", out=False)
 signbit = unary("signbit", torch.signbit, "Whether x has a minus sign.", "-3.0 -> True", out=False)
 isposinf = unary("isposinf", torch.isposinf, "Whether x is positive infinity.", "1.0 -> False", out=False)
 isneginf = unary("isneginf", torch.isneginf, "Whether x is negative infinity.", "1.0 -> False", out=False)
-
-
-def _of_all(name: str, kernel: Callable[..., Any], doc: str) -> Op:
-    def body(x: Tensor, dim: int | Size | None = None, keepdim: bool = False) -> Tensor:
-        dims = dims_of(dim, x.dim())
-        return kernel(x, dims, keepdim) if dims else kernel(x)
-
-    body.__name__, body.__doc__ = name, doc
-    declared = op(returns="y*")(body)
-    declared.layout(lambda x, dim, keepdim: reduced(len(x), dim, keepdim, "!"))
-    declared.samples(lambda rand: [(rand(4, 6) > 0,), (rand(4, 6) > -1, 1), (rand(2, 4, 6) > 1, (0, 2), True)])
-
-    return declared
-
-
-any = _of_all("any", torch.any, "Whether any element is true, over some dimensions or all.")
-all = _of_all("all", torch.all, "Whether every element is true, over some dimensions or all.")

@@ -9,27 +9,11 @@ import torch
 from torch import Tensor
 
 from weft.ops.declaration import op
-from weft.ops.pointwise.arithmetic import (
-    add,
-    binary,
-    div,
-    eq,
-    exp,
-    ge,
-    gt,
-    isnan,
-    log,
-    log_number,
-    logical_not,
-    mul,
-    neg,
-    reciprocal,
-    sign,
-    sub,
-    unary,
-)
+from weft.ops.pointwise.arithmetic import add, div, mul, neg, reciprocal, sign, sub
 from weft.ops.pointwise.copies import cast, where
-from weft.ops.pointwise.logic import isneginf, isposinf, logical_or
+from weft.ops.pointwise.declaring import binary, unary
+from weft.ops.pointwise.elementary import exp, log, log_number
+from weft.ops.pointwise.logic import eq, ge, gt, isnan, isneginf, isposinf, logical_not, logical_or
 from weft.ops.shape.broadcast import fit
 
 # ---- one operand -------------------------------------------------------------------------------------
@@ -131,9 +115,10 @@ hypot = binary("hypot", torch.hypot, "sqrt(a * a + b * b), without overflow.", "
 @hypot.grad
 def _(dy, input, other, y, input_shape, other_shape, needs):
     scaled = div(dy, y)
-    return fit(mul(scaled, input), input_shape) if needs[0] else None, fit(mul(scaled, other), other_shape) if needs[
-        1
-    ] else None
+    return (
+        fit(mul(scaled, input), input_shape) if needs[0] else None,
+        fit(mul(scaled, other), other_shape) if needs[1] else None,
+    )
 
 
 copysign = binary("copysign", torch.copysign, "a with the sign of b.", "3.0, -2.0 -> -3.0")
@@ -143,9 +128,8 @@ copysign.prepared(None)
 
 @copysign.grad
 def _(dy, input, y, input_shape, other_shape):
-    return fit(mul(dy, mul(sign(input), sign(y))), input_shape), None if other_shape is None else fit(
-        mul(dy, 0.0), other_shape
-    )
+    da = fit(mul(dy, mul(sign(input), sign(y))), input_shape)
+    return da, None if other_shape is None else fit(mul(dy, 0.0), other_shape)
 
 
 heaviside = binary("heaviside", torch.heaviside, "0 below zero, 1 above, b at zero.",
@@ -160,12 +144,12 @@ def _(dy, input, other, input_shape, other_shape, needs):
     da = db = None
     if needs[0]:
         if other_shape is not None:
-            slope = log(other)
-            at_zero = where(gt(other, 0), slope, 0.0)
+            derivative = log(other)
+            at_zero = where(gt(other, 0), derivative, 0.0)
         else:
-            slope = log_number(other)
-            at_zero = slope if other > 0 else 0.0
-        da = fit(mul(dy, where(eq(input, 0), at_zero, slope)), input_shape)
+            derivative = log_number(other)
+            at_zero = derivative if other > 0 else 0.0
+        da = fit(mul(dy, where(eq(input, 0), at_zero, derivative)), input_shape)
     if needs[1]:
         db = fit(mul(dy, div(input, other)), other_shape)
     return da, db

@@ -10,8 +10,11 @@ import torch
 from torch import Tensor
 
 from weft.ops.declaration import Op
-from weft.ops.pointwise.arithmetic import add, binary, cos, div, eq, mul, neg, sin, square, sub, unary, underived
+from weft.ops.pointwise.arithmetic import add, div, mul, neg, square, sub, underived
 from weft.ops.pointwise.copies import where
+from weft.ops.pointwise.declaring import binary, unary
+from weft.ops.pointwise.elementary import cos, sin
+from weft.ops.pointwise.logic import eq
 from weft.ops.shape.broadcast import fit
 
 POLYNOMIALS: Final = {  # by PyTorch's name: its description, an example of degree 2
@@ -110,6 +113,5 @@ zeta.samples(lambda rand: [(torch.arange(24).reshape(4, 6) % 3 + 2, rand(4, 6).a
 
 @zeta.grad
 def _(dy, input, other, other_shape, needs):
-    return underived("zeta") if needs[0] else None, fit(
-        neg(mul(dy, mul(input, zeta(add(input, 1.0), other)))), other_shape
-    )
+    by_other = fit(neg(mul(dy, mul(input, zeta(add(input, 1.0), other)))), other_shape)
+    return underived("zeta") if needs[0] else None, by_other

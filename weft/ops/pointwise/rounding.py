@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from weft.ops.declaration import Op, Scalar, op
-from weft.ops.pointwise.arithmetic import mul, neg, of_two, unary
+from weft.ops.pointwise.arithmetic import mul, neg
+from weft.ops.pointwise.declaring import of_two, unary
 from weft.ops.pointwise.logic import over_first
 from weft.ops.shape.broadcast import fit
 

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from weft.ops.declaration import Size, op
-from weft.ops.pointwise.arithmetic import abs, div, eq, mul, sub
-from weft.ops.pointwise.copies import cast
+from weft.ops.pointwise.arithmetic import abs, div, mul, sub
 from weft.ops.shape.broadcast import expand
 from weft.ops.shape.views import axes, dim_of, reshape
 
@@ -87,10 +86,8 @@ mean.layout(lambda x, dim, keepdim: reduced(len(x), dim, keepdim, "@"))
 @mean.ranked
 def _(where, x, dim, keepdim):
     shape = where.input_shapes[0]
-    count = 1
-    for d in dims_of(dim, len(shape)):
-        count *= shape[d]
-    return torch.sum(x, dims_of(dim, len(shape)), keepdim) / count
+    dims = dims_of(dim, len(shape))
+    return torch.sum(x, dims, keepdim) / math.prod(shape[d] for d in dims)
 
 
 @mean.out
@@ -148,53 +145,3 @@ def _(dy, x, dim, less, keepdim):
 
 
 variance.samples(lambda rand: [(rand(4, 6), (1,), 1), (rand(2, 4, 6), (0, 2), 0, True)])
-
-
-def _least(dtype: torch.dtype) -> float | int | bool:
-    if dtype == torch.bool:
-        return False
-    return -float("inf") if dtype.is_floating_point else torch.iinfo(dtype).min
-
-
-def _most(dtype: torch.dtype) -> float | int | bool:
-    if dtype == torch.bool:
-        return True
-    return float("inf") if dtype.is_floating_point else torch.iinfo(dtype).max
-
-
-def _extreme(name: str, kernel, which: str):
-    def body(x: Tensor, dim: int | Size | None = None, keepdim: bool = False) -> Tensor:
-        return kernel(x, () if dim is None else dim, keepdim)
-
-    body.__name__ = name
-    body.__doc__ = f"The {which} of the elements, over some dimensions or all; ties share the gradient."
-    declared = op(reduce="max" if name == "amax" else "min", uniform=True)(body)
-    declared.layout(lambda x, dim, keepdim: reduced(len(x), dim, keepdim, "@"))
-
-    @declared.ranked
-    def _(where, x, dim, keepdim):
-        gone = dims_of(dim, x.dim())
-        if x.numel():
-            return kernel(x, gone, keepdim)
-        shape = [1 if i in gone else n for i, n in enumerate(x.shape) if keepdim or i not in gone]
-        return x.new_full(shape, _least(x.dtype) if name == "amax" else _most(x.dtype))  # an empty shard: the identity
-
-    @declared.out
-    def _(y, x, dim, keepdim):
-        kernel(x, () if dim is None else dim, keepdim, out=y)
-
-    @declared.grad
-    def _(dy, x, y, dim, keepdim):
-        shape = tuple(x.shape)
-        form = kept(shape, dim)
-        hit = cast(eq(x, reshape(y, form)), dy.dtype)
-        share = div(hit, sum(hit, dims_of(dim, len(shape)), True))
-        return mul(share, reshape(dy, form))
-
-    declared.samples(lambda rand: [(rand(4, 6),), (rand(4, 6), 1), (rand(2, 4, 6), (0, 2), True)])
-
-    return declared
-
-
-amax = _extreme("amax", torch.amax, "largest")
-amin = _extreme("amin", torch.amin, "smallest")

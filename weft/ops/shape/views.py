@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Sequence
 
@@ -81,14 +82,9 @@ def reshape(x: Tensor, shape: Size) -> Tensor:
 
 def resolve(x: Size, shape: Size) -> tuple[int, ...]:
     """The shape with -1 inferred."""
-    total = 1
-    for n in x:
-        total *= n
-    known = 1
-    for n in shape:
-        known *= n if n != -1 else 1
     if -1 not in shape:
         return tuple(shape)
+    total, known = math.prod(x), math.prod(n for n in shape if n != -1)
     if known == 0 or total % known:
         raise ShapeError(f"shape {list(shape)} is invalid for a tensor of shape {list(x)}, {total} elements")
     return tuple(total // known if n == -1 else n for n in shape)
