@@ -38,8 +38,9 @@ from weft import (
     testing,
     vm,
 )
-from weft.amp import (
-    GradScaler,
+from weft.amp import GradScaler
+from weft.amp import cuda as _amp_cuda
+from weft.amp.autocast import (
     autocast,
     autocast_decorator,
     clear_autocast_cache,
@@ -115,8 +116,8 @@ __version__ = "0.1.0"
 globals().update(table.listed("flow"))
 # names that Python has too
 globals().update(
-    bool=_dtypes.bool_, float=float32, double=float64, half=float16, int=int32, long=int64, short=int16, char=int8,
-    byte=uint8, cfloat=complex64, cdouble=complex128,
+    bool=_dtypes.bool_, float=float32, double=float64, half=float16, int=int32, long=int64, short=int16,
+    cfloat=complex64, cdouble=complex128,
 )  # fmt: skip
 # numbers, and PyTorch's words for how memory lies, which kernels decide here
 pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
@@ -155,7 +156,7 @@ cpu, xpu, mps = _module("cpu", **devices.CPU), _module("xpu", **devices.XPU), _m
 utils = _module("utils", dlpack=dlpack, data=data, checkpoint=recompute, global_view=global_view)
 compiler.__dict__.update(jit.COMPILER)
 boxing.nccl = _module("boxing.nccl", **graph.hints.of_nccl())  # type: ignore[attr-defined]
-cuda.amp = _module("cuda.amp", **amp.of_cuda())  # type: ignore[attr-defined]
+cuda.amp = _module("cuda.amp", **_amp_cuda.of_cuda())  # type: ignore[attr-defined]
 random = _module("random", **{n: globals().get(n, getattr(_random, n)) for n in _random.__all__})
 autograd.profiler = profiler  # type: ignore[attr-defined]
 data.distributed = _distributed  # type: ignore[attr-defined]

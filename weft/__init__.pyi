@@ -116,12 +116,10 @@ _C: Bound
 __version__: str
 bfloat16: DType
 bool: DType
-byte: DType
 cdouble: DType
 cfloat: DType
 channels_last: torch.memory_format
 channels_last_3d: torch.memory_format
-char: DType
 complex128: DType
 complex64: DType
 contiguous_format: torch.memory_format
@@ -167,12 +165,6 @@ def ByteTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any =
 
 def CharTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
     """A int8 tensor of data, or an uninitialized one of a size: CharTensor([1, 2]) or CharTensor(2, 3)."""
-
-def ComplexDoubleTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
-    """A complex128 tensor of data, or an uninitialized one of a size: ComplexDoubleTensor([1, 2]) or ComplexDoubleTensor(2, 3)."""
-
-def ComplexFloatTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
-    """A complex64 tensor of data, or an uninitialized one of a size: ComplexFloatTensor([1, 2]) or ComplexFloatTensor(2, 3)."""
 
 def DoubleTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
     """A float64 tensor of data, or an uninitialized one of a size: DoubleTensor([1, 2]) or DoubleTensor(2, 3)."""
@@ -275,23 +267,14 @@ def add(x: Any, other: Any = None, *, alpha: Any = 1, out: Tensor | None = None)
     ([4.0, 4.0], [3.0, 3.0])
     """
 
-def add_(x: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-    """`add`, in place."""
-
 def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * x + alpha * the sum of the products of two batches of matrices."""
 
 def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Tensor | None = None) -> Tensor:
     """x + value * tensor1 / tensor2."""
 
-def addcdiv_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """In-place `addcdiv`."""
-
 def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Tensor | None = None) -> Tensor:
     """x + value * tensor1 * tensor2."""
-
-def addcmul_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """In-place `addcmul`."""
 
 def addmm(
     x: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None
@@ -1109,9 +1092,6 @@ def divide(x: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor 
     >>> flow.div(flow.tensor([-7.]), 2, rounding_mode="trunc").tolist()
     [-3.0]
     """
-
-def divide_(x: Tensor, other: Any, rounding_mode: str | None = None) -> Tensor:
-    """In-place `div`."""
 
 def dot(x: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inner product of two vectors."""
@@ -1937,13 +1917,6 @@ def lgamma(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     [0.0]
     """
 
-def linalg_cross(x: Tensor, other: Tensor, *, dim: _int = -1, out: Tensor | None = None) -> Tensor:
-    """The cross product of vectors of three elements along a dimension.
-
-    >>> flow.linalg.cross(flow.tensor([1., 0., 0.]), flow.tensor([0., 1., 0.])).tolist()
-    [0.0, 0.0, 1.0]
-    """
-
 def linspace(
     start: _float | Tensor, end: _float | Tensor, steps: _int, dtype: Any = None, device: Any = None,
     placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False, *, out: Tensor | None = None,
@@ -2493,15 +2466,6 @@ def nuclear_norm(x: Tensor, dim: Any = ..., keepdim: _bool = False, *, out: Tens
 def numel(x: Tensor) -> _int:
     """How many elements x has."""
 
-def one_hot(
-    input: Tensor, num_classes: _int = -1, on_value: Any = 1, off_value: Any = 0, *, out: Tensor | None = None
-) -> Tensor:
-    """`on_value` at the index given by each integer, along a new last dimension.
-
-    >>> flow.nn.functional.one_hot(flow.tensor([0, 2]), 3).tolist()
-    [[1, 0, 0], [0, 0, 1]]
-    """
-
 def ones(
     *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Placement | None = None,
     sbp: Any = None, requires_grad: _bool = False, out: Tensor | None = None, layout: Any = None,
@@ -2730,15 +2694,6 @@ def reciprocal(x: Tensor, *, out: Tensor | None = None) -> Tensor:
 def reciprocal_(x: Tensor) -> Tensor:
     """`reciprocal`, in place."""
 
-def reduce_nansum(
-    x: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Tensor | None = None
-) -> Tensor:
-    """The sum, ignoring NaN.
-
-    >>> flow.nansum(flow.tensor([1., float("nan")])).item()
-    1.0
-    """
-
 def relu(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """max(x, 0), element by element.
 
@@ -2907,13 +2862,6 @@ def scatter_reduce(
 
     >>> flow.scatter_reduce(flow.ones(2), 0, flow.tensor([1, 1]), flow.tensor([2., 3.]), "sum").tolist()
     [1.0, 6.0]
-    """
-
-def scatternd(index: Tensor, update: Tensor, shape: Sequence[_int], *, out: Tensor | None = None) -> Tensor:
-    """Zeros of this shape with the update added at the index's last dimension.
-
-    >>> flow.scatter_nd(flow.tensor([[1], [1]]), flow.tensor([2., 3.]), [3]).tolist()
-    [0.0, 5.0, 0.0]
     """
 
 def script(obj: Any, *_: Any, **__: Any) -> Any:
@@ -3207,9 +3155,6 @@ def sub(x: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Ten
     [-2.0, -2.0]
     """
 
-def sub_(x: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-    """`sub`, in place."""
-
 def subtract(x: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """x - alpha * other, element by element.
 
@@ -3226,9 +3171,6 @@ def sum(
     >>> flow.ones(2, 3).sum(1).tolist()
     [3.0, 3.0]
     """
-
-def sum_to_size(x: Tensor, *size: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
-    """x summed to a size that broadcasts to x's."""
 
 def svd(x: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Any = None) -> SVDWithV:
     """The singular value decomposition, x = u @ diag(s) @ v.T, reduced with `some`. Returns u, s and v."""
@@ -3433,9 +3375,6 @@ def true_divide(x: Any, other: Any, *, rounding_mode: str | None = None, out: Te
     [-3.0]
     """
 
-def true_divide_(x: Tensor, other: Any, rounding_mode: str | None = None) -> Tensor:
-    """In-place `div`."""
-
 def trunc(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x without its fractional part."""
 
@@ -3504,15 +3443,6 @@ def unsafe_split_with_sizes(
 
     >>> [p.tolist() for p in flow.arange(5).split(2)]
     [[0, 1], [2, 3], [4]]
-    """
-
-def unsorted_segment_sum(
-    x: Tensor, segment_ids: Tensor, num_segments: _int, axis: _int = 0, *, out: Tensor | None = None
-) -> Tensor:
-    """The sums of the slices along an axis with the same segment id.
-
-    >>> flow._C.unsorted_segment_sum(flow.ones(3), flow.tensor([0, 2, 0]), 3).tolist()
-    [2.0, 0.0, 1.0]
     """
 
 def unsqueeze(x: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:

@@ -5,7 +5,7 @@
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft",
-    "irfft2", "irfftn", "istft", "rfft", "rfft2", "rfftfreq", "rfftn", "stft"
+    "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"
 ]
 
 from weft.functional.signal.fft import fft as fft
@@ -22,10 +22,8 @@ from weft.functional.signal.fft import ihfft as ihfft
 from weft.functional.signal.fft import irfft as irfft
 from weft.functional.signal.fft import irfft2 as irfft2
 from weft.functional.signal.fft import irfftn as irfftn
-from weft.functional.signal.fft import istft as istft
 from weft.functional.signal.fft import rfft as rfft
 from weft.functional.signal.fft import rfft2 as rfft2
 from weft.functional.signal.fft import rfftfreq as rfftfreq
 from weft.functional.signal.fft import rfftn as rfftn
-from weft.functional.signal.fft import stft as stft
 

@@ -10,7 +10,7 @@ import torch
 
 import weft as flow
 from weft.api import table
-from weft.functional.neural import lookup
+from weft.nn import functional as lookup
 from weft.ops import OPS
 
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import weft as flow
-from weft.autograd import make_entry
 from weft.autograd.call import call
+from weft.autograd.entry import make_entry
 from weft.autograd.node import Node
 from weft.core import dtype as dtypes
 from weft.core.errors import WeftError

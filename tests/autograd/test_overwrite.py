@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import weft as flow
-from weft.autograd import in_place
+from weft.autograd.inplace import in_place
 from weft.autograd.overwrite import make_overwriting
 from weft.core.dispatch import intercept
 from weft.core.errors import AutogradError

@@ -11,8 +11,8 @@ import torch
 
 import weft as flow
 from weft import nn
-from weft.autograd import make_entry
 from weft.autograd.call import call
+from weft.autograd.entry import make_entry
 from weft.launch import spawn_threads
 from weft.ops import OPS
 from weft.tensor.tensor import of_torch

@@ -10,7 +10,7 @@ from weft.autograd.engine import backward, grad
 from weft.autograd.entry import make_entry
 from weft.autograd.freshness import detached, fresh
 from weft.autograd.function import Function
-from weft.autograd.inplace import assign, exchange, in_place
+from weft.autograd.inplace import exchange
 from weft.autograd.modes import (
     detect_anomaly,
     enable_grad,
@@ -22,7 +22,6 @@ from weft.autograd.modes import (
 )  # fmt: skip
 from weft.autograd.numeric_check import gradcheck, gradgradcheck
 from weft.autograd.plain import taken
-from weft.autograd.recompute import checkpoint
 from weft.autograd.variable import Variable
 from weft.core.derived import GIVEN, Derived, lazily
 from weft.core.dispatch import hooks
@@ -64,7 +63,7 @@ Derived(
 __getattr__ = lazily(__name__, {"functional": ()})
 
 __all__ = [
-    "Function", "Variable", "assign", "backward", "call", "checkpoint", "detect_anomaly", "enable_grad", "functional",
-    "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "in_place", "inference_mode", "is_grad_enabled",
+    "Function", "Variable", "backward", "detect_anomaly", "enable_grad", "functional",
+    "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_grad_enabled",
     "no_grad", "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch.nn.attention import SDPBackend, sdpa_kernel  # torch's choice of kernels applies here, too
 
+from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError, ShapeError
 from weft.functional.shape.splitting import chunk
@@ -175,7 +176,7 @@ def _added(mask: Tensor, like: Tensor) -> Tensor:
     return ops.where(mask, float("-inf"), ops.zeros_like(ops.cast(mask, like.dtype)))
 
 
-@F.composed  # type: ignore[attr-defined]  # its stub has what users call
+@public("neural")
 def multi_head_attention_forward(
     query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None,
     in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float,

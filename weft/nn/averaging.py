@@ -7,7 +7,8 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from weft.autograd import assign, no_grad
+from weft.autograd import no_grad
+from weft.autograd.inplace import assign
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError
 from weft.functional.create.creation import tensor

@@ -21,7 +21,6 @@ from weft.functional.neural import (
     fractional_pooling,
     image_padding,
     interpolation,
-    lookup,
     losses,
     margin_losses,
     pooling_functions,
@@ -33,27 +32,21 @@ MODULES = (
     activations, ctc, dropouts, fractional_pooling, image_padding, folding, channels, interpolation, pooling_functions,
     losses, similarity, embeddings, margin_losses, bilinear_product, regions, convolution,
 )  # fmt: skip
-COMPOSED = {name: door(getattr(module, name)) for module in MODULES for name in module.__all__}
-
-
-def composed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add a function that is made of a layer."""
-    COMPOSED[function.__name__] = table.ADAPTERS["neural"][function.__name__] = door(function)
-    return function
-
-
-for _name, _function in COMPOSED.items():  # for flow._C
-    table.ADAPTERS["neural"].setdefault(_name, _function)
-    if _name in PUBLIC["flow"]:
-        table.ADAPTERS["flow"].setdefault(_name, _function)
+for _module in MODULES:
+    for _name in _module.__all__:
+        _function = door(getattr(_module, _name))
+        table.ADAPTERS["neural"].setdefault(_name, _function)
+        if _name in PUBLIC["flow"]:
+            table.ADAPTERS["flow"].setdefault(_name, _function)
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    found = COMPOSED.get(name) or lookup.functions().get(name)
+    known = name in PUBLIC["neural"] or name in table.ADAPTERS["neural"]
+    found = table.lookup("neural", name) if known else None
     if found is None:
         raise AttributeError(f"nn.functional has no {name!r}", name=name, obj=sys.modules[__name__])
     return globals().setdefault(name, found)
 
 
 def __dir__() -> list[str]:
-    return sorted({*lookup.functions(), *COMPOSED})
+    return sorted(dict(table.listed("neural")))

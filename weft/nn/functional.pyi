@@ -131,13 +131,6 @@ def celu_(x: Tensor, alpha: float = 1.0) -> Tensor:
 def channel_shuffle(input: Any, groups: int) -> Any:
     """Channels interleaved: the first of each group, then the second of each, and so on."""
 
-def combined_margin_loss(x: Any, label: Any, m1: float = 1.0, m2: float = 0.0, m3: float = 0.0) -> Any:
-    """Cosines with an angular margin for the target class, cos(m1 * angle + m2) - m3, as in face recognition.
-
-    >>> flow._C.combined_margin_loss(flow.tensor([[1.0, 0.5]]), flow.tensor([0]), 1.0, 0.0, 0.25).tolist()
-    [[0.75, 0.5]]
-    """
-
 def conv1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
     groups: int = 1
@@ -278,9 +271,6 @@ def embedding_bag(
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Alpha dropout of channels of (batch, channels, ...)."""
-
-def feature_dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Channels of (batch, channels, ...) zeroed with probability p, the others scaled by 1 / (1 - p)."""
 
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
@@ -643,15 +633,6 @@ def rms_norm(
 
     >>> flow.nn.functional.rms_norm(flow.tensor([[3., -3.]]), (2,), eps=0.).tolist()
     [[1.0, -1.0]]
-    """
-
-def roi_align(
-    x: Tensor, rois: Any, spatial_scale: float = 1.0, pooled_h: int = 1, pooled_w: int = 1, sampling_ratio: int = -1,
-    aligned: bool = False
-) -> Any:
-    """RoI align: each box of an image pooled to one size; a cell averages `sampling_ratio` x `sampling_ratio` samples.
-
-    `rois` are rows of (image number, x1, y1, x2, y2), or a list of boxes for each image.
     """
 
 def rrelu(

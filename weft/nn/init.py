@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-from weft.autograd import assign, no_grad
+from weft.autograd import no_grad
+from weft.autograd.inplace import assign
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError, ShapeError
 from weft.core.sbp import broadcast

@@ -9,7 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from weft.autograd import assign, no_grad
+from weft.autograd import no_grad
+from weft.autograd.inplace import assign
 from weft.core.dispatch import here
 from weft.core.errors import OptionError
 from weft.ops import ops

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from weft.autograd import assign, no_grad
+from weft.autograd import no_grad
+from weft.autograd.inplace import assign
 from weft.core.idle import idle
 from weft.core.sbp import broadcast
 from weft.ops import ops

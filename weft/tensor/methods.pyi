@@ -404,9 +404,6 @@ class Methods:
     def broadcast_to(self, shape: Sequence[_int]) -> Tensor:
         """x broadcast to a larger shape, as a view."""
 
-    def bucketize(self, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False) -> Tensor:
-        """The index of the bin of each element, for sorted boundaries."""
-
     def byte(self) -> Tensor:
         """x as uint8."""
 
@@ -977,9 +974,6 @@ class Methods:
     def isfinite(self) -> Tensor:
         """Whether x is a finite number."""
 
-    def isin(self, test_elements: Any, *, assume_unique: _bool = False, invert: _bool = False) -> Tensor:
-        """Whether each element is among the test elements."""
-
     def isinf(self) -> Tensor:
         """Whether x is infinite."""
 
@@ -1472,9 +1466,6 @@ class Methods:
     def record_stream(self, stream: Any) -> None:
         """Does nothing: memory is freed after its last reader."""
 
-    def reduce_nansum(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
-        """The sum, ignoring NaN."""
-
     def relu(self) -> Tensor:
         """max(x, 0), element by element."""
 
@@ -1544,9 +1535,6 @@ class Methods:
 
     def rsqrt_(self) -> Tensor:
         """`rsqrt`, in place."""
-
-    def rsub(self, other: Any, *, alpha: Any = 1) -> Tensor:
-        """other - alpha * x."""
 
     def scatter(self, dim: _int, index: Tensor, src: Any, *, reduce: str | None = None) -> Tensor:
         """x with src written at an index along a dimension; or added (reduce="add"), or multiplied ("multiply")."""
@@ -1906,11 +1894,6 @@ class Methods:
         """x where the condition is true, the other elsewhere. In OneFlow's order, `condition.where(x, other)`, the mask
         is first.
         """
-
-    def where_(
-        self, a: Tensor | _float | _int | _bool | complex, b: Tensor | _float | _int | _bool | complex
-    ) -> Tensor:
-        """`where`, in place."""
 
     def xavier_normal_(self, gain: _float = 1.0, generator: Any = None, *, data_format: str = 'NCHW') -> Tensor:
         """Xavier (Glorot) initialization, normal: keeps the variance forward and backward."""

@@ -62,7 +62,8 @@ class TensorType:
 
 
 for _name, _kind in TYPES.items():
-    public("flow")(TensorType(_name, _kind))
+    if not _kind.is_complex:
+        public("flow")(TensorType(_name, _kind))
 
 
 @public("flow")

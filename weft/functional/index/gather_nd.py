@@ -28,7 +28,8 @@ def gather_nd(input: Tensor, index: Tensor) -> Tensor:
     return ops.index(input, _by_last(index))
 
 
-@public("flow", "scatter_nd scatternd")
+@public("bound", "scatternd")
+@public("flow")
 def scatter_nd(index: Tensor, update: Tensor, shape: Sequence[int]) -> Tensor:
     """Zeros of this shape with the update added at the index's last dimension.
 
@@ -108,7 +109,7 @@ def in_top_k(targets: Tensor, predictions: Tensor, k: int) -> Tensor:
     return ops.lt(higher, k)
 
 
-@public("flow")
+@public("bound")
 def unsorted_segment_sum(x: Tensor, segment_ids: Tensor, num_segments: int, axis: int = 0) -> Tensor:
     """The sums of the slices along an axis with the same segment id.
 

@@ -198,7 +198,7 @@ def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -
     return plus_scaled("addbmm", x, beta, ops.cast(ops.sum(products, 0), products.dtype) * alpha)
 
 
-@public("flow", "linalg_cross")
+@public("bound", "linalg_cross")
 def cross(x: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross product of vectors of three elements along a dimension.
 

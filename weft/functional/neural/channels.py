@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from weft.autograd import assign, no_grad
+from weft.autograd import no_grad
+from weft.autograd.inplace import assign
 from weft.core.errors import OptionError, ShapeError
 from weft.ops import ops
 from weft.tensor.tensor import Tensor

@@ -46,6 +46,7 @@ def _inside(name: str, x: Tensor) -> int:
     return x.ndim - 2
 
 
+@public("flow")
 def feature_dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Channels of (batch, channels, ...) zeroed with probability p, the others scaled by 1 / (1 - p)."""
     return _drop(input, p, training, inplace, _inside("feature_dropout", input))
@@ -113,4 +114,4 @@ def dropout(
     return y if addend is None else ops.add(y, addend)
 
 
-__all__ = ["alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "feature_dropout"]
+__all__ = ["alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]

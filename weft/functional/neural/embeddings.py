@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from weft.api.table import public
-from weft.autograd import assign, no_grad
+from weft.autograd import no_grad
+from weft.autograd.inplace import assign
 from weft.core.errors import DtypeError, IndexingError, OptionError
 from weft.core.idle import idle
 from weft.functional.create import creation

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError
 from weft.functional.neural.losses import reduced, triplet
@@ -113,6 +114,7 @@ def triplet_margin_with_distance_loss(
     return triplet(name, anchor, positive, negative, distance, margin, swap, reduction)
 
 
+@public("bound")
 def combined_margin_loss(x: Any, label: Any, m1: float = 1.0, m2: float = 0.0, m3: float = 0.0) -> Any:
     """Cosines with an angular margin for the target class, cos(m1 * angle + m2) - m3, as in face recognition.
 
@@ -129,6 +131,6 @@ def combined_margin_loss(x: Any, label: Any, m1: float = 1.0, m2: float = 0.0, m
 
 
 __all__ = [
-    "combined_margin_loss", "cosine_embedding_loss", "gaussian_nll_loss", "hinge_embedding_loss", "multi_margin_loss",
+    "cosine_embedding_loss", "gaussian_nll_loss", "hinge_embedding_loss", "multi_margin_loss",
     "multilabel_margin_loss", "multilabel_soft_margin_loss", "poisson_nll_loss", "triplet_margin_with_distance_loss",
 ]  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError, ShapeError
 from weft.functional.create import creation
@@ -13,7 +14,7 @@ from weft.functional.neural.sizes import several
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
-__all__ = ["deform_conv2d", "roi_align"]
+__all__ = ["deform_conv2d"]
 
 
 def _read(flat: Any, y: Any, x: Any, high: int, wide: int) -> Any:
@@ -82,6 +83,7 @@ def deform_conv2d(
     return found if bias is None else ops.add(found, ops.reshape(bias, (-1, 1, 1)))
 
 
+@public("flow")
 def roi_align(
     x: Tensor, rois: Any, spatial_scale: float = 1.0, pooled_h: int = 1, pooled_w: int = 1, sampling_ratio: int = -1,
     aligned: bool = False,

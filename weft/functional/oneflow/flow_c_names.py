@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.api.table import public
-from weft.autograd import assign, no_grad
+from weft.autograd import no_grad
+from weft.autograd.inplace import assign
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, OpError, ShapeError
 from weft.functional.create import creation

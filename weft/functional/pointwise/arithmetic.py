@@ -87,14 +87,14 @@ def _accumulating(plain: Callable[..., Tensor]) -> None:
 
     f.__name__ = f.__qualname__ = f"{name}_"
     f.__doc__ = f"`{name}`, in place."
-    plain.overwriting = public("flow tensor")(f)  # type: ignore[attr-defined]
+    plain.overwriting = public("tensor")(f)  # type: ignore[attr-defined]
 
 
 _accumulating(add)
 _accumulating(sub)
 
 
-@public("flow tensor", "rsub")
+@public("flow")
 def rsub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """other - alpha * x."""
     return ops.sub(other, _scaled(x, alpha))
@@ -125,13 +125,13 @@ def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> T
     return ops.add(x, _scaled(ops.div(*_promoted(x, tensor1, tensor2)), value))
 
 
-@public("flow tensor")
+@public("tensor")
 def addcmul_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """In-place `addcmul`."""
     return _add_to(x, _scaled(ops.mul(tensor1, tensor2), value))
 
 
-@public("flow tensor")
+@public("tensor")
 def addcdiv_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """In-place `addcdiv`."""
     return _add_to(x, _scaled(ops.div(tensor1, tensor2), value))
@@ -150,7 +150,8 @@ def round(x: Tensor, decimals: int = 0) -> Tensor:
     return ops.div(ops.round(ops.mul(x, by)), by) if decimals > 0 else ops.mul(ops.round(ops.div(x, by)), by)
 
 
-@public("flow tensor", "div_ divide_ true_divide_")
+@public("flow")
+@public("tensor", "div_ divide_ true_divide_")
 def div_(x: Tensor, other: Any, rounding_mode: str | None = None) -> Tensor:
     """In-place `div`."""
     if rounding_mode is None:

@@ -64,7 +64,7 @@ def isclose(x: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, 
     return ops.logical_or(near, both) if equal_nan else near
 
 
-@public("flow tensor")
+@public("flow")
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is among the test elements.
 

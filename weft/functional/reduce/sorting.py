@@ -53,7 +53,7 @@ def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> Ranked:
     return Ranked(*ops.mode(x, dim, keepdim))
 
 
-@public("flow tensor")
+@public("flow")
 def bucketize(x: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The index of the bin of each element, for sorted boundaries.
 

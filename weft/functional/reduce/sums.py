@@ -75,7 +75,8 @@ def nanmean(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
     return ops.sum(ops.where(there, x, 0.0), dim, keepdim) / ops.sum(cast(there, x.dtype), dim, keepdim)
 
 
-@public("flow tensor", "nansum reduce_nansum")
+@public("bound", "reduce_nansum")
+@public("flow tensor")
 def nansum(x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum, ignoring NaN.
 

@@ -16,7 +16,7 @@ from weft.ops.shape.views import dim_of, together
 from weft.tensor.tensor import Tensor
 
 
-@public("flow tensor")
+@public("tensor")
 def sum_to_size(x: Tensor, *size: creation.Sizes) -> Tensor:
     """x summed to a size that broadcasts to x's."""
     return ops.sum_to(x, creation.size_of("sum_to_size", size))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from weft.autograd import in_place, no_grad
+from weft.autograd import no_grad
+from weft.autograd.inplace import in_place
 from weft.core import dtype as dtypes
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, OptionError, TraceError

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from weft.autograd import Function, assign, no_grad
+from weft.autograd import Function, no_grad
+from weft.autograd.inplace import assign
 from weft.core import dtype as dtypes
 from weft.core.dispatch import here
 from weft.core.errors import ShapeError

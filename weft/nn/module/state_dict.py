@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from weft.autograd import assign, no_grad
+from weft.autograd import no_grad
+from weft.autograd.inplace import assign
 from weft.core.errors import ArgumentError, CheckpointError
 from weft.nn.module.moving import laid_out, moved
 from weft.ops import ops

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from weft.api.table import public
-from weft.autograd import Function, assign, no_grad
+from weft.autograd import Function, no_grad
+from weft.autograd.inplace import assign
 from weft.core.errors import OptionError
 from weft.functional.create import creation
 from weft.nn.layers.conv import Conv1d, Conv2d, Conv3d
