@@ -879,19 +879,19 @@ def conv_transpose1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: _int = 1, dilation: Any = 1, *, out: Tensor | None = None
 ) -> Tensor:
-    """Transposed convolution over 1 dimension, the gradient of a convolution: The batch may be left out."""
+    """Transposed convolution over 1 dimension, the gradient of a convolution: weight is (in, out / groups, ...). The batch may be left out."""
 
 def conv_transpose2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: _int = 1, dilation: Any = 1, *, out: Tensor | None = None
 ) -> Tensor:
-    """Transposed convolution over 2 dimensions, the gradient of a convolution: The batch may be left out."""
+    """Transposed convolution over 2 dimensions, the gradient of a convolution: weight is (in, out / groups, ...). The batch may be left out."""
 
 def conv_transpose3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: _int = 1, dilation: Any = 1, *, out: Tensor | None = None
 ) -> Tensor:
-    """Transposed convolution over 3 dimensions, the gradient of a convolution: The batch may be left out."""
+    """Transposed convolution over 3 dimensions, the gradient of a convolution: weight is (in, out / groups, ...). The batch may be left out."""
 
 def convert_oneflow_dtype_to_numpy_dtype(dtype: Any) -> Any:
     """The numpy dtype of a dtype."""

@@ -192,7 +192,7 @@ GIVEN.update(
         "torch._is_all_true": _is_all_true,
         "torch._standard_gamma": ops.standard_gamma,
         "torch._sample_dirichlet": _sample_dirichlet,
-        "torch._dirichlet_grad": ops.dirichlet_slope,
+        "torch._dirichlet_grad": ops.dirichlet_grad,
         "torch.multinomial": ops.multinomial,
         "torch.as_tensor": _as_tensor,
         **{f"torch.{f.__name__}": _at_site(f, True) for f in SHAPED},

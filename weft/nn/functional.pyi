@@ -153,19 +153,19 @@ def conv_transpose1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1
 ) -> Tensor:
-    """Transposed convolution over 1 dimension, the gradient of a convolution: The batch may be left out."""
+    """Transposed convolution over 1 dimension, the gradient of a convolution: weight is (in, out / groups, ...). The batch may be left out."""
 
 def conv_transpose2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1
 ) -> Tensor:
-    """Transposed convolution over 2 dimensions, the gradient of a convolution: The batch may be left out."""
+    """Transposed convolution over 2 dimensions, the gradient of a convolution: weight is (in, out / groups, ...). The batch may be left out."""
 
 def conv_transpose3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1
 ) -> Tensor:
-    """Transposed convolution over 3 dimensions, the gradient of a convolution: The batch may be left out."""
+    """Transposed convolution over 3 dimensions, the gradient of a convolution: weight is (in, out / groups, ...). The batch may be left out."""
 
 def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = 'mean'

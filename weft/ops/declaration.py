@@ -1,4 +1,4 @@
-"""What an op is: one declaration of its kernel, layout, gradient and samples.
+"""Declarations of ops: the kernel, layout, gradient and samples of each in one place.
 
     @op("m k, k n -> m n", linear="a b")
     def matmul(a: Tensor, b: Tensor) -> Tensor:      # parameters annotated Tensor are operands, the others attributes
@@ -62,7 +62,7 @@ class Param:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """What a ranked kernel knows of its shards: per operand (flattened) and output, its box and the whole shape."""
+    """The shards of a call, for a ranked kernel: per operand (flattened) and output, its box and the whole shape."""
 
     inputs: tuple[tuple[tuple[int, int], ...], ...]
     input_shapes: tuple[tuple[int, ...], ...]
@@ -74,11 +74,10 @@ WRITTEN_LATER: Final = frozenset({"unpack", "__doc__"})
 
 
 class Op:
-    """A declared op: call it, or read what it says of itself.
+    """A declared op: call it, or read its declaration.
 
-    What it says is immutable: decorators add to it while its module is imported, and nothing else may be assigned. What
-    may change are two caches, `entry` and `unpack`, which hold functions that are written of what it says when they are
-    first called; and its docstring, which a file that declares many ops at once fills in.
+    Decorators add to the declaration while its module is imported. Assignments are refused, but for two caches, `entry`
+    and `unpack`, whose functions are generated at the first call, and the docstring.
     """
 
     def __init__(
@@ -123,7 +122,7 @@ class Op:
         self.ranked_kernel: Callable[..., Any] | None = None
         self.scatter: Callable[..., Any] | None = None
         self.composition: Callable[..., Any] | None = None
-        self.unpack: Callable[..., Any] | None = None  # from what a call saved to its gradient; written when needed
+        self.unpack: Callable[..., Any] | None = None  # from a call's saved values to its gradient; generated
         self._say(_declared=True)
 
     _declared = False
@@ -135,8 +134,8 @@ class Op:
     def __setattr__(self, name: str, value: Any) -> None:
         if self._declared and name not in WRITTEN_LATER:
             raise AttributeError(
-                f"{self.name}.{name} = ...: an op is declared once, and what calls it was written of that. Declare it "
-                f"anew, @op(...), or say it by a decorator where it is declared: @{self.name}.grad, .layout, .form, ..."
+                f"{self.name}.{name} = ...: an op is declared once, and its entry was generated from that. Declare "
+                f"another, @op(...), or use a decorator where it is declared: @{self.name}.grad, .layout, .form, ..."
             )
         object.__setattr__(self, name, value)
 
@@ -189,8 +188,8 @@ class Op:
         return f
 
     def reads(self, f: Callable[[Any], bool]) -> Callable[[Any], bool]:
-        """Whether a node's gradient reads the tensors it takes, where that depends on the call; else they are needless,
-        and one may go back through the node a second time."""
+        """Whether a node's gradient reads its saved tensors, where that depends on the call. If not, backward may run
+        through the node twice."""
         self._say(reads_kept=f)
         return f
 
@@ -214,7 +213,7 @@ class Op:
 
     def form(self, f: Callable[..., Any]) -> Callable[..., Any]:
         """From the forms of the operands (shape, dtype) and the attributes to those of the outputs; None to ask the
-        kernel, which also knows how to say what is wrong."""
+        kernel, which also explains what is wrong."""
         self._say(form_function=f)
         return f
 
@@ -224,16 +223,16 @@ class Op:
         return f
 
     def works_in(self, f: Callable[..., int]) -> Callable[..., int]:
-        """The bytes that the kernel takes by itself while it runs, besides its results, for operands without data."""
+        """The bytes that the kernel allocates while it runs, besides its results, for operands without data."""
         self._say(workspace=f)
         return f
 
     def prepared(self, f: Callable[..., Any] | None) -> Callable[..., Any] | None:
-        """For memory that stays: like `out`, but gives the call of each time, (function, args, kwargs), several in a
-        list, or None.
+        """For memory that stays: like `out`, but returns the call to make each time, (function, args, kwargs), a list
+        of several, or None.
 
-        Without an `out`: the one call that the kernel comes down to, for operands that have passed its checks. None:
-        there is no such call, whatever the family has that this op is of.
+        Without an `out`: the kernel's bare call, for operands that have passed its checks. `prepared(None)`: there is
+        no such call, though the op's family has one.
         """
         self._say(prepare=f)
         return f
@@ -355,12 +354,12 @@ def op(
     writes     operands that the kernel overwrites
     shape_of   the attribute that holds the output's logical shape
     conversion between local and global, or between layouts: done by boxing, not by a kernel
-    steady     single operands whose gradient doesn't change with them: its own gradient there is zeros, not None, as
-               torch has it where an op bends or looks for the largest
-    uniform    operands of one floating dtype give outputs of that dtype, and the notation tells all their axes
-    promotes   the kernel takes operands of several floating dtypes: the gradient of each is brought to its own; of two
-               that may be numbers that is known
-    adds       the op whose result on the other operands it adds to the first, in whose place its own may lie
+    steady     operands on whose values the gradient doesn't depend: second derivatives are zeros, not None, as those of
+               torch's piecewise linear ops
+    uniform    operands of one floating dtype give outputs of that dtype, and the notation has all their axes
+    promotes   the kernel takes operands of several floating dtypes, and the gradient of each is cast to its dtype; not
+               needed for ops of two operands that may be numbers
+    adds       the op whose result on the other operands it adds to the first, which it may overwrite
     sums       how many products over all axes of the notation it computes: a measure of time
     strided    its `out` copies into the given memory, which may have any strides
     """
@@ -394,7 +393,7 @@ def _params(kernel: Callable[..., Any]) -> Iterable[Param]:
         text = p.annotation
         if text is p.empty:
             raise ArgumentError(
-                f"{kernel.__name__}(): parameter '{p.name}' needs a type, which says what it is: "
+                f"{kernel.__name__}(): parameter '{p.name}' needs a type: "
                 f"{p.name}: Tensor is an operand; {p.name}: int, float, bool, str or the like is an attribute"
             )
         if not isinstance(text, str):

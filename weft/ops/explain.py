@@ -130,7 +130,7 @@ def call_text(op: Op, args: tuple[Any, ...]) -> str:
 
 def accepts(p: Param, value: Any, numbers: bool = True) -> bool:
     """Whether a value has a parameter's declared type; attributes are checked by the names in their annotation.
-    `numbers`: whether a tensor may stand for one."""
+    `numbers`: whether a 0-d tensor is accepted for a number."""
     if p.kind == "tensor":
         return isinstance(value, Tensor)
     if p.kind == "optional":
@@ -176,7 +176,7 @@ def _is(kind: str, value: Any) -> bool:
 
 
 def check_arguments(op: Op, args: tuple[Any, ...], numbers: bool = True) -> None:
-    """Raise if an argument's type isn't the declared one. `numbers`: whether a tensor may stand for one."""
+    """Raise if an argument's type isn't the declared one. `numbers`: whether a 0-d tensor is accepted for a number."""
     for p, value in zip(op.params, args, strict=True):
         if value is ABSENT:
             raise missing(op, args)

@@ -100,7 +100,7 @@ from weft.ops.shape.diagonal import diagonal as diagonal
 from weft.ops.shape.diagonal import diagonal_put as diagonal_put
 from weft.ops.shape.diagonal import diagonal_zeros as diagonal_zeros
 from weft.ops.pointwise.gamma import digamma as digamma
-from weft.ops.random.draws import dirichlet_slope as dirichlet_slope
+from weft.ops.random.draws import dirichlet_grad as dirichlet_grad
 from weft.ops.pointwise.arithmetic import div as div
 from weft.ops.random.draws import draw as draw
 from weft.ops.neural.dropout import dropout as dropout
@@ -321,7 +321,7 @@ from weft.ops.neural.square_error import square_error_grad as square_error_grad
 from weft.ops.shape.views import squeeze as squeeze
 from weft.ops.shape.joining import stack as stack
 from weft.ops.random.draws import standard_gamma as standard_gamma
-from weft.ops.random.draws import standard_gamma_slope as standard_gamma_slope
+from weft.ops.random.draws import standard_gamma_grad as standard_gamma_grad
 from weft.ops.pointwise.copies import steady as steady
 from weft.ops.neural.channel_norm import store as store
 from weft.ops.pointwise.arithmetic import sub as sub

@@ -1,6 +1,6 @@
 """Shape inference for ops whose meta kernels are written in Python, which would load torch's compiler at first use.
 
-Each row infers the form for operands that certainly fit; otherwise it returns None, and the meta kernel runs.
+Each function infers the form for operands that certainly fit; otherwise it returns None, and the meta kernel runs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ boolean = named("bool")
 Found = Form | tuple[Form, ...] | None
 F = TypeVar("F", bound=Callable[..., Found])
 
-INFERRED: dict[str, Callable[..., Found]] = {}  # by op, each of which it is told once all are declared
+INFERRED: dict[str, Callable[..., Found]] = {}  # by op; `ops/__init__.py` adds them to the declarations
 
 
 def infers(*names: str) -> Callable[[F], F]:

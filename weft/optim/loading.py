@@ -65,7 +65,7 @@ def layout(t: Tensor) -> Spec | None:
 
 
 def lies_beside(value: Tensor, p: Tensor) -> bool:
-    """Whether a state lies as its parameter does: whole, or in the same layout."""
+    """Whether a state has its parameter's layout, or is whole."""
     if value.is_local is not p.is_local:
         return False
     own, home = layout(value), layout(p)

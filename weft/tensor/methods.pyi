@@ -248,7 +248,7 @@ class Methods:
         """Whether any element is true, over some dimensions or all."""
 
     def apply_(self, f: Callable[[Any], Any]) -> Tensor:
-        """Overwrite each element of a CPU tensor with what a Python function makes of it. Slow."""
+        """Overwrite each element of a CPU tensor with f(element). Slow."""
 
     def arccos(self) -> Tensor:
         """The arc cosine."""
@@ -581,7 +581,7 @@ class Methods:
         """`digamma`, in place."""
 
     def dim_order(self) -> tuple[_int, ...]:
-        """The dimensions as they lie in memory, the one with the longest steps first."""
+        """The dimensions in memory order: by stride, the largest first."""
 
     def dist(self, other: Any, p: _float = 2) -> Any:
         """The p-norm of the difference."""
@@ -940,7 +940,7 @@ class Methods:
         """Whether the only element of x is nonzero."""
 
     def is_pinned(self) -> _bool:
-        """Whether x lies in page-locked memory."""
+        """Whether x is in page-locked memory."""
 
     @property
     def is_quantized(self) -> Any: ...
@@ -949,10 +949,10 @@ class Methods:
         """Whether two tensors have the same shape."""
 
     def is_set_to(self, other: Tensor) -> _bool:
-        """Whether two tensors are the same memory, of one shape and one order."""
+        """Whether two tensors share memory, shape and strides."""
 
     def is_shared(self) -> _bool:
-        """Whether x lies in memory that other processes see."""
+        """Whether x is in memory that other processes see."""
 
     def is_signed(self) -> _bool:
         """Whether x's dtype has negative numbers."""
@@ -1166,7 +1166,7 @@ class Methods:
         """x with its last two dimensions swapped."""
 
     def map_(self, other: Tensor, f: Callable[[Any, Any], Any]) -> Tensor:
-        """Overwrite each element of a CPU tensor with what a Python function makes of it and of the other's. Slow."""
+        """Overwrite each element of a CPU tensor with f(element, the other's element). Slow."""
 
     def masked_fill(self, mask: Tensor, value: Any) -> Tensor:
         """x with `value` where the mask is true."""

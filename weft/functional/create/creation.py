@@ -15,7 +15,7 @@ from weft.autograd.plain import dense
 from weft.core import dtype as dtypes
 from weft.core import random
 from weft.core import sbp as sbps
-from weft.core.device import Device, usual
+from weft.core.device import Device, choose_usual, usual
 from weft.core.dispatch import here, hooks, tracing
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, DtypeError, SbpError, ShapeError, ours
@@ -40,6 +40,23 @@ def get_default_dtype() -> DType:
 def set_default_dtype(dtype: Any) -> None:
     """Set the default dtype of floating-point tensors, Weft's and torch's."""
     torch.set_default_dtype(dtypes.of(dtype).torch)
+
+
+@public("flow")
+def set_default_device(device: Any) -> None:
+    """Set the default device of this thread's new tensors and layers.
+
+    >>> flow.set_default_device("meta"); flow.zeros(2).device.type
+    'meta'
+    >>> flow.set_default_device(None)
+    """
+    choose_usual(None if device is None else Device(device))
+
+
+@public("flow")
+def get_default_device() -> Device:
+    """The default device of this thread's new tensors."""
+    return usual() or Device("cpu")
 
 
 def place(name: str, device: Any, placement: Any, sbp: Any, ndim: int | None) -> Where:
@@ -342,4 +359,4 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     [1, 2]
     """
     made = of_torch(torch.frombuffer(buffer, dtype=dtypes.of(dtype).torch, count=count, offset=offset))
-    return made.requires_grad_(requires_grad) if requires_grad else made
+    return finished(made, requires_grad)

@@ -36,7 +36,7 @@ class SVD(NamedTuple):
 
 
 class SVDWithV(NamedTuple):
-    """Likewise, with right singular vectors as columns."""
+    """Left singular vectors as columns, singular values, descending, and right singular vectors as columns."""
 
     U: Tensor
     S: Tensor

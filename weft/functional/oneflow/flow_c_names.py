@@ -1,4 +1,4 @@
-"""OneFlow's `flow._C` names for things that have other names, too: constants, gradients, sizes, collectives."""
+"""OneFlow's own names in `flow._C`: constants, gradients, losses, slices, resizing."""
 
 from __future__ import annotations
 

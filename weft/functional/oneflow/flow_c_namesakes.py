@@ -1,4 +1,4 @@
-"""OneFlow's signatures of `flow._C` names that PyTorch has with others."""
+"""Functions of `flow._C` whose OneFlow signatures differ from PyTorch's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.tensor.tensor import Tensor
 
 
 def _take(x: Tensor, indices: Tensor, axis: int = 0) -> Tensor:
-    """The slices along an axis at indices of any shape; with PyTorch's arguments, its gather.
+    """The slices along an axis at indices of any shape; with PyTorch's arguments, PyTorch's gather.
 
     >>> flow._C.gather(flow.tensor([[1, 2], [3, 4]]), flow.tensor([[1], [0]]), axis=0).tolist()
     [[[3, 4]], [[1, 2]]]
@@ -28,7 +28,7 @@ def _take(x: Tensor, indices: Tensor, axis: int = 0) -> Tensor:
 
 
 def _norm_from(x: Tensor, begin_norm_axis: int, begin_params_axis: int = -1, epsilon: float = 1e-5) -> Tensor:
-    """layer_norm over the dimensions from `begin_norm_axis` on, without weights; with PyTorch's arguments, its own."""
+    """layer_norm over the dimensions from `begin_norm_axis` on, without weights; or PyTorch's layer_norm."""
     return ops.layer_norm(x, tuple(x.shape)[dim_of(begin_norm_axis, x.ndim) :], None, None, epsilon)
 
 

@@ -1,4 +1,4 @@
-"""OneFlow's fused ops of `flow._C`, composed here: a graph's chains do what its kernels fuse."""
+"""OneFlow's fused ops of `flow._C`, composed of plain ops; in a graph, chains fuse them."""
 
 from __future__ import annotations
 

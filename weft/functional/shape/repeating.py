@@ -72,6 +72,6 @@ def repeat_interleave(
     return ops.index_select(x, d, places)
 
 
-def _check_size(told: int | None, size: int) -> None:
-    if told not in (None, size):
-        raise OptionError(f"repeat_interleave: Invalid output_size, expected {size} but got {told}")
+def _check_size(given: int | None, size: int) -> None:
+    if given not in (None, size):
+        raise OptionError(f"repeat_interleave: Invalid output_size, expected {size} but got {given}")

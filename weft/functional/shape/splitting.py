@@ -77,7 +77,7 @@ class _Cut(Function):
 
 
 class _Slices(_Cut):
-    """Likewise, for views without the dimension."""
+    """`_Cut` for views without the dimension, of `unbind`."""
 
     @staticmethod
     def join(gradients: Sequence[Tensor], dim: int) -> Tensor:

@@ -198,7 +198,7 @@ def pin_memory(x: Tensor) -> Tensor:
 
 @public("tensor")
 def is_pinned(x: Tensor) -> bool:
-    """Whether x lies in page-locked memory."""
+    """Whether x is in page-locked memory."""
     return local_data(x, "is_pinned()").is_pinned()
 
 

@@ -95,7 +95,7 @@ def is_conj(x: Tensor) -> bool:
 
 @public("tensor")
 def is_shared(x: Tensor) -> bool:
-    """Whether x lies in memory that other processes see."""
+    """Whether x is in memory that other processes see."""
     return local_data(x, "is_shared()").is_shared()
 
 
@@ -185,27 +185,27 @@ def resize_as_(x: Tensor, other: Tensor) -> Tensor:
 
 @public("tensor")
 def apply_(x: Tensor, f: Callable[[Any], Any]) -> Tensor:
-    """Overwrite each element of a CPU tensor with what a Python function makes of it. Slow."""
+    """Overwrite each element of a CPU tensor with f(element). Slow."""
     local_data(x, "apply_()").apply_(f)
     return x
 
 
 @public("tensor")
 def map_(x: Tensor, other: Tensor, f: Callable[[Any, Any], Any]) -> Tensor:
-    """Overwrite each element of a CPU tensor with what a Python function makes of it and of the other's. Slow."""
+    """Overwrite each element of a CPU tensor with f(element, the other's element). Slow."""
     local_data(x, "map_()").map_(local_data(other, "map_()"), f)
     return x
 
 
 @public("tensor")
 def is_set_to(x: Tensor, other: Tensor) -> bool:
-    """Whether two tensors are the same memory, of one shape and one order."""
+    """Whether two tensors share memory, shape and strides."""
     return local_data(x, "is_set_to()").is_set_to(local_data(other, "is_set_to()"))
 
 
 @public("tensor")
 def dim_order(x: Tensor) -> tuple[int, ...]:
-    """The dimensions as they lie in memory, the one with the longest steps first."""
+    """The dimensions in memory order: by stride, the largest first."""
     return tuple(local_data(x, "dim_order()").dim_order())
 
 

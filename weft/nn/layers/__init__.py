@@ -23,12 +23,12 @@ FILES: Final = ("activation", "container", "dropout", "linear", "module", "norma
 ERRORS: Final = {"IndexError": IndexingError, "RuntimeError": OptionError, "TypeError": ArgumentError}
 
 
-def _always(f: Function) -> Change:
+def _always(f: Any) -> Change:
     return lambda theirs: f
 
 
 def _init(change: Change) -> Change:
-    """Another `__init__`, which answers for its arguments as a layer's does."""
+    """Replace an `__init__`; wrong arguments are explained, as for Weft's layers."""
     return lambda theirs: constructing(change(theirs.__wrapped__))
 
 
@@ -43,7 +43,7 @@ def _position(self: Any, idx: Any) -> str:
 
 
 def _member(theirs: Function) -> Function:
-    """A member, without the view of them that torch's goes through: models ask for one per layer and step."""
+    """A member by name; torch's code makes a view of all members on each access."""
 
     def get(self: Any, idx: Any) -> Any:
         name = str(idx)
@@ -53,7 +53,7 @@ def _member(theirs: Function) -> Function:
 
 
 def _chain(theirs: Function) -> Function:
-    """Of several modules, and of any list or dict of them."""
+    """`Sequential(*modules)`, or of one list or dict of modules."""
 
     @functools.wraps(theirs)
     def init(self: Any, *args: Any) -> None:
@@ -74,7 +74,7 @@ def _called(self: Any, input: Any) -> Any:
 
 
 def _described(members: Callable[[Any], Iterable[tuple[Any, Any]]]) -> Function:
-    """A line for each member. torch's asks for its device, which a global tensor hasn't."""
+    """A line for each member. Torch's code asks for a device, which global tensors lack."""
 
     def line(name: Any, p: Any) -> str:
         if not isinstance(p, Tensor):
@@ -139,44 +139,43 @@ UPSAMPLING: Final = {"Upsample.__init__": _init(_by_any_list)}
 
 
 def _dropped(dropout: Any, y: Any, attention: Any) -> Any:
-    """What attention gives, dropped in the order in which a local result lies in memory: with the batch second."""
+    """Dropout of attention's output, drawn in the memory order of a local one, whose batch is second."""
     if y.is_local or not attention.batch_first or y.ndim != 3:
         return dropout(y)
     return ops.transpose(dropout(ops.transpose(y, 0, 1)), 0, 1)
 
 
-def _to_oneself(self: Any, x: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Any:
+def _self_attention(self: Any, x: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Any:
     found = self.self_attn(x, x, x, key_padding_mask, False, attn_mask, is_causal=is_causal)[0]
     return _dropped(self.dropout1, found, self.self_attn)
 
 
-def _to_memory(
+def _cross_attention(
     self: Any, x: Any, mem: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False
 ) -> Any:  # fmt: skip
     found = self.multihead_attn(x, mem, mem, key_padding_mask, False, attn_mask, is_causal=is_causal)[0]
     return _dropped(self.dropout2, found, self.multihead_attn)
 
 
-def _activation(given: str) -> Any:
-    raise OptionError(f"activation should be 'relu', 'gelu' or a function; got {given!r}")
-
-
 def _known(theirs: Function) -> Function:
-    return lambda activation: theirs(activation) if activation in ("relu", "gelu") else _activation(activation)
+    def find(activation: str) -> Any:
+        if activation not in ("relu", "gelu"):
+            raise OptionError(f"activation should be 'relu', 'gelu' or a function; got {activation!r}")
+        return theirs(activation)
+
+    return find
 
 
 TRANSFORMER: Final = {
-    "TransformerEncoderLayer._sa_block": _always(_to_oneself),
-    "TransformerDecoderLayer._sa_block": _always(_to_oneself),
-    "TransformerDecoderLayer._mha_block": _always(_to_memory),
+    "TransformerEncoderLayer._sa_block": _always(_self_attention),
+    "TransformerDecoderLayer._sa_block": _always(_self_attention),
+    "TransformerDecoderLayer._mha_block": _always(_cross_attention),
     "_get_activation_fn": _known,
-    # as told: whether a mask is the causal one would be read from its values, which a graph doesn't have
+    # only `is_causal` says that a mask is causal: torch reads the values of a mask, which a graph doesn't have
     "_detect_is_causal_mask": _always(lambda mask, is_causal=None, size=None: bool(is_causal)),
-    "warnings": lambda theirs: types.SimpleNamespace(
-        warn=lambda *args, **kwargs: None
-    ),  # that there are no nested tensors
+    "warnings": _always(types.SimpleNamespace(warn=lambda *args, **kwargs: None)),  # that nested tensors are missing
 }
-GIVEN["torch.backends.mha.get_fastpath_enabled"] = lambda: False  # a kernel of torch's, without gradients and layouts
+GIVEN["torch.backends.mha.get_fastpath_enabled"] = lambda: False  # a C++ kernel, without gradients and layouts
 GIVEN["torch.nn.functional._canonical_mask"] = lambda mask, *args, **kwargs: mask  # attention adds masks itself
 GIVEN["torch.nn.functional._none_or_dtype"] = lambda mask: None
 

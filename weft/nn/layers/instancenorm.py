@@ -48,7 +48,7 @@ class InstanceNorm1d(_InstanceNorm):
     ranks = (2, 3)
 
 
-LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d = (  # torch's have weights and statistics unless told
+LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d = (  # torch's have weights and statistics by default
     _lazy(k, 1 - k.ranks[1], affine=True, track_running_stats=True)
     for k in (InstanceNorm1d, InstanceNorm2d, InstanceNorm3d)
 )

@@ -11,11 +11,9 @@ from weft.nn.module.moving import laid_out
 from weft.tensor.parameter import Parameter, UninitializedBuffer, UninitializedParameter, is_lazy
 from weft.tensor.tensor import Tensor
 
-# ---- the classes -----------------------------------------------------------------------------------------
-
 
 def _lazy(kind: Any, at: int, **usual: Any) -> type[Module]:
-    """A layer without its first size, which dimension `at` of the first input tells; `usual` are its own defaults."""
+    """A layer whose first size is that of dimension `at` of its first input. `usual`: defaults unlike the layer's."""
     this, first, *others = inspect.signature(kind.__init__).parameters.values()
     takes = inspect.Signature([this, *(p.replace(default=usual.get(p.name, p.default)) for p in others)])
 
@@ -48,7 +46,7 @@ def _lazy(kind: Any, at: int, **usual: Any) -> type[Module]:
             return self.forward(x, *more, **named)
 
         def initialize_parameters(self, x: Tensor) -> None:
-            """Become the layer of this input's size; what a state was loaded into stays."""
+            """Become the layer of this input's size; parameters that were loaded keep their values."""
             if not -x.ndim <= at < x.ndim:
                 raise ShapeError(
                     f"{type(self).__name__} infers its size from dimension {at}; got shape {list(x.shape)}"

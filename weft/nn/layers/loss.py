@@ -23,8 +23,8 @@ class _Loss(Module):
         super().__init__()
         if isinstance(options.get("ignore_index"), bool):
             raise OptionError(
-                f"{self._get_name()}: ignore_index is a class's number; got {options['ignore_index']}. What "
-                'stood there in older programs, size_average, is said by reduction="mean" or "sum"'
+                f"{self._get_name()}: ignore_index is a class's number; got {options['ignore_index']}. The "
+                'deprecated argument there, size_average, is now reduction="mean" or "sum"'
             )
         self.reduction = reduction
         for name, value in options.items():
@@ -40,8 +40,8 @@ class _Loss(Module):
 
 
 def loss_of(name: str, function: str, options: str, doc: str) -> type[_Loss]:
-    """The module class of a loss of nn.functional. It takes these of the function's options, with their defaults; *
-    stands before those that are given by name alone."""
+    """The module class of a loss of nn.functional. It takes these of the function's options, with their defaults;
+    those after * by keyword only."""
     known, kinds = inspect.signature(getattr(F, function)).parameters, inspect.Parameter
     before, _, after = options.partition("*")
     every = [kinds("self", kinds.POSITIONAL_ONLY)]

@@ -222,7 +222,7 @@ linear_weight_grad.samples(lambda rand: [(rand(4, 8), rand(4, 6)), (rand(2, 4, 8
 
 @op(returns="dw", uniform=True, adds="linear_weight_grad")
 def add_linear_weight_grad(total: Tensor, dy: Tensor, x: Tensor) -> Tensor:
-    """total + dy.T @ x: for what is summed over slices."""
+    """total + dy.T @ x: the weight's gradient, summed over slices."""
     return torch.addmm(total, _rows(dy).t(), _rows(x))
 
 

@@ -197,7 +197,7 @@ def attention_grad(
             f"{list(q.shape)}, and logsumexp, {list(logsumexp.shape)}, a number"
         )
     if _flash(q, k, v):
-        if k.shape[:-1] != v.shape[:-1] or k.shape[:-2] != q.shape[:-2]:  # likewise
+        if k.shape[:-1] != v.shape[:-1] or k.shape[:-2] != q.shape[:-2]:  # nor this
             raise ShapeError(
                 f"attention_grad: for queries {list(q.shape)}, keys {list(k.shape)} and values {list(v.shape)}"
             )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import torch
 from torch import Tensor
@@ -40,46 +41,47 @@ def _rules(x: Size, weight: Size, bias: bool, groups: int, transposed: bool) -> 
     return found
 
 
-def _run(
-    x: Tensor, weight: Tensor, bias: Tensor | None, stride: Size, padding: Size, dilation: Size, transposed: bool,
-    output_padding: Size, groups: int,
-) -> Tensor:  # fmt: skip
-    if x.numel() == 0 or weight.numel() == 0:  # a rank's shard may be empty
-        return _of_empty(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
-    return torch.convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+class Geometry(NamedTuple):
+    """A convolution's attributes in the order of torch's kernels; sizes have a number for each dimension."""
+
+    stride: Size
+    padding: Size
+    dilation: Size
+    transposed: bool
+    output_padding: Size
+    groups: int
+
+    def channels(self, weight: Any) -> int:
+        """The channels of the input."""
+        return weight.shape[0] if self.transposed else weight.shape[1] * self.groups
+
+    def shape(self, x: Any, weight: Any) -> tuple[int, ...]:
+        """The shape of the result."""
+        out = []
+        sizes = zip(
+            x.shape[2:], weight.shape[2:], self.stride, self.padding, self.dilation, self.output_padding, strict=True
+        )
+        for n, k, s, p, d, o in sizes:
+            reach = d * (k - 1)
+            out.append((n - 1) * s - 2 * p + reach + 1 + o if self.transposed else (n + 2 * p - reach - 1) // s + 1)
+        return x.shape[0], weight.shape[1] * self.groups if self.transposed else weight.shape[0], *out
 
 
-def _of_empty(
-    x: Tensor, weight: Tensor, bias: Tensor | None, stride: Size, padding: Size, dilation: Size, transposed: bool,
-    output_padding: Size, groups: int,
-) -> Tensor:  # fmt: skip
-    """The result for an empty batch or no channels: zeros, or the bias."""
-    shape = _shape(x, weight, stride, padding, dilation, transposed, output_padding, groups)
-    y = x.new_zeros(shape)
-    return y if bias is None else y + bias.reshape((1, -1, *(1 for _ in stride)))
+def _run(x: Tensor, weight: Tensor, bias: Tensor | None, *attributes: Any) -> Tensor:
+    if x.numel() and weight.numel():
+        return torch.convolution(x, weight, bias, *attributes)
+    y = x.new_zeros(Geometry(*attributes).shape(x, weight))  # of a rank's empty shard: zeros, or the bias
+    return y if bias is None else y + bias.reshape((1, -1, *(1,) * (x.dim() - 2)))
 
 
-def _shape(
-    x: Any, weight: Any, stride: Size, padding: Size, dilation: Size, transposed: bool, output_padding: Size,
-    groups: int,
-) -> tuple[int, ...]:  # fmt: skip
-    out = []
-    for n, k, s, p, d, o in zip(x.shape[2:], weight.shape[2:], stride, padding, dilation, output_padding, strict=True):
-        reach = d * (k - 1)
-        out.append((n - 1) * s - 2 * p + reach + 1 + o if transposed else (n + 2 * p - reach - 1) // s + 1)
-    channels = weight.shape[1] * groups if transposed else weight.shape[0]
-    return x.shape[0], channels, *out
-
-
-def _form(
-    x: Form, weight: Form, bias: Form | None, stride: Size, padding: Size, dilation: Size, transposed: bool,
-    output_padding: Size, groups: int,
-) -> Form | None:  # fmt: skip
-    sizes = stride, padding, dilation, output_padding
-    if not alike(x, weight, bias) or any(len(s) != len(stride) for s in sizes) or min(*stride, *dilation, groups) < 1:
+def _form(x: Form, weight: Form, bias: Form | None, g: Geometry) -> Form | None:
+    sizes = g.padding, g.dilation, g.output_padding
+    if not alike(x, weight, bias) or any(len(s) != len(g.stride) for s in sizes):
         return None
-    shape = _shape(x, weight, stride, padding, dilation, transposed, output_padding, groups)
-    fits = min(shape) > 0 and min(padding) >= 0 and weight.shape[0] % groups == 0
+    if min(*g.stride, *g.dilation, g.groups) < 1:
+        return None
+    shape = g.shape(x, weight)
+    fits = min(shape) > 0 and min(g.padding) >= 0 and weight.shape[0] % g.groups == 0
     return Form(shape, x.dtype) if fits and bias in (None, Form(shape[1:2], x.dtype)) else None
 
 
@@ -116,104 +118,86 @@ def _check(name: str, dims: int, x: Tensor, weight: Tensor, channels: int) -> No
         )
 
 
-def _convolution(dims: int) -> Op:
-    def body(
+def _convolution(dims: int, transposed: bool) -> Op:
+    name = f"conv{'_transpose' * transposed}{dims}d"
+
+    def geometry(stride: Any, padding: Any, *rest: Any) -> Geometry:
+        output_padding, groups, dilation = rest if transposed else (0, rest[1], rest[0])
+        s, p, d, o = (spread(v, dims) for v in (stride, padding, dilation, output_padding))
+        return Geometry(s, p, d, transposed, o, groups)
+
+    def plain(
         x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Size = 1, padding: int | Size = 0,
         dilation: int | Size = 1, groups: int = 1,
     ) -> Tensor:  # fmt: skip
-        _check(f"conv{dims}d", dims, x, weight, weight.shape[1] * groups)
-        s, p, d = (spread(v, dims) for v in (stride, padding, dilation))
+        _check(name, dims, x, weight, weight.shape[1] * groups)
+        s, p, d = spread(stride, dims), spread(padding, dims), spread(dilation, dims)
         return _run(x, weight, bias, s, p, d, False, (0,) * dims, groups)
 
-    body.__name__ = f"conv{dims}d"
-    ones = f"flow.ones(1, 1, {', '.join('3' * dims)})"
-    body.__doc__ = f"""Convolution over {dims} dimension{"s" * (dims > 1)}: weight is (out, in / groups, ...).
-
-    >>> flow.nn.functional.conv{dims}d({ones}, {ones}).item()
-    {3.0**dims}
-    """
-    declared = op(promotes=True)(body)
-
-    @declared.layout
-    def _(x, weight, bias, stride, padding, dilation, groups):
-        return _rules(x, weight, bias is not None, groups, False)
-
-    @declared.form
-    def _(x, weight, bias, stride, padding, dilation, groups):
-        s, p, d = (spread(v, dims) for v in (stride, padding, dilation))
-        fits = len(x.shape) == dims + 2 == len(weight.shape) and x.shape[1] == weight.shape[1] * groups
-        return _form(x, weight, bias, s, p, d, False, (0,) * dims, groups) if fits else None
-
-    @declared.works_in
-    def _(x, weight, bias, stride, padding, dilation, groups):
-        s, p, d = (spread(v, dims) for v in (stride, padding, dilation))
-        y = x.new_empty(_shape(x, weight, s, p, d, False, (0,) * dims, groups))
-        a, b, c = _reordered(x, weight, y)
-        return max(a + b + c - y.nbytes, b)
-
-    @declared.grad
-    def _(dy, x, weight, bias_shape, stride, padding, dilation, groups, needs):
-        s, p, d = (spread(v, dims) for v in (stride, padding, dilation))
-        return _backward(dy, x, weight, s, p, d, False, (0,) * dims, groups, needs)
-
-    sizes = (7, 6, 5)[:dims]
-
-    @declared.samples
-    def _(rand):
-        yield rand(4, 2, *sizes), rand(3, 2, *(3,) * dims), rand(3)
-        yield rand(2, 4, *sizes), rand(4, 2, *(2,) * dims), None, 2, 1, 1, 2
-        if dims == 2:
-            yield rand(1, 3, 7, 6), rand(4, 3, 2, 3), None, (2, 1), (1, 0), 2
-
-    return declared
-
-
-def _transposed(dims: int) -> Op:
-    def body(
+    def backwards(
         x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Size = 1, padding: int | Size = 0,
         output_padding: int | Size = 0, groups: int = 1, dilation: int | Size = 1,
     ) -> Tensor:  # fmt: skip
-        _check(f"conv_transpose{dims}d", dims, x, weight, weight.shape[0])
-        s, p, o, d = (spread(v, dims) for v in (stride, padding, output_padding, dilation))
-        return _run(x, weight, bias, s, p, d, True, o, groups)
+        _check(name, dims, x, weight, weight.shape[0])
+        return _run(x, weight, bias, *geometry(stride, padding, output_padding, groups, dilation))
 
-    body.__name__ = f"conv_transpose{dims}d"
-    ones = f"flow.ones(1, 1, {', '.join('2' * dims)})"
-    body.__doc__ = f"""Transposed convolution over {dims} dimension{"s" * (dims > 1)}, the gradient of a convolution:
-    weight is (in, out / groups, ...).
+    body = backwards if transposed else plain
+    ones = f"flow.ones(1, 1, {', '.join(('2' if transposed else '3') * dims)})"
+    over = f"over {dims} dimension{'s' * (dims > 1)}"
+    says = (
+        f"Transposed convolution {over}, the gradient of a convolution: weight is (in, out / groups, ...)."
+        if transposed
+        else f"Convolution {over}: weight is (out, in / groups, ...)."
+    )
+    body.__name__ = name
+    body.__doc__ = f"""{says}
 
-    >>> flow.nn.functional.conv_transpose{dims}d({ones}, {ones}).sum().item()
-    {4.0**dims}
+    >>> flow.nn.functional.{name}({ones}, {ones}).sum().item()
+    {4.0**dims if transposed else 3.0**dims}
     """
     declared = op(promotes=True)(body)
 
     @declared.layout
-    def _(x, weight, bias, stride, padding, output_padding, groups, dilation):
-        return _rules(x, weight, bias is not None, groups, True)
+    def _(x, weight, bias, *attributes):
+        return _rules(x, weight, bias is not None, geometry(*attributes).groups, transposed)
 
     @declared.form
-    def _(x, weight, bias, stride, padding, output_padding, groups, dilation):
-        s, p, o, d = (spread(v, dims) for v in (stride, padding, output_padding, dilation))
-        fits = len(x.shape) == dims + 2 == len(weight.shape) and x.shape[1] == weight.shape[0]
-        return _form(x, weight, bias, s, p, d, True, o, groups) if fits else None
+    def _(x, weight, bias, *attributes):
+        g = geometry(*attributes)
+        fits = len(x.shape) == dims + 2 == len(weight.shape) and x.shape[1] == g.channels(weight)
+        return _form(x, weight, bias, g) if fits else None
 
     @declared.works_in
-    def _(x, weight, bias, stride, padding, output_padding, groups, dilation):
-        s, p, o, d = (spread(v, dims) for v in (stride, padding, output_padding, dilation))
-        y = x.new_empty(_shape(x, weight, s, p, d, True, o, groups))
-        return 2 * y.nbytes if any(_reordered(x, weight, y)) else 0
+    def _(x, weight, bias, *attributes):
+        y = x.new_empty(geometry(*attributes).shape(x, weight))
+        a, b, c = _reordered(x, weight, y)
+        if transposed:
+            return 2 * y.nbytes if any((a, b, c)) else 0
+        return max(a + b + c - y.nbytes, b)
 
-    @declared.grad
-    def _(dy, x, weight, bias_shape, stride, padding, output_padding, groups, dilation, needs):
-        s, p, o, d = (spread(v, dims) for v in (stride, padding, output_padding, dilation))
-        return _backward(dy, x, weight, s, p, d, True, o, groups, needs)
+    def gradient(dy, x, weight, bias_shape, needs, *attributes):
+        g = geometry(*attributes)
+        return (
+            conv_input_grad(dy, weight, tuple(x.shape), *g) if needs[0] else None,
+            conv_weight_grad(dy, x, tuple(weight.shape), *g) if needs[1] else None,
+            sum(dy, (0, *range(2, len(dy.shape)))) if needs[2] else None,
+        )
 
-    sizes = (4, 3, 3)[:dims]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    asked = ("dy", "x", "weight", "bias_shape", "needs", *declared.names[3:])
+    gradient.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in asked])  # type: ignore[attr-defined]
+    declared.grad(gradient)
+    sizes = (4, 3, 3)[:dims] if transposed else (7, 6, 5)[:dims]
 
     @declared.samples
     def _(rand):
-        yield rand(2, 3, *sizes), rand(3, 2, *(3,) * dims), rand(2)
+        if transposed:
+            yield rand(2, 3, *sizes), rand(3, 2, *(3,) * dims), rand(2)
+        else:
+            yield rand(4, 2, *sizes), rand(3, 2, *(3,) * dims), rand(3)
         yield rand(2, 4, *sizes), rand(4, 2, *(2,) * dims), None, 2, 1, 1, 2
+        if dims == 2 and not transposed:
+            yield rand(1, 3, 7, 6), rand(4, 3, 2, 3), None, (2, 1), (1, 0), 2
 
     return declared
 
@@ -221,24 +205,12 @@ def _transposed(dims: int) -> Op:
 # ---- the gradients -----------------------------------------------------------------------------------
 
 
-def _backward(dy, x, weight, stride, padding, dilation, transposed, output_padding, groups, needs):
-    attributes = stride, padding, dilation, transposed, output_padding, groups
-    return (
-        conv_input_grad(dy, weight, tuple(x.shape), *attributes) if needs[0] else None,
-        conv_weight_grad(dy, x, tuple(weight.shape), *attributes) if needs[1] else None,
-        sum(dy, (0, *range(2, len(dy.shape)))) if needs[2] else None,
-    )
-
-
-def again(
-    x: Any, weight: Any, stride: Size, padding: Size, dilation: Size, transposed: bool, output_padding: Size,
-    groups: int,
-) -> Any:  # fmt: skip
+def again(x: Any, weight: Any, g: Geometry) -> Any:
     """The op of a convolution with these attributes."""
-    dims = len(stride)
-    if transposed:
-        return TRANSPOSED[dims - 1](x, weight, None, stride, padding, output_padding, groups, dilation)
-    return PLAIN[dims - 1](x, weight, None, stride, padding, dilation, groups)
+    if g.transposed:
+        rest = g.output_padding, g.groups, g.dilation
+        return TRANSPOSED[len(g.stride) - 1](x, weight, None, g.stride, g.padding, *rest)
+    return PLAIN[len(g.stride) - 1](x, weight, None, g.stride, g.padding, g.dilation, g.groups)
 
 
 @op(linear="dy weight", returns="dx", shape_of="shape")
@@ -277,10 +249,10 @@ conv_input_grad.form(lambda a, b, shape, *_: Form(tuple(shape), a.dtype) if alik
 
 @conv_input_grad.grad
 def _(ddx, dy, weight, stride, padding, dilation, transposed, output_padding, groups, needs):
-    attributes = stride, padding, dilation, transposed, output_padding, groups
+    g = Geometry(stride, padding, dilation, transposed, output_padding, groups)
     return (
-        again(ddx, weight, *attributes) if needs[0] else None,
-        conv_weight_grad(dy, ddx, tuple(weight.shape), *attributes) if needs[1] else None,
+        again(ddx, weight, g) if needs[0] else None,
+        conv_weight_grad(dy, ddx, tuple(weight.shape), *g) if needs[1] else None,
     )
 
 
@@ -324,10 +296,10 @@ conv_weight_grad.form(lambda a, b, shape, *_: Form(tuple(shape), a.dtype) if ali
 
 @conv_weight_grad.grad
 def _(ddw, dy, x, stride, padding, dilation, transposed, output_padding, groups, needs):
-    attributes = stride, padding, dilation, transposed, output_padding, groups
+    g = Geometry(stride, padding, dilation, transposed, output_padding, groups)
     return (
-        again(x, ddw, *attributes) if needs[0] else None,
-        conv_input_grad(dy, ddw, tuple(x.shape), *attributes) if needs[1] else None,
+        again(x, ddw, g) if needs[0] else None,
+        conv_input_grad(dy, ddw, tuple(x.shape), *g) if needs[1] else None,
     )
 
 
@@ -337,7 +309,7 @@ def _(rand):
     yield rand(2, 2, 6), rand(2, 3, 4), (3, 2, 3), (1,), (0,), (1,), True, (0,), 1
 
 
-PLAIN: Sequence[Op] = [_convolution(dims) for dims in (1, 2, 3)]
-TRANSPOSED: Sequence[Op] = [_transposed(dims) for dims in (1, 2, 3)]
+PLAIN: Sequence[Op] = [_convolution(dims, False) for dims in (1, 2, 3)]
+TRANSPOSED: Sequence[Op] = [_convolution(dims, True) for dims in (1, 2, 3)]
 conv1d, conv2d, conv3d = PLAIN
 conv_transpose1d, conv_transpose2d, conv_transpose3d = TRANSPOSED

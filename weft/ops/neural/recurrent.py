@@ -59,7 +59,7 @@ def _check(name: str, gates: Tensor, states: Sequence[Tensor], weight: Tensor, b
 
 
 def _all_fit(over_time: Sequence[Any], gated: Any, weight: Any, gates: int, kept: int, state: Any = None) -> bool:
-    """Likewise for a gradient's operands: tensors over time, and `kept` gates for each step."""
+    """Whether a gradient's operands fit: tensors over time, and `kept` gates per hidden unit."""
     first = over_time[0]
     if len(first.shape) != 3 or not first.shape[0] or any(x.shape != first.shape for x in over_time):
         return False

@@ -13,18 +13,18 @@ from weft.ops.shape.broadcast import fit
 from weft.ops.shape.views import axes
 
 
-@op(linear="slope", promotes=True)
-def steady(slope: Tensor, x: Tensor) -> Tensor:
-    """The slope itself, as a function of x with a gradient of zeros.
+@op(linear="value", promotes=True)
+def steady(value: Tensor, x: Tensor) -> Tensor:
+    """The value, as a function of x whose gradient is zeros.
 
     >>> flow._C.steady(flow.tensor([2.]), flow.tensor([7.])).tolist()
     [2.0]
     """
-    return slope.clone()
+    return value.clone()
 
 
 @steady.layout
-def _(slope, x):
+def _(value, x):
     names = " ".join(axes(len(x)))
     return f"{names}, {names} -> {names}"
 

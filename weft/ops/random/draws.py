@@ -113,33 +113,33 @@ def standard_gamma(concentration: Tensor) -> Tensor:
 @standard_gamma.grad
 def _(dy, concentration, y):
     once("standard_gamma")
-    return mul(dy, standard_gamma_slope(concentration, y))
+    return mul(dy, standard_gamma_grad(concentration, y))
 
 
 standard_gamma.form(lambda concentration: concentration)
 standard_gamma.samples(lambda rand: [(rand(4, 6).abs() + 0.5,)])
 
 
-@op("..., ... -> ...", returns="slope*")
-def standard_gamma_slope(concentration: Tensor, y: Tensor) -> Tensor:
+@op("..., ... -> ...", returns="dx*")
+def standard_gamma_grad(concentration: Tensor, y: Tensor) -> Tensor:
     """The derivative of a draw of standard_gamma by its concentration."""
     return torch._standard_gamma_grad(concentration, y)
 
 
-standard_gamma_slope.form(lambda x, y: y if alike(x, y) and x.shape == y.shape else None)
-standard_gamma_slope.samples(lambda rand: [(rand(4, 6).abs() + 0.5, rand(4, 6).abs() + 0.1)])
+standard_gamma_grad.form(lambda x, y: y if alike(x, y) and x.shape == y.shape else None)
+standard_gamma_grad.samples(lambda rand: [(rand(4, 6).abs() + 0.5, rand(4, 6).abs() + 0.1)])
 
 
-@op("..., ..., ... -> ...", returns="slope*")
-def dirichlet_slope(y: Tensor, concentration: Tensor, total: Tensor) -> Tensor:
+@op("..., ..., ... -> ...", returns="dx*")
+def dirichlet_grad(y: Tensor, concentration: Tensor, total: Tensor) -> Tensor:
     """The derivative of a Dirichlet draw's element by its concentration, given the sum of all concentrations."""
     return torch._dirichlet_grad(y, concentration, total)
 
 
-dirichlet_slope.form(lambda y, x, total: y if alike(y, x, total) and y.shape == x.shape == total.shape else None)
+dirichlet_grad.form(lambda y, x, total: y if alike(y, x, total) and y.shape == x.shape == total.shape else None)
 
 
-@dirichlet_slope.samples
+@dirichlet_grad.samples
 def _(rand):
     x = rand(4, 6).abs() + 0.5
     yield (rand(4, 6).abs() + 0.1) / 4, x, x + 1

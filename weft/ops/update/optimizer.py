@@ -20,7 +20,7 @@ over: Any = torch  # its functions over lists are typed for lists alone, though 
 
 
 def _alike(op: Op) -> None:
-    """Any split that all parameters, gradients and states share; what is 0-d stays whole."""
+    """Any split that all parameters, gradients and states share; 0-d tensors stay whole."""
     op.element_by_element()
 
     @op.layout
@@ -321,7 +321,7 @@ for _op in (sgd_update, adagrad_update, rmsprop_update, adadelta_update):
 
 @op()
 def power_sum(tensors: Sequence[Tensor], exponent: float = 2.0) -> Tensor:
-    """The sum of |x| ** exponent over every element of every tensor: what a norm over all gradients is made of.
+    """The sum of |x| ** exponent over every element of every tensor, for a norm over all gradients.
 
     >>> flow._C.power_sum([flow.tensor([3.0]), flow.tensor([4.0])], 2.0).item()
     25.0
@@ -374,7 +374,7 @@ _alike(scale_all)
 
 @op(returns="", writes="tensors")
 def take_from_row(tensors: Sequence[Tensor], row: Tensor) -> tuple[()]:
-    """Overwrite tensors with the elements of a row, which follow each other in it: what `in_a_row` laid there."""
+    """Overwrite tensors with consecutive elements of a row: the inverse of `in_a_row`."""
     if _meta(tensors):
         return ()
     parts = torch.split_with_sizes(row, [t.numel() for t in tensors])
