@@ -1,13 +1,13 @@
-"""Calls made up at random, of every public function that torch has too: what Weft does with them beside torch.
+"""Random calls of every public function that torch has too, with Weft and with torch.
 
     python -m bench.fuzz [calls] [seed]
 
-Of each call there are nine ends. `same`: both answer alike. `refused`: both refuse, Weft with a named error that is
-torch's builtin one as well. Then what should not be but for the REASONS below, each of which says of which functions it
-is, and what the call and the two answers look like: `wide`: torch's parser refuses the types of the arguments, Weft
-answers; `lax`: torch refuses something else, Weft answers; `strict`: the other way round; `other`: both answer,
-differently; `memory`: alike, but one of the results shares an operand's memory; `class`: who catches torch's error
-doesn't catch Weft's. And what must not be, `raw`: an error that isn't one of Weft's.
+A call has one of nine outcomes. `same`: equal results. `refused`: both raise, and Weft's error is a subclass of torch's
+builtin one. These need one of the REASONS below, each for some functions and a pattern of the two results: `wide`:
+torch's parser refuses the types of the arguments, Weft computes; `lax`: torch refuses something else, Weft computes;
+`strict`: torch computes, Weft refuses; `other`: both compute, with different results; `memory`: equal results, of which
+one shares an operand's memory; `class`: an `except` for torch's error doesn't catch Weft's. `raw` is always a bug: an
+error that isn't one of Weft's.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from weft.testing.layouts import replaced
 Function = Callable[..., Any]
 HOMES: Final = {"flow": torch, "neural": torch.nn.functional, "tensor": torch.Tensor, "linalg": torch.linalg,
                 "special": torch.special, "fft": torch.fft}  # fmt: skip
-# what draws, or shows memory that nobody wrote; what changes the program as a whole; what goes by addresses or files
+# random or uninitialized results; settings of the whole program; addresses and files
 WORDS: Final = """
     empty empty_like empty_strided empty_permuted new_empty new_empty_strided new rand rand_like randn randn_like
     randint randint_like randperm normal bernoulli bernoulli_ multinomial poisson binomial dropout alpha_dropout
@@ -54,7 +54,7 @@ APART: Final = frozenset(WORDS.split())
 
 
 class Reason(NamedTuple):
-    """Why calls of some functions (None: of any) come to an end, and what they and the two answers look like."""
+    """Why calls of some functions (None: of any) whose description matches `form` may have this outcome."""
 
     kind: str
     names: frozenset[str] | None
@@ -67,36 +67,36 @@ REASONS: Final = [
     for kind, names, form, why in (
         ("wide", "",
             r"must be (Tensor|Number), not (int|float|bool|complex)\b",
-            "numbers stand for tensors"),
+            "a number is taken for a tensor"),
         ("wide", "",
             r"must be \w+, not (Tensor|int|float|bool|NoneType|str)\b|must be torch.dtype, not",
-            "tensors stand for numbers, None for all, any truth for a bool"),
+            "a tensor is taken for a number, None for the default, any value for a bool"),
         ("wide", "",
             r"must be tuple of (ints|Tensors), not (int|Tensor|bool)|got NoneType$",
-            "one stands for a tuple of one"),
+            "one value is taken for a tuple of one"),
         ("wide", "",
             r"must be (bool|str), not ",
-            "an option's truth counts; a name that isn't read isn't looked at"),
+            "any value is taken for a bool; an unused string isn't checked"),
         ("wide", "",
             r"must be (int|Number|float), not (list|tuple|dict)|must be tuple of ints, not (list|tuple|dict|"
             r"str|NoneType)|can't multiply sequence|"
             r"expected Tensor as element \d+ in argument \d+, but got NoneType",
-            "any sequence of the right numbers, None for the whole"),
+            "any sequence of numbers is taken, and None for all"),
         ("wide", "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d",
             r"FOR len\(\) of a 0-d tensor$",
-            "a tensor without dimensions is a number, also as a size"),
+            "a 0-d tensor is taken for a size"),
         ("wide", """
             batch_norm flip frobenius_norm index instance_norm log_softmax new_ones new_zeros ones permute
             poisson_nll_loss range repeat reshape softmax sum_to_size tile zeros nanmedian
         """,
             r"missing \d+ required positional|Tensor.index\(\) missing",
-            "what has a sensible default has it"),
+            "Weft has a default where torch has none"),
         ("wide", """
             argsort asarray avg_pool1d clone contiguous full full_like gelu kl_div nonzero ones_like round
             sort tensor vander zeros_like
         """,
             r"takes (from )?\d+.* positional",
-            "OneFlow has places for what torch takes by name"),
+            "positional in OneFlow, keyword-only in torch"),
         ("wide", """
             CharTensor DoubleTensor add all any arange bartlett_window blackman_window bmm bucketize clamp
             clamp_ clamp_min clip clip_ cond count_nonzero ctc_loss cumulative_trapezoid div_ divide_ dsplit
@@ -107,11 +107,10 @@ REASONS: Final = [
             true_divide true_divide_ var view vsplit where xlog1py var_mean std_mean
         """,
             r"received an invalid combination of arguments",
-            "torch's overloads ask for more: a number for a tensor, None for a default, OneFlow's "
-            "places"),
+            "a number for a tensor, None for a default, or OneFlow's order of parameters"),
         ("wide", "",
             r"unexpected keyword argument '(out|placement|sbp|dtype|device|axis|dim|keepdim|inplace)'",
-            "whatever makes a tensor takes a place for it, a layout, a dtype"),
+            "options that Weft takes in more functions"),
         ("wide", """
             BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor
             LongTensor ShortTensor exp is_conj lgamma relu tanh arccos einsum unsafe_split_with_sizes CharTensor
@@ -132,13 +131,12 @@ REASONS: Final = [
             r"Unsupported input type|Negation, the|received a bool|cannot be converted to type|"
             r"floating-point|"
             r"but got scalar type|only supported on|Boolean alpha|must not be a floating|dtype",
-            "whole numbers, bools or a second dtype are taken as floats, or promoted, as other "
-            "functions do it"),
+            "integers, bools and mixed dtypes are promoted, as in other functions"),
         ("lax", """
             masked_select
         """,
             r"expected BoolTensor for mask|expected condition to be a boolean|only support(s)? boolean masks",
-            "OneFlow's: masks of whole numbers, in its order"),
+            "OneFlow takes integer masks, and its order of parameters"),
         ("lax", """
             adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d
             adaptive_max_pool1d_with_indices adaptive_max_pool2d adaptive_max_pool2d_with_indices
@@ -149,30 +147,30 @@ REASONS: Final = [
             r"Expected \d+ (to|or) \d+ dimensions|or \dD tensor|or \dD \(batch|\(batch mode\) tensor|"
             r"Expected \dD or|non-empty \dD|Input dimension should be at least|Expected \dD or higher|"
             r"expects input with > \d dims|only supports 2D tensors|Dimension out of range.*pool",
-            "samples without channels, or with more dimensions in front, are treated alike"),
+            "any number of leading dimensions is taken"),
         ("lax", """
             binary_cross_entropy_with_logits logsumexp soft_margin_loss
         """,
             r"output with shape|broadcast shape",
-            "a target or weight that broadcasts makes the result as large as itself"),
+            "operands broadcast against each other"),
         ("lax", """
             solve
         """,
             r"deprecated since version",
-            "torch took these away, and OneFlow or older programs have them"),
+            "removed from torch; OneFlow has it"),
         ("lax", """
             adaptive_max_pool2d adaptive_max_pool3d avg_pool1d conv_transpose3d lp_pool1d max_pool1d
             max_pool1d_with_indices tril triu tril_ triu_
         """,
             r"should contain one int|kernel_size must be an int|output_size.size\(\)|INTERNAL ASSERT",
-            "one size, or a tensor of one, stands for all"),
+            "one size, or a tensor of one, is taken for every dimension"),
         ("strict", "",
             r"must be [^;]*, not (Tensor|bool|list|tuple|str)|of a 0-d tensor|over a 0-d tensor|"
             r"a module of torch's calls it|Multiple dispatch failed",
-            "a tensor, or a truth, stands for no option"),
+            "a tensor or a bool isn't taken for an option of another type"),
         ("strict", "",
             r"out has shape|out must be",
-            "an out of another shape is refused, which torch resizes with a warning"),
+            "torch resizes `out` with a warning"),
         ("strict", """
             hardtanh_ kaiser_window kl_div l1_loss log_softmax mse_loss smooth_l1_loss soft_margin_loss
             softmax softmin cross_entropy svd
@@ -180,7 +178,7 @@ REASONS: Final = [
             r"ignore_index is not supported|u and v are always|is not a valid value for reduction|"
             r"does not support negative values|is above max_val|"
             r"beta must be|is not a dtype|no dtype is called",
-            "an option that torch doesn't look at where it isn't read"),
+            "torch doesn't check an option that it doesn't use"),
         ("strict", """
             add adjoint batch_norm binary_cross_entropy_with_logits block_diag broadcast_shapes broadcast_to
             cholesky combinations cumulative_trapezoid diff fake_quantize_per_tensor_affine fftfreq fftn
@@ -195,46 +193,45 @@ REASONS: Final = [
             r"expected running|is not allowed for a new|missing required|has no len|Dimension out of range|"
             r"positional arguments? but|out of bounds: label|must sum exactly|expects split_sizes|"
             r"mode 'nearest'|got multiple values|unexpected argument",
-            "of nothing, or of forms that torch's kernels happen to take, no answer is made up"),
+            "empty input, or shapes that torch's kernels take without a check"),
         ("strict", """
             adaptive_avg_pool1d adaptive_avg_pool2d addcmul clamp clamp_ clip corrcoef logcumsumexp logdet
             nanmedian soft_margin_loss svd
         """,
             r"has no kernel for|not supported for complex|no counterpart|does not support complex",
-            "a kernel that torch has and Weft hasn't: of complex numbers"),
+            "Weft has no kernel for this dtype"),
         ("class", "",
             r"no dtype is called|Invalid number of data points|IndexingError for ValueError: its arguments don't fit",
-            "the call is wrong twice, and the other argument is named"),
+            "two arguments are wrong, and Weft names the other one"),
         ("class", """
             adaptive_avg_pool2d adaptive_avg_pool3d addbmm addbmm_ addmv avg_pool2d baddbmm baddbmm_
             batch_norm cross cross_entropy grid_sample group_norm hfft index_copy index_reduce lp_pool2d
             max_unpool1d max_unpool2d max_unpool3d multi_margin_loss mv nanmedian put rfft
         """,
             r"^(?!.*MissingKernel|.*DtypeError).*Error for (IndexError|ValueError)",
-            "torch's kernels count a tensor of too few dimensions as an index out of range; here it is "
-            "a shape"),
+            "a tensor with too few dimensions is an IndexError in torch, a ShapeError here"),
         ("class", """
             adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool2d adaptive_max_pool2d_with_indices
             avg_pool2d gaussian_nll_loss huber_loss index_copy local_response_norm log_softmax lp_pool2d
             max_unpool2d softmax softmin
         """,
             r"(MissingKernelError|DtypeError) for",
-            "the call is wrong twice, and the dtype is named first"),
+            "shape and dtype are wrong, and Weft names the dtype"),
         ("other", """
             type
         """,
             r"'weft\.\w+' FOR 'torch",
-            "Weft's own names"),
+            "a type has Weft's name"),
         ("other", """
             is_anomaly_check_nan_enabled is_anomaly_enabled
         """,
             r"^flow.is_anomaly",
-            "Weft's own settings"),
+            "each has its own setting"),
         ("other", """
             BFloat16Tensor ByteTensor CharTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor
         """,
             r"Tensor\(",
-            "a constructor's memory isn't uninitialized"),
+            "torch's memory is uninitialized"),
         ("wide", """
             BoolTensor ByteTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor copy_
             inner instance_norm is_conj is_inference is_neg is_nonzero resolve_conj resolve_neg to true_divide
@@ -242,19 +239,17 @@ REASONS: Final = [
         """,
             r"argument 'input' \(position 1\) must be Tensor|must be Tensor, not (list|tuple|torch.dtype)|"
             r"data must be a sequence|must be torch\.device|unexpected keyword argument 'rounding_mode'",
-            "what answers for every value alike doesn't look whether it is a tensor; lists are tensors; "
-            "OneFlow's options"),
+            "functions that are constant don't check their argument; lists are taken for tensors; OneFlow's options"),
         ("memory", """
             DoubleTensor FloatTensor LongTensor adjoint conj
         """,
             r"no copy$",
-            "torch marks its memory as conjugated, to be computed later; an older constructor shares "
-            "what it gets"),
+            "torch conjugates lazily; OneFlow's constructors share memory"),
         ("memory", """
             lu_unpack matrix_power
         """,
             r"a copy$",
-            "torch gives the operand itself, or a view of it"),
+            "torch returns the operand itself or a view"),
         ("lax", """
             adaptive_avg_pool2d adaptive_avg_pool3d avg_pool2d block_diag broadcast_shapes chain_matmul
             cholesky_inverse cond cosine_embedding_loss cosine_similarity cross_entropy diff
@@ -273,34 +268,34 @@ REASONS: Final = [
             r"out of range|negative entry|all 3 classes|weight tensor|must be non-empty|0 elements cannot|"
             r"isIntegral|invalid norm type|must be 1D or 2D|output_size must be|same number of dimensions|"
             r"repeat dims|prepend or append|Dimension out of range",
-            "the formula has an answer where torch asks for more form"),
+            "Weft computes for shapes and values that torch's checks refuse"),
         ("strict", """
             bitwise_and bitwise_left_shift bitwise_or polygamma
         """,
             r"must be tensor, not",
-            "a number stands for a tensor only where an op takes it"),
+            "only some ops take a number for a tensor"),
         ("other", """
             cond solve_ex svd
         """,
             r"FOR",
-            "vectors of another sign or basis; one info per system"),
+            "eigenvectors of another sign or basis; one info per system"),
         ("other", """
             binary_cross_entropy_with_logits gaussian_nll_loss hinge_embedding_loss kl_div l1_loss
             margin_ranking_loss mse_loss multilabel_soft_margin_loss smooth_l1_loss soft_margin_loss
             triplet_margin_loss cross_entropy huber_loss
         """,
             r"FOR (float|complex|int|uint)",
-            "a target that broadcasts is as large as the result; torch's raw functions don't reduce"),
+            "the target broadcasts; torch's C++ functions don't reduce"),
         ("other", """
             all any
         """,
             r"\[\].*FOR bool",
-            "no dimensions are all dimensions"),
+            "an empty list of dimensions means all of them"),
         ("other", """
             cosine_similarity ldexp trapezoid vander xlog1py addcmul ldexp
         """,
             r"FOR (float|complex|int|uint)",
-            "promoted numbers have another precision; whole numbers times a fraction are floats"),
+            "another precision after promotion; an integer tensor times a fraction is float"),
         ("other", """
             where
         """,
@@ -344,7 +339,7 @@ def functions() -> dict[str, tuple[Function, Function]]:
     return found
 
 
-# ---- making calls up -------------------------------------------------------------------------------------
+# ---- random calls -------------------------------------------------------------------------------------
 
 DTYPES: Final = (torch.float32,) * 6 + (torch.float64, torch.int64, torch.int64, torch.bool, torch.int32, torch.float16,
                                         torch.complex64, torch.uint8)  # fmt: skip
@@ -357,24 +352,12 @@ PLAIN: Final[dict[str, tuple[Any, ...]]] = {
     "int": (0, 1, 2, -1, 3, -3), "float": (0.5, 1.0, 2.0, 0.0, -1.0), "bool": (True, False),
     "Scalar": (1, 0.5, 2, True), "str": ("mean", "sum", "none", "x"), "DType": (flow.float32, flow.int64, flow.float64),
 }  # fmt: skip
-KEYWORDS: Final = (
-    "dim",
-    "keepdim",
-    "dtype",
-    "out",
-    "axis",
-    "other",
-    "alpha",
-    "end",
-    "lambd",
-    "value",
-    "input",
-    "index",
-)
+KEYWORDS: Final = ("dim", "keepdim", "dtype", "out", "axis", "other", "alpha", "end", "lambd", "value", "input",
+                   "index")  # fmt: skip
 
 
 class Maker:
-    """Calls of the functions, one after another, the same for the same seed."""
+    """Random calls, the same ones for the same seed."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -460,11 +443,11 @@ class Maker:
         return list(replaced(op, args, held))
 
 
-# ---- both answers ----------------------------------------------------------------------------------------
+# ---- both results ----------------------------------------------------------------------------------------
 
 
 def twin(value: Any) -> Any:
-    """A value for torch."""
+    """The same value as torch's."""
     if isinstance(value, flow.Tensor):
         return value.to_torch().clone()
     if isinstance(value, dtypes.DType):
@@ -475,7 +458,7 @@ def twin(value: Any) -> Any:
 
 
 def shown(value: Any) -> str:
-    if isinstance(value, flow.Tensor):  # torch has dtypes that Weft hasn't, which some kernels give
+    if isinstance(value, flow.Tensor):  # some kernels return dtypes that Weft lacks
         value = value.to_torch()
     if isinstance(value, torch.Tensor):
         return f"{str(value.dtype).rpartition('.')[2]}{list(value.shape)}"
@@ -485,7 +468,7 @@ def shown(value: Any) -> str:
 
 
 def alike(ours: Any, theirs: Any) -> bool:
-    """Whether two results are equal, as far as they can be compared."""
+    """Whether two results are equal; of unknown types they count as equal."""
     if isinstance(theirs, torch.Tensor):
         if not isinstance(ours, flow.Tensor):
             return False
@@ -506,8 +489,8 @@ def alike(ours: Any, theirs: Any) -> bool:
     return ours == theirs if isinstance(theirs, (bool, int, str, torch.Size)) else True
 
 
-def end(pair: tuple[Function, Function], call: Call) -> tuple[str, str]:
-    """How a call ends, and what there is to say of it."""
+def outcome(pair: tuple[Function, Function], call: Call) -> tuple[str, str]:
+    """A call's outcome, and its description."""
     theirs: Any = None
     refusal: Exception | None = None
     other = Call(call.name, twin(call.args), {k: twin(v) for k, v in call.kwargs.items()})
@@ -523,12 +506,12 @@ def end(pair: tuple[Function, Function], call: Call) -> tuple[str, str]:
             if refusal is None:
                 return "strict", f"{type(error).__name__}: {error}"
             builtin = next(k for k in type(refusal).__mro__ if k.__module__ == "builtins")
-            # torch's other classes are its parser's, which looks at all types first, or slips of its Python
+            # other builtin errors of torch's come from its parser, or are slips of its Python
             if isinstance(error, (builtin, ArgumentError)) or builtin not in CAUGHT:
                 return "refused", str(error)
             return "class", f"{type(error).__name__} for {builtin.__name__}: {error} FOR {refusal}"
         except Exception as error:
-            if isinstance(error, TypeError) and "got multiple values" in str(error):  # Python's own, before any call
+            if isinstance(error, TypeError) and "got multiple values" in str(error):  # raised by Python's call itself
                 return "refused" if refusal is not None else "strict", str(error)
             return "raw", f"{type(error).__name__}: {error}"
     if isinstance(refusal, TypeError):
@@ -545,25 +528,25 @@ def end(pair: tuple[Function, Function], call: Call) -> tuple[str, str]:
 
 
 def memories(value: Any) -> list[set[int]]:
-    """Where each tensor in a value lies."""
+    """The memory address of each tensor in a value."""
     if isinstance(value, (list, tuple)):
         return [place for v in value for place in memories(v)]
     data = value.detach().to_torch() if isinstance(value, flow.Tensor) else value
     return [{data.untyped_storage().data_ptr()} - {0}] if isinstance(data, torch.Tensor) else []
 
 
-def ends(n: int, seed: int = 0) -> Iterator[tuple[str, Call, str]]:
-    """The end of each of n calls."""
+def outcomes(n: int, seed: int = 0) -> Iterator[tuple[str, Call, str]]:
+    """The outcome of each of n calls."""
     maker = Maker(seed)
     for _ in range(n):
         call = maker.call()
         said = str(call)  # before it is overwritten
-        kind, why = end(maker.pairs[call.name], call)
+        kind, why = outcome(maker.pairs[call.name], call)
         yield kind, call, f"{said}: {why}"
 
 
 def unexplained(kind: str, call: Call, said: str) -> bool:
-    """Whether an end needs a reason, and has none."""
+    """Whether an outcome needs a reason and has none."""
     name = call.name.partition(".")[2]
     return kind not in ("same", "refused") and not any(
         r.kind == kind and (r.names is None or name in r.names) and r.form.search(said) for r in REASONS
@@ -571,9 +554,9 @@ def unexplained(kind: str, call: Call, said: str) -> bool:
 
 
 def fuzz(n: int, seed: int = 0) -> Counter[str]:
-    """How many of n calls came to each end; `unexplained` are those that have no reason for it."""
+    """How many of n calls had each outcome; `unexplained` counts those that need a reason and have none."""
     counted: Counter[str] = Counter()
-    for kind, call, said in ends(n, seed):
+    for kind, call, said in outcomes(n, seed):
         counted[kind] += 1
         counted["unexplained"] += unexplained(kind, call, said)
     return counted
@@ -582,7 +565,7 @@ def fuzz(n: int, seed: int = 0) -> Counter[str]:
 def main() -> None:
     n, seed = (int(word) for word in (*sys.argv[1:], "1000", "0")[:2])
     counted: Counter[str] = Counter()
-    for kind, call, said in ends(n, seed):
+    for kind, call, said in outcomes(n, seed):
         counted[kind] += 1
         if unexplained(kind, call, said):
             counted["unexplained"] += 1

@@ -1,4 +1,4 @@
-"""Calls made up at random, beside torch: some of those that `python -m bench.fuzz` makes by the hundred thousand."""
+"""Random calls, with Weft and with torch: some of the hundred thousands that `python -m bench.fuzz` makes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from bench import fuzz
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", range(3))
-def test_a_call_ends_as_in_torch_or_for_a_reason(seed: int) -> None:
+def test_a_call_has_torchs_result_or_a_reason(seed: int) -> None:
     draws = torch.get_rng_state()
-    ended = list(fuzz.ends(150, seed))
+    outcomes = list(fuzz.outcomes(150, seed))
     torch.set_rng_state(draws)
-    without = [f"{kind}: {said}" for kind, call, said in ended if fuzz.unexplained(kind, call, said)]
+    without = [f"{kind}: {said}" for kind, call, said in outcomes if fuzz.unexplained(kind, call, said)]
     assert not without, "\n".join(without)
-    assert sum(kind in ("same", "refused") for kind, _, _ in ended) > 130
+    assert sum(kind in ("same", "refused") for kind, _, _ in outcomes) > 130
 
 
 def test_a_call_is_the_same_for_the_same_seed() -> None:
