@@ -1473,8 +1473,8 @@ def get_float32_matmul_precision() -> str:
 def get_num_interop_threads() -> Any:
     """The number of torch's inter-op threads: a setting of the kernels, torch's and Weft's."""
 
-def get_num_threads() -> _int:
-    """How many threads one op may use on the CPU."""
+def get_num_threads() -> Any:
+    """How many threads one op may use on the CPU: a setting of the kernels, torch's and Weft's."""
 
 def get_rng_state(*, out: Tensor | None = None) -> Tensor:
     """The state of this rank's random numbers, for `set_rng_state`: seed, count of draws, and torch's own state."""

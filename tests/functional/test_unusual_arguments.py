@@ -45,6 +45,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "prelu by a number": (lambda f, x, w: f.nn.functional.prelu(x, w), ROWS, SLOPE[0]),
     "quantile of a number": (lambda f, x: f.quantile(x, 0.5, dim=0), NUMBER),
     "quantiles of a number": (lambda f, x: f.quantile(x, f.tensor([0.2, 0.5]), dim=-1, keepdim=True), NUMBER),
+    "distances of equal rows": (lambda f, x: f.nn.functional.pdist(x), ROWS[[0, 1, 0]]),
     "logcumsumexp of a number": (lambda f, x: f.logcumsumexp(x, 0), NUMBER),
     "powers of a number": (lambda f, x: f.linalg.vander(x, N=3), NUMBER),
     "largest of bags, padded from the last": (
@@ -81,6 +82,26 @@ def test_values_and_gradients_are_those_of_torch(call: Callable[..., Any], data:
 def test_pairs_that_differ_are_counted() -> None:
     found, expected = (f.nn.functional.pdist(f.tensor(ROWS), 0.0).tolist() for f in (flow, torch))
     assert found == expected
+
+
+@pytest.mark.parametrize("interpolation", ["linear", "lower", "higher", "nearest", "midpoint"])
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+def test_quantiles_where_some_elements_are_nan(name: str, interpolation: str) -> None:
+    x = torch.from_numpy(ROWS.copy())
+    x[0], x[2, 1] = math.nan, math.nan
+    for q, dim, keepdim in itertools.product((0.3, [0.0, 0.5, 1.0]), (None, 0, -1), (False, True)):
+        found, expected = (
+            getattr(f, name)(t, q if isinstance(q, float) else f.tensor(q), dim, keepdim, interpolation=interpolation)
+            for f, t in ((flow, of_torch(x)), (torch, x))
+        )
+        torch.testing.assert_close(found.to_torch(), expected, equal_nan=True)
+
+
+def test_the_rank_of_a_complex64_matrix_is_found_with_its_own_precision() -> None:
+    rows = torch.from_numpy(DRAW.normal(size=(40, 3)).astype(np.complex64))
+    x = rows @ rows.mH * (1 + 0.5j)  # of rank 3, with singular values above 1e-15 beside them
+    assert torch.linalg.matrix_rank(x) == flow.linalg.matrix_rank(of_torch(x)).item() == 3
+    torch.testing.assert_close(flow.linalg.pinv(of_torch(x)).to_torch(), torch.linalg.pinv(x), rtol=1e-2, atol=1e-3)
 
 
 NUMBERS = (1, True, False, 2, 0, 0.5)

@@ -5,12 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-import numpy as np
-import torch
-
 from weft.api.signature import Signature, door
 from weft.api.table import public
-from weft.core import dtype as dtypes
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError
 from weft.functional.create import creation
@@ -75,47 +71,3 @@ def set_default_tensor_type(t: Any) -> None:
         floats = ", ".join(n for n, k in TYPES.items() if k.is_floating_point)
         raise ArgumentError(f"set_default_tensor_type(): one of {floats}; got {t!r}")
     creation.set_default_dtype(kind)
-
-
-def _takes(name: str, apply: Any) -> inspect.Signature:
-    try:
-        return inspect.signature(apply)
-    except ValueError:  # compiled, without a text signature
-        mode = inspect.Parameter("mode", inspect.Parameter.POSITIONAL_ONLY)
-        return inspect.Signature([mode] if name.startswith("set_") else [])
-
-
-def _setting(name: str, says: str) -> None:
-    """Bind one of torch's settings of kernels."""
-    apply = getattr(torch, name)
-
-    def change(*args: Any, **options: Any) -> Any:
-        return apply(*args, **options)
-
-    change.__name__ = change.__qualname__ = name
-    change.__signature__ = _takes(name, apply)  # type: ignore[attr-defined]
-    change.__doc__ = f"{says}: a setting of the kernels, torch's and Weft's."
-    public("flow")(change)
-
-
-for _name, _says in {
-    "use_deterministic_algorithms": "Require deterministic kernels, or raise",
-    "are_deterministic_algorithms_enabled": "Whether kernels must be deterministic",
-    "set_float32_matmul_precision": "The precision of float32 matrix products on CUDA devices",
-    "get_float32_matmul_precision": "The precision of float32 matrix products on CUDA devices",
-    "get_deterministic_debug_mode": "What happens at nondeterministic kernels",
-    "set_deterministic_debug_mode": "What happens at nondeterministic kernels",
-    "is_deterministic_algorithms_warn_only_enabled": "Whether nondeterministic kernels only warn",
-    "is_warn_always_enabled": "Whether warnings are repeated",
-    "set_warn_always": "Whether warnings are repeated",
-    "set_flush_denormal": "Whether denormal numbers are flushed to zero",
-    "set_num_interop_threads": "The number of torch's inter-op threads",
-    "get_num_interop_threads": "The number of torch's inter-op threads",
-}.items():
-    _setting(_name, _says)
-
-
-@public("flow")
-def convert_oneflow_dtype_to_numpy_dtype(dtype: Any) -> Any:
-    """The numpy dtype of a dtype."""
-    return np.dtype(dtypes.of(dtype).name.removesuffix("_"))

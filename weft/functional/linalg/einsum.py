@@ -173,11 +173,3 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
         right[j] = left[i]
     out = [c for i, c in enumerate(left) if i not in first] + [c for j, c in enumerate(right) if j not in second]
     return einsum(f"{''.join(left)},{''.join(right)}->{''.join(out)}", a, b)
-
-
-@public("flow tensor")
-def outer(x: Tensor, other: Tensor) -> Tensor:
-    """Every product of an element of x and one of the other."""
-    if x.ndim != 1 or other.ndim != 1:
-        return einsum("i,j->ij", x, other)  # which raises
-    return ops.mul(ops.unsqueeze(x, 1), other)

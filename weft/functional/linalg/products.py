@@ -320,3 +320,11 @@ __all__ = ["cross", "matrix_exp", "matrix_power", "multi_dot", "vander", "vecdot
 globals().update({name: door(globals()[name]) for name in __all__})
 matmul = ops.matmul
 __all__ += ["matmul"]
+
+
+@public("flow tensor")
+def outer(x: Tensor, other: Tensor) -> Tensor:
+    """Every product of an element of x and one of the other."""
+    if x.ndim != 1 or other.ndim != 1:
+        raise ShapeError(f"outer() takes two vectors; got {x.ndim} and {other.ndim} dimensions")
+    return ops.mul(ops.unsqueeze(x, 1), other)

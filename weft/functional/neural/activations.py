@@ -7,8 +7,6 @@ from typing import Any
 from weft.api.table import public
 from weft.autograd.inplace import in_place
 from weft.core.errors import OptionError, ShapeError
-from weft.functional.neural.softmax import softmax
-from weft.functional.tensor.conversion import cast
 from weft.ops import OPS, ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
@@ -54,11 +52,6 @@ def tanhshrink(input: Tensor) -> Tensor:
     return ops.sub(input, ops.tanh(input))
 
 
-def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
-    """softmax(-x)."""
-    return softmax(ops.neg(input if dtype is None else cast(input, dtype)), dim)
-
-
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x where positive, weight * x elsewhere; one weight in all or one per channel."""
     if weight.ndim > 1:
@@ -94,4 +87,4 @@ def rrelu(
     return input.copy_(y) if inplace else y
 
 
-__all__ = ["glu", "hardtanh", "hardtanh_", "prelu", "relu6", "rrelu", "softmin", "tanhshrink"]
+__all__ = ["glu", "hardtanh", "hardtanh_", "prelu", "relu6", "rrelu", "tanhshrink"]

@@ -1,4 +1,4 @@
-"""Losses against class labels."""
+"""Cross entropies, of classes and of yes and no."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 from weft.api.table import public
 from weft.core.dtype import int64
 from weft.core.errors import OptionError, ShapeError
+from weft.functional.neural.losses import reduced
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
-from weft.tensor.tensor import Tensor
+from weft.tensor.tensor import Tensor, at_hand
 
 
 @public("neural")
@@ -92,3 +93,47 @@ def nll_loss(
     2.0
     """
     return ops.nll_loss(input, _labels(input, target, ignore_index), weight, ignore_index, reduction)
+
+
+@public("neural")
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
+) -> Tensor:
+    """The negative log probability of the target, 0 or 1 or between, under probability `input`."""
+    _same_shape("binary_cross_entropy", input, target)
+    for name, t in (("input", input), ("target", target)):
+        data = at_hand(t)
+        if data is not None and data.numel() and not 0 <= data.min() <= data.max() <= 1:
+            raise OptionError(
+                f"binary_cross_entropy: all elements of {name} should be between 0 and 1; they lie from "
+                f"{float(data.min()):g} to {float(data.max()):g}. Of scores, take binary_cross_entropy_with_logits"
+            )
+    least = -100.0  # as torch: log(0) is clamped
+    yes = ops.mul(target, ops.clamp(ops.log(input), least))
+    no = ops.mul(ops.sub(1.0, target), ops.clamp(ops.log(ops.sub(1.0, input)), least))
+    loss = ops.neg(ops.add(yes, no))
+    return reduced(loss if weight is None else ops.mul(loss, weight), reduction)
+
+
+@public("neural flow")
+def binary_cross_entropy_with_logits(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """binary_cross_entropy(sigmoid(input), target), numerically stable."""
+    _same_shape("binary_cross_entropy_with_logits", input, target)
+    behind = ops.logsigmoid(input)
+    rest = ops.mul(ops.sub(1.0, target), input)
+    if pos_weight is None:
+        loss = ops.sub(rest, behind)
+    else:
+        loss = ops.sub(rest, ops.mul(behind, ops.add(1.0, ops.mul(ops.sub(pos_weight, 1.0), target))))
+    return reduced(loss if weight is None else ops.mul(loss, weight), reduction)
+
+
+def _same_shape(name: str, x: Tensor, target: Tensor) -> None:
+    if x.shape != target.shape:
+        raise ShapeError(
+            f"{name}: Target size ({tuple(target.shape)}) must be the same as input size ({tuple(x.shape)}); "
+            "reshape or expand it so that every element has its target"
+        )

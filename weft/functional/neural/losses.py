@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from typing import Any
 
 from weft.core.dtype import bool_
 from weft.core.errors import DtypeError, OptionError, ShapeError
 from weft.core.program_line import warn
-from weft.functional.neural.similarity import pairwise_distance
 from weft.functional.tensor.dtypes import promote_types
 from weft.ops import ops
 from weft.ops.explain import describe
 from weft.ops.neural.bent_error import bent_error
 from weft.ops.neural.square_error import square_error
-from weft.tensor.tensor import Tensor, at_hand
+from weft.tensor.tensor import Tensor
 
 
 def reduced(loss: Tensor, reduction: str) -> Tensor:
@@ -44,14 +43,6 @@ def _floats(name: str, x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     if not pair[0].dtype.is_floating_point:
         raise DtypeError(f"{name} takes floats; got {x.dtype} and {target.dtype}. Cast them: x.float()")
     return pair
-
-
-def _same_shape(name: str, x: Tensor, target: Tensor) -> None:
-    if x.shape != target.shape:
-        raise ShapeError(
-            f"{name}: Target size ({tuple(target.shape)}) must be the same as input size ({tuple(x.shape)}); "
-            "reshape or expand it so that every element has its target"
-        )
 
 
 def _warn_of_broadcast(x: Tensor, target: Tensor) -> None:
@@ -134,40 +125,6 @@ def huber_loss(
     return reduced(loss if loss.dtype is input.dtype else ops.cast(loss, input.dtype), reduction)
 
 
-def binary_cross_entropy(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
-) -> Tensor:
-    """The negative log probability of the target, 0 or 1 or between, under probability `input`."""
-    _same_shape("binary_cross_entropy", input, target)
-    for name, t in (("input", input), ("target", target)):
-        data = at_hand(t)
-        if data is not None and data.numel() and not 0 <= data.min() <= data.max() <= 1:
-            raise OptionError(
-                f"binary_cross_entropy: all elements of {name} should be between 0 and 1; they lie from "
-                f"{float(data.min()):g} to {float(data.max()):g}. Of scores, take binary_cross_entropy_with_logits"
-            )
-    least = -100.0  # as torch: log(0) is clamped
-    yes = ops.mul(target, ops.clamp(ops.log(input), least))
-    no = ops.mul(ops.sub(1.0, target), ops.clamp(ops.log(ops.sub(1.0, input)), least))
-    loss = ops.neg(ops.add(yes, no))
-    return reduced(loss if weight is None else ops.mul(loss, weight), reduction)
-
-
-def binary_cross_entropy_with_logits(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean",
-    pos_weight: Tensor | None = None,
-) -> Tensor:  # fmt: skip
-    """binary_cross_entropy(sigmoid(input), target), numerically stable."""
-    _same_shape("binary_cross_entropy_with_logits", input, target)
-    behind = ops.logsigmoid(input)
-    rest = ops.mul(ops.sub(1.0, target), input)
-    if pos_weight is None:
-        loss = ops.sub(rest, behind)
-    else:
-        loss = ops.sub(rest, ops.mul(behind, ops.add(1.0, ops.mul(ops.sub(pos_weight, 1.0), target))))
-    return reduced(loss if weight is None else ops.mul(loss, weight), reduction)
-
-
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """The Kullback-Leibler divergence from log probabilities `input` to `target`; "batchmean" divides by the batch
     size."""
@@ -181,55 +138,38 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
     return reduced(loss, reduction)
 
 
-def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """log(1 + exp(-target * input)), for targets 1 and -1."""
-    return reduced(ops.softplus(ops.neg(ops.mul(target, input))), reduction)
-
-
-def margin_ranking_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
+def poisson_nll_loss(
+    input: Any, target: Any, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
 ) -> Tensor:
-    """max(0, -target * (input1 - input2) + margin)."""
-    if not input1.ndim == input2.ndim == target.ndim:
-        raise ShapeError(
-            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
-            f"input1: {list(input1.shape)}, input2: {list(input2.shape)}, target: {list(target.shape)}"
+    """The negative log likelihood of counts, with `input` the Poisson mean, or its logarithm."""
+    if isinstance(eps, bool):
+        raise OptionError(
+            f'eps is a small number; got {eps}. The deprecated argument there, size_average, is now reduction="mean" '
+            'or "sum"'
         )
-    gap = ops.add(ops.mul(ops.neg(target), ops.sub(input1, input2)), float(margin))
-    return reduced(ops.relu(gap), reduction)
+    loss = ops.exp(input) - target * input if log_input else input - target * ops.log(input + eps)
+    if full:
+        many = ops.where(target > 1, target, 2.0)
+        stirling = many * ops.log(many) - many + 0.5 * ops.log(2 * math.pi * many)
+        loss = loss + ops.where(target > 1, stirling, 0.0)
+    return reduced(loss, reduction)
 
 
-def triplet_margin_loss(
-    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6,
-    swap: bool = False, reduction: str = "mean",
-) -> Tensor:  # fmt: skip
-    """How much the distance to the positive, plus the margin, exceeds that to the negative."""
-
-    def distance(a: Tensor, b: Tensor) -> Tensor:
-        return pairwise_distance(a, b, p, eps)
-
-    return triplet("triplet_margin_loss", anchor, positive, negative, distance, margin, swap, reduction)
-
-
-def triplet(
-    name: str, anchor: Any, positive: Any, negative: Any, distance: Callable[[Any, Any], Any], margin: float,
-    swap: bool, reduction: str,
-) -> Any:  # fmt: skip
-    """The common part of triplet losses."""
-    if not margin > 0:
-        raise OptionError(f"{name}(): margin must be greater than 0, got {margin}: any points would satisfy the loss")
-    if not anchor.ndim == positive.ndim == negative.ndim:
-        raise ShapeError(
-            f"{name}(): The anchor, positive, and negative tensors are expected to have the same number of dimensions, "
-            f"but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
-        )
-    near, far = distance(anchor, positive), distance(anchor, negative)
-    if swap:
-        far = ops.minimum(far, distance(positive, negative))
-    return reduced(ops.relu(ops.add(ops.sub(near, far), float(margin))), reduction)
+def gaussian_nll_loss(
+    input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Tensor:
+    """The negative log likelihood of targets that are normal around `input` with these variances."""
+    if isinstance(var, Tensor):
+        width: Any = var
+        if width.ndim == input.ndim - 1:
+            width = ops.unsqueeze(width, -1)
+    else:
+        width = ops.full_like(input.detach(), float(var))
+    # clamped without a gradient, as in torch
+    width = width + (ops.clamp(width, eps) - width).detach()
+    away = input - target
+    loss = 0.5 * (ops.log(width) + away * away / width)
+    return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 
 
-__all__ = [
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "huber_loss", "kl_div", "l1_loss",
-    "margin_ranking_loss", "mse_loss", "smooth_l1_loss", "soft_margin_loss", "triplet_margin_loss",
-]  # fmt: skip
+__all__ = ["gaussian_nll_loss", "huber_loss", "kl_div", "l1_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss"]

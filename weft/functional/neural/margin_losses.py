@@ -1,15 +1,14 @@
-"""Margin losses and likelihoods, composed of ops."""
+"""Losses that compare scores or distances with a margin."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 from weft.api.table import public
 from weft.core import dtype as dtypes
-from weft.core.errors import OptionError
-from weft.functional.neural.losses import reduced, triplet
+from weft.core.errors import OptionError, ShapeError
+from weft.functional.neural.losses import reduced
 from weft.functional.neural.similarity import cosine_similarity, pairwise_distance
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
@@ -30,38 +29,22 @@ def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction
     return reduced(loss, reduction)
 
 
-def poisson_nll_loss(
-    input: Any, target: Any, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
+def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """log(1 + exp(-target * input)), for targets 1 and -1."""
+    return reduced(ops.softplus(ops.neg(ops.mul(target, input))), reduction)
+
+
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
-    """The negative log likelihood of counts, with `input` the Poisson mean, or its logarithm."""
-    if isinstance(eps, bool):
-        raise OptionError(
-            f'eps is a small number; got {eps}. The deprecated argument there, size_average, is now reduction="mean" '
-            'or "sum"'
+    """max(0, -target * (input1 - input2) + margin)."""
+    if not input1.ndim == input2.ndim == target.ndim:
+        raise ShapeError(
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
+            f"input1: {list(input1.shape)}, input2: {list(input2.shape)}, target: {list(target.shape)}"
         )
-    loss = ops.exp(input) - target * input if log_input else input - target * ops.log(input + eps)
-    if full:
-        many = ops.where(target > 1, target, 2.0)
-        stirling = many * ops.log(many) - many + 0.5 * ops.log(2 * math.pi * many)
-        loss = loss + ops.where(target > 1, stirling, 0.0)
-    return reduced(loss, reduction)
-
-
-def gaussian_nll_loss(
-    input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
-) -> Tensor:
-    """The negative log likelihood of targets that are normal around `input` with these variances."""
-    if isinstance(var, Tensor):
-        width: Any = var
-        if width.ndim == input.ndim - 1:
-            width = ops.unsqueeze(width, -1)
-    else:
-        width = ops.full_like(input.detach(), float(var))
-    # clamped without a gradient, as in torch
-    width = width + (ops.clamp(width, eps) - width).detach()
-    away = input - target
-    loss = 0.5 * (ops.log(width) + away * away / width)
-    return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
+    gap = ops.add(ops.mul(ops.neg(target), ops.sub(input1, input2)), float(margin))
+    return reduced(ops.relu(gap), reduction)
 
 
 def multi_margin_loss(
@@ -104,6 +87,18 @@ def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, red
     return reduced(ops.mean(loss, -1), reduction)
 
 
+def triplet_margin_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6,
+    swap: bool = False, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """How much the distance to the positive, plus the margin, exceeds that to the negative."""
+
+    def distance(a: Tensor, b: Tensor) -> Tensor:
+        return pairwise_distance(a, b, p, eps)
+
+    return _triplet("triplet_margin_loss", anchor, positive, negative, distance, margin, swap, reduction)
+
+
 def triplet_margin_with_distance_loss(
     anchor: Any, positive: Any, negative: Any, *, distance_function: Callable[[Any, Any], Any] | None = None,
     margin: float = 1.0, swap: bool = False, reduction: str = "mean",
@@ -111,7 +106,25 @@ def triplet_margin_with_distance_loss(
     """How much the distance to the positive, plus the margin, exceeds that to the negative, for a custom distance."""
     distance = distance_function or pairwise_distance
     name = "triplet_margin_with_distance_loss"
-    return triplet(name, anchor, positive, negative, distance, margin, swap, reduction)
+    return _triplet(name, anchor, positive, negative, distance, margin, swap, reduction)
+
+
+def _triplet(
+    name: str, anchor: Any, positive: Any, negative: Any, distance: Callable[[Any, Any], Any], margin: float,
+    swap: bool, reduction: str,
+) -> Any:  # fmt: skip
+    """The common part of triplet losses."""
+    if not margin > 0:
+        raise OptionError(f"{name}(): margin must be greater than 0, got {margin}: any points would satisfy the loss")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise ShapeError(
+            f"{name}(): The anchor, positive, and negative tensors are expected to have the same number of dimensions, "
+            f"but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
+        )
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = ops.minimum(far, distance(positive, negative))
+    return reduced(ops.relu(ops.add(ops.sub(near, far), float(margin))), reduction)
 
 
 @public("bound")
@@ -131,6 +144,7 @@ def combined_margin_loss(x: Any, label: Any, m1: float = 1.0, m2: float = 0.0, m
 
 
 __all__ = [
-    "cosine_embedding_loss", "gaussian_nll_loss", "hinge_embedding_loss", "multi_margin_loss",
-    "multilabel_margin_loss", "multilabel_soft_margin_loss", "poisson_nll_loss", "triplet_margin_with_distance_loss",
+    "cosine_embedding_loss", "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss",
+    "multilabel_margin_loss", "multilabel_soft_margin_loss", "soft_margin_loss", "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
 ]  # fmt: skip

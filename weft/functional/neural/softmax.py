@@ -26,6 +26,12 @@ def log_softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     return ops.log_softmax(x if dtype is None else cast(x, dtype), _usual(x) if dim is None else dim)
 
 
+@public("neural")
+def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
+    """softmax(-x)."""
+    return softmax(ops.neg(input if dtype is None else cast(input, dtype)), dim)
+
+
 def _usual(x: Tensor) -> int:
     """The dimension if none is named, in PyTorch and OneFlow."""
     return 0 if x.ndim in (0, 1, 3) else 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 
 from weft.api.table import public
@@ -90,3 +91,9 @@ def typename(x: Any) -> str:
 def can_cast(from_: Any, to: Any) -> bool:
     """Whether casting from one dtype to the other is allowed."""
     return torch.can_cast(dtypes.of(from_).torch, dtypes.of(to).torch)
+
+
+@public("flow")
+def convert_oneflow_dtype_to_numpy_dtype(dtype: Any) -> Any:
+    """The numpy dtype of a dtype."""
+    return np.dtype(dtypes.of(dtype).name.removesuffix("_"))
