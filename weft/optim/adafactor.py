@@ -9,9 +9,9 @@ from typing import Any
 from weft.autograd import no_grad
 from weft.autograd.inplace import assign
 from weft.core.errors import DtypeError, OptionError
-from weft.core.sbp import broadcast
 from weft.functional.tensor.dtypes import finfo
 from weft.ops import ops
+from weft.optim.composed import norm, summed_over_ranks
 from weft.optim.optimizer import Bucket, Optimizer
 from weft.optim.ranges import at_least_zero, options
 from weft.tensor.tensor import Tensor
@@ -79,7 +79,7 @@ class Adafactor(Optimizer):
         least = finfo(p.dtype).eps if group["eps"][0] is None else group["eps"][0]
         root = math.sqrt(p.numel())
         x: Any = p.detach()
-        rate = ops.clamp(_length(x) / root, group["eps"][1]) * most
+        rate = ops.clamp(norm(x) / root, group["eps"][1]) * most
         if group["weight_decay"]:
             x = x * (1 - lr * group["weight_decay"])
         if p.ndim > 1:
@@ -88,7 +88,7 @@ class Adafactor(Optimizer):
         else:
             size = _nearer(state["variance"], grad * grad, fresh)
         step = grad * ops.rsqrt(ops.clamp(size, least * least))
-        assign(p, x - step * (rate / ops.clamp(_length(step) / (root * group["d"]), 1.0)))
+        assign(p, x - step * (rate / ops.clamp(norm(step) / (root * group["d"]), 1.0)))
 
 
 def _nearer(state: Tensor, mean: Any, share: Any) -> Any:
@@ -98,15 +98,4 @@ def _nearer(state: Tensor, mean: Any, share: Any) -> Any:
 
 def _means(squares: Tensor) -> tuple[Tensor, Tensor]:
     """The means along the last dimension, and along the one before it."""
-    return _whole(ops.mean(squares, -1, True)), _whole(ops.mean(squares, -2, True))
-
-
-def _length(t: Tensor) -> Any:
-    return ops.sqrt(_whole(ops.sum(t * t)))  # type: ignore[operator]
-
-
-def _whole(t: Tensor) -> Tensor:
-    """Reduce partial sums over ranks: a root needs the whole sum."""
-    if not t.is_global or not any(s.is_partial for s in t.spec.nd_sbp):  # type: ignore[union-attr]
-        return t
-    return ops.to_global(t, t.placement, [broadcast if s.is_partial else s for s in t.spec.nd_sbp])  # type: ignore[union-attr]
+    return summed_over_ranks(ops.mean(squares, -1, True)), summed_over_ranks(ops.mean(squares, -2, True))

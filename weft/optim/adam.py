@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from weft.core.errors import OptionError
 from weft.ops.update.optimizer import adam_update, adamw_update
+from weft.optim.fast_call import fast_call
 from weft.optim.optimizer import Bucket, Optimizer
-from weft.optim.ranges import at_least_zero, below_one, options
-from weft.optim.short import short
+from weft.optim.ranges import at_least_zero, check_betas, options
 from weft.tensor.tensor import Tensor
 
-_coupled, _decoupled = short(adam_update), short(adamw_update)
+_coupled, _decoupled = fast_call(adam_update), fast_call(adamw_update)
 
 
 class Adam(Optimizer):
@@ -32,7 +31,7 @@ class Adam(Optimizer):
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         at_least_zero(options, "lr", "eps", "weight_decay")
-        check_betas(options)
+        check_betas(options["betas"])
 
     def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
@@ -64,13 +63,3 @@ class AdamW(Adam):
         super().load_state_dict(state_dict)
         for group in self.param_groups:
             group["decoupled_weight_decay"] = True  # also if Adam's state is loaded
-
-
-def check_betas(options: Mapping[str, Any]) -> None:
-    betas = options["betas"]
-    if not (hasattr(betas, "__len__") and hasattr(betas, "__getitem__") and len(betas) == 2):
-        raise OptionError(f"betas must be two numbers, such as (0.9, 0.999); got {betas!r}")
-    below_one({name: betas[i] for i, name in enumerate(_NAMES)}, *_NAMES)
-
-
-_NAMES = ("beta parameter at index 0", "beta parameter at index 1")

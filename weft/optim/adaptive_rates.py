@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from weft.ops.update.optimizer import adadelta_update, adagrad_update, rmsprop_update
+from weft.optim.fast_call import fast_call
 from weft.optim.optimizer import Bucket, Optimizer
 from weft.optim.ranges import below_one, options
-from weft.optim.short import short
 from weft.tensor.tensor import Tensor
 
-_adadelta, _adagrad, _rmsprop = short(adadelta_update), short(adagrad_update), short(rmsprop_update)
+_adadelta, _adagrad, _rmsprop = fast_call(adadelta_update), fast_call(adagrad_update), fast_call(rmsprop_update)
 
 
 class Adagrad(Optimizer):
@@ -76,7 +76,7 @@ class Adadelta(Optimizer):
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         super().check_options(options)
-        below_one(options, "rho")
+        below_one(rho=options["rho"])
 
     def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
         states = bucket.states

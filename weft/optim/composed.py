@@ -13,9 +13,10 @@ from weft.autograd import no_grad
 from weft.autograd.inplace import assign
 from weft.core.dispatch import here
 from weft.core.errors import OptionError
+from weft.core.sbp import broadcast
 from weft.ops import ops
 from weft.optim.optimizer import Bucket, Optimizer
-from weft.optim.ranges import at_least_zero, below_one, options
+from weft.optim.ranges import at_least_zero, check_betas, options
 from weft.tensor.tensor import Tensor
 
 SMALL = 1 << 14  # elements: call overhead dominates below, so small parameters are updated as one vector
@@ -58,13 +59,25 @@ class Composed(Optimizer, ABC):
     def _moved(
         self, group: Mapping[str, Any], x: Any, grad: Any, t: Any, lr: Any, bucket: Bucket, states: Sequence[Any]
     ) -> tuple[Any, ...]:
-        if group["maximize"]:
+        if group.get("maximize"):
             grad = ops.neg(grad)
         if group["weight_decay"] and group.get("decoupled_weight_decay"):
             x = x * (1 - lr * group["weight_decay"])
-        elif group["weight_decay"]:
+        elif group["weight_decay"] and not group.get("adam_w_mode"):  # LAMB's comes later
             grad = grad + x * group["weight_decay"]
         return self.move(group, x, grad, t, lr, **dict(zip(bucket.states, states, strict=True)))
+
+
+def norm(t: Tensor) -> Any:
+    """The 2-norm of all elements; on every rank, if they are split."""
+    return ops.sqrt(summed_over_ranks(ops.sum(ops.square(t))))
+
+
+def summed_over_ranks(t: Tensor) -> Tensor:
+    """Reduce partial sums, of which no root can be taken."""
+    if not t.is_global or not any(s.is_partial for s in t.sbp):
+        return t
+    return ops.to_global(t, t.placement, [broadcast if s.is_partial else s for s in t.sbp])
 
 
 def _moments(group: Mapping[str, Any], grad: Any, mean: Any, square: Any) -> tuple[Any, Any]:
@@ -72,18 +85,17 @@ def _moments(group: Mapping[str, Any], grad: Any, mean: Any, square: Any) -> tup
     return mean * one + grad * (1 - one), square * two + grad * grad * (1 - two)
 
 
-class _Moments(Composed):
+class Moments(Composed):
     """The common part of optimizers with running means of gradients and their squares."""
 
     first_values = {"exp_avg": 0.0, "exp_avg_sq": 0.0}
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         at_least_zero(options, "lr", "eps", "weight_decay", "momentum_decay")
-        for i, beta in enumerate(options["betas"]):
-            below_one({f"beta {i}": beta}, f"beta {i}")
+        check_betas(options["betas"])
 
 
-class NAdam(_Moments):
+class NAdam(Moments):
     """Adam with Nesterov momentum."""
 
     first_values = {"exp_avg": 0.0, "exp_avg_sq": 0.0, "mu_product": 1.0}
@@ -107,7 +119,7 @@ class NAdam(_Moments):
         return p, mean, square, product
 
 
-class RAdam(_Moments):
+class RAdam(Moments):
     """Adam with a rectified variance: plain momentum until the second moment is reliable."""
 
     def __init__(

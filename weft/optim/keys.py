@@ -24,10 +24,10 @@ NOTES: Final = frozenset({
 
 
 class Group(dict[str, Any]):
-    """A parameter group of an optimizer, whose keys were judged."""
+    """A parameter group of an optimizer, whose keys were checked."""
 
 
-def judge_keys(optimizer: Any, group: Mapping[str, Any], base: type) -> None:
+def check_keys(optimizer: Any, group: Mapping[str, Any], base: type) -> None:
     """Raise or warn about keys that an optimizer doesn't use; `base` is the base class of optimizers."""
     if isinstance(group, Group):  # of another optimizer, such as one around this one
         return
@@ -63,11 +63,11 @@ def _kinds(base: type) -> Iterator[type]:
             yield from _kinds(kind)
 
 
-def remark_on_scale(optimizer: Any, group: Mapping[str, Any]) -> None:
+def warn_of_lr_scale(optimizer: Any, group: Mapping[str, Any]) -> None:
     """Warn that an eager step ignores `lr_scale`, as PyTorch and OneFlow do: some schedules have applied it already."""
     if group.get("lr_scale", 1.0) != 1.0:
         warn(
             f"{type(optimizer).__name__}.step(): lr_scale={group['lr_scale']!r} of a parameter group multiplies its "
-            f"rate in a graph only, as in OneFlow; here the rate is lr={group['lr']!r} as it stands. If nobody has "
-            "multiplied it yet, do so: group['lr'] *= group['lr_scale']"
+            f"rate in a graph only, as in OneFlow; here the rate is lr={group['lr']!r}. Unless a schedule "
+            "has multiplied it already, write group['lr'] *= group['lr_scale']"
         )

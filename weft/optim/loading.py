@@ -34,7 +34,7 @@ def placed_state(what: str, value: Any, p: Tensor, placed: dict[Any, Tensor], na
         value, alike = filled_like(p, value.item()), True
     copy = ops.clone(value.detach())
     copy.part_of = value.part_of
-    if not lies_beside(copy, p):
+    if not has_layout_of(copy, p):
         if copy.is_local:
             copy = ops.from_local(copy, *counted_as(copy, home.placement), None)  # type: ignore[union-attr]
         where = copy.placement if home is None else home.placement
@@ -64,7 +64,7 @@ def layout(t: Tensor) -> Spec | None:
     return t.spec or t.part_of
 
 
-def lies_beside(value: Tensor, p: Tensor) -> bool:
+def has_layout_of(value: Tensor, p: Tensor) -> bool:
     """Whether a state has its parameter's layout, or is whole."""
     if value.is_local is not p.is_local:
         return False

@@ -24,8 +24,8 @@ from weft.functional.training.clipping import clip_grad_norm, clipped
 from weft.ops import ops
 from weft.optim.agreement import Agreement
 from weft.optim.bucket import Bucket, Plan, form, form_of, whole
-from weft.optim.keys import Group, judge_keys, remark_on_scale
-from weft.optim.loading import filled_like, lies_beside, placed_state
+from weft.optim.keys import Group, check_keys, warn_of_lr_scale
+from weft.optim.loading import filled_like, has_layout_of, placed_state
 from weft.optim.ranges import at_least_zero
 from weft.tensor.data import local_data
 from weft.tensor.tensor import RemovableHook, Tensor, of_torch
@@ -143,7 +143,7 @@ class Optimizer:
                     f"shape {list(p.shape)}. Leave out the second, list(dict.fromkeys(params)) keeps the first of each"
                 )
             known.add(id(p))
-        judge_keys(self, param_group, Optimizer)
+        check_keys(self, param_group, Optimizer)
         group = Group({"params": params, **{k: v for k, v in param_group.items() if k != "params"}})
         for name, value in self.defaults.items():
             group.setdefault(name, value)
@@ -194,9 +194,9 @@ class Optimizer:
         self.agreement.step(type(self).__name__, self.param_groups)
         for i, group in enumerate(self.param_groups):
             plan, params = self._plans[i], group["params"]
-            if plan is None or not self._holds(plan, params):
+            if plan is None or not self._is_current(plan, params):
                 plan = self._plans[i] = self._plan(group, [p for p in params if p._grad is not None])
-                remark_on_scale(self, group)
+                warn_of_lr_scale(self, group)
             lr = group["lr"]
             for bucket in plan.buckets:
                 self.update(group, bucket, [p._grad for p in bucket.params], bucket.rate(lr))  # type: ignore[misc]
@@ -206,7 +206,7 @@ class Optimizer:
         return loss
 
     @staticmethod
-    def _holds(plan: Plan, params: list[Tensor]) -> bool:
+    def _is_current(plan: Plan, params: list[Tensor]) -> bool:
         if len(plan.forms) != len(params):
             return False
         for p, was in zip(params, plan.forms, strict=True):
@@ -248,7 +248,7 @@ class Optimizer:
         """Move a parameter's states to its new layout."""
         state = self.state[p]
         for name, t in state.items():
-            if isinstance(t, Tensor) and not lies_beside(t, p):
+            if isinstance(t, Tensor) and not has_layout_of(t, p):
                 state[name] = placed_state(f"state {name}", t, p, moved, False)
                 self.exchanges += 1
 
@@ -396,6 +396,4 @@ class Optimizer:
 
 def _count(step: Any) -> Any:
     there = local_data(step, "step") if isinstance(step, Tensor) else None
-    return (
-        there.item() if there is not None and there.numel() else None
-    )  # a rank outside of the placement holds an empty shard
+    return there.item() if there is not None and there.numel() else None  # empty on a rank outside the placement

@@ -25,8 +25,13 @@ def at_least_zero(options: Mapping[str, Any], *names: str) -> None:
             raise OptionError(f"Invalid {shown}: {value}; it must be at least 0")
 
 
-def below_one(options: Mapping[str, Any], *names: str) -> None:
-    for name in names:
-        value = options[name]
+def below_one(**options: float) -> None:
+    for name, value in options.items():
         if not 0.0 <= value < 1.0:
             raise OptionError(f"Invalid {name}: {value}; it must be at least 0 and below 1")
+
+
+def check_betas(betas: Any) -> None:
+    if not (hasattr(betas, "__len__") and hasattr(betas, "__getitem__") and len(betas) == 2):
+        raise OptionError(f"betas must be two numbers, such as (0.9, 0.999); got {betas!r}")
+    below_one(**{f"beta parameter at index {i}": betas[i] for i in (0, 1)})

@@ -8,12 +8,12 @@ from typing import Any
 from weft.core.dispatch import here
 from weft.core.errors import OptionError, TraceError
 from weft.ops.update.optimizer import sgd_update
+from weft.optim.fast_call import fast_call
 from weft.optim.optimizer import Bucket, Optimizer
 from weft.optim.ranges import options
-from weft.optim.short import short
 from weft.tensor.tensor import Tensor
 
-update = short(sgd_update)
+update = fast_call(sgd_update)
 
 
 class SGD(Optimizer):

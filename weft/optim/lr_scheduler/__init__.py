@@ -1,6 +1,6 @@
 """Learning rate schedules: rates as functions of the step, set in the optimizer's groups.
 
-`LRScheduler`, `WarmUpLR`, `CosineDecayLR` and what has forms of OneFlow's stand here; the others are torch's, derived.
+`LRScheduler`, `ChainedScheduler` and those with OneFlow's signatures are defined here, the others derived from torch's.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ _LRScheduler = LRScheduler  # deprecated name, used by many programs
 
 
 def _at_least_one(theirs: Callable[..., None]) -> Callable[..., None]:
-    """Torch divides by it at the first step."""
+    """Refuse a `step_size` of 0, by which torch would divide at the first step."""
 
     def init(self: Any, optimizer: Any, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         if step_size < 1:
@@ -42,18 +42,18 @@ def _at_least_one(theirs: Callable[..., None]) -> Callable[..., None]:
     return init
 
 
-def _telling(theirs: Callable[..., None]) -> Callable[..., None]:
+def _printing(theirs: Callable[..., None]) -> Callable[..., None]:
     """Lower the rates, and print them if `verbose`."""
 
     def reduce(self: Any, epoch: Any) -> None:
         theirs(self, epoch)
-        self._tell()
+        self._print_rates()
 
     return reduce
 
 
-def _checking(theirs: Callable[..., None]) -> Callable[..., None]:
-    """Load a state if it is one of this class; torch's takes any, and takes items out of the dict."""
+def _checked(theirs: Callable[..., None]) -> Callable[..., None]:
+    """Refuse the state of another class; torch loads any, and pops items from the given dict."""
 
     def load(self: Any, state_dict: Any) -> None:
         self.check_state(state_dict)
@@ -63,21 +63,21 @@ def _checking(theirs: Callable[..., None]) -> Callable[..., None]:
 
 
 def _cyclic_state(self: Any) -> dict[str, Any]:
-    """The state with that of a custom function, if it is an object that has one."""
+    """The state, with that of a custom scaling function if it is an object."""
     return {**LRScheduler.state_dict(self), "_scale_fn_custom": getattr(self._scale_fn_custom, "__dict__", None)}
 
 
 CHANGES: dict[str, Change] = {
     "StepLR.__init__": _at_least_one,
-    "ReduceLROnPlateau._reduce_lr": _telling,
+    "ReduceLROnPlateau._reduce_lr": _printing,
     "CyclicLR.state_dict": lambda theirs: _cyclic_state,
-    **{f"{name}.load_state_dict": _checking
+    **{f"{name}.load_state_dict": _checked
        for name in ("LambdaLR", "MultiplicativeLR", "ReduceLROnPlateau", "CyclicLR")},
 }  # fmt: skip
 OWN = (LRScheduler, ChainedScheduler, CosineAnnealingWarmRestarts, PolynomialLR, SequentialLR)
 Derived(f"{__name__}.schedules", "torch.optim.lr_scheduler", {"": CHANGES}, errors={"TypeError": ArgumentError},
         classes={kind.__name__: kind for kind in OWN})  # fmt: skip
-Derived(f"{__name__}.averaged", "torch.optim.swa_utils", {"": {"SWALR.load_state_dict": _checking}})
+Derived(f"{__name__}.averaged", "torch.optim.swa_utils", {"": {"SWALR.load_state_dict": _checked}})
 of_swa_utils = lazily(__name__, {"averaged": ("SWALR",)})
 __getattr__ = lazily(__name__, {"schedules": (
     "ConstantLR", "CosineAnnealingLR", "CyclicLR", "ExponentialLR", "LambdaLR", "LinearLR", "MultiStepLR",

@@ -18,9 +18,8 @@ from weft.optim.optimizer import Optimizer
 class Counted:
     """A schedule given to a graph: launches count its steps, so the rate of step n depends on n alone.
 
-    The schedule and the optimizer's groups show the state and don't drive it. Stepping the schedule by hand, as
-    training loops do for a log, has no effect; after an eager step of the optimizer, which no launch has counted, it
-    has.
+    Stepping the schedule by hand, as training loops do for a log, has an effect only after an eager step of the
+    optimizer, which no launch has counted.
     """
 
     def __init__(self, schedule: LRScheduler) -> None:
@@ -77,7 +76,7 @@ class Counted:
 
 
 def _parts(schedule: LRScheduler) -> Iterator[LRScheduler]:
-    """The schedule and those that it is made of."""
+    """The schedule and its parts."""
     yield schedule
     for value in vars(schedule).values():
         for part in value if isinstance(value, (list, tuple)) else (value,):
@@ -86,7 +85,7 @@ def _parts(schedule: LRScheduler) -> Iterator[LRScheduler]:
 
 
 def _guarded(step: Callable[..., None]) -> Callable[..., None]:
-    """A `step` that ignores calls for schedules that launches count."""
+    """A `step` that does nothing for a schedule that launches count."""
 
     @functools.wraps(step)
     def call(self: LRScheduler, *args: Any, **options: Any) -> None:
@@ -118,7 +117,7 @@ class _Made(type):
             made.verbose = True
         if "last_step" not in own and "last_step" in options:
             options["last_epoch"] = options.pop("last_step")
-        if is_derived(cls.__module__):  # torch's know lists and tuples alone
+        if is_derived(cls.__module__):  # torch's take lists and tuples only
             args = tuple(tuple(v) if is_others(v) else v for v in args)
             options = {k: tuple(v) if is_others(v) else v for k, v in options.items()}
         made.__init__(*args, **options)
@@ -132,7 +131,7 @@ class LRScheduler(metaclass=_Made):
     """
 
     verbose: bool = False
-    # schedules of PyTorch's ask these in get_lr(): whether the first step is being made, and whether a step asks
+    # read by get_lr() of PyTorch's schedules: whether this is the first step, and whether step() calls it
     _is_initial, _get_lr_called_within_step = False, True
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -182,10 +181,10 @@ class LRScheduler(metaclass=_Made):
     def _set(self, rates: Sequence[float]) -> None:
         for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = lr
-        self._tell()
+        self._print_rates()
         self._last_lr = [g["lr"] for g in self.optimizer.param_groups]
 
-    def _tell(self) -> None:
+    def _print_rates(self) -> None:
         for i, lr in enumerate(self._now() if self.verbose else ()):
             print(f"step {self.last_epoch} of {type(self).__name__}: the rate of param_groups[{i}] is {lr:.5g}")
 

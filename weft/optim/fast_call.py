@@ -11,19 +11,19 @@ from weft.ops.explain import explain
 from weft.tensor.tensor import Tensor
 
 
-def short(op: Op) -> Callable[..., None]:
+def fast_call(op: Op) -> Callable[..., None]:
     """The op, called with positional arguments; falls back to the general path."""
     lists = tuple(i for i in op.operands if op.params[i].kind == "tensors")
     singles = tuple(i for i in op.operands if op.params[i].kind != "tensors")
     kernel, defaults = op.kernel, tuple(p.default for p in op.params)
     assert not op.keywords and not op.returns and op.vjp is None
 
-    def issue_generally(args: tuple[Any, ...]) -> None:
+    def general(args: tuple[Any, ...]) -> None:
         hooks.call(op, (*args, *defaults[len(args) :]))
 
-    def issue(*args: Any) -> None:
+    def call(*args: Any) -> None:
         if not here.plain:
-            return issue_generally(args)
+            return general(args)
         local = list(args)
         for i in lists:
             data = []
@@ -31,7 +31,7 @@ def short(op: Op) -> Callable[..., None]:
                 blob = t.blob
                 now = blob.now
                 if now is None or blob.access is not None:
-                    return issue_generally(args)
+                    return general(args)
                 data.append(now)
             local[i] = data
         for i in singles:
@@ -39,11 +39,11 @@ def short(op: Op) -> Callable[..., None]:
             if isinstance(t, Tensor):
                 local[i] = t.blob.now
                 if local[i] is None or t.blob.access is not None:
-                    return issue_generally(args)
+                    return general(args)
         try:
             kernel(*local)
         except Exception as cause:
             raise explain(op, cause, args) from cause
 
-    issue.__name__ = issue.__qualname__ = op.name
-    return issue
+    call.__name__ = call.__qualname__ = op.name
+    return call

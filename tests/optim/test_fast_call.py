@@ -7,7 +7,7 @@ import torch
 
 from weft.core.dispatch import intercept
 from weft.ops import OPS
-from weft.optim.short import short
+from weft.optim.fast_call import fast_call
 from weft.tensor.tensor import of_torch
 from weft.testing.cases import Passing, cases, copied
 from weft.testing.layouts import replaced, tensors
@@ -18,7 +18,7 @@ NAMES = [n for n, op in OPS.items() if op.lists and not op.keywords and not op.r
 @pytest.mark.parametrize("name", NAMES)
 def test_both_paths_leave_the_same(name: str) -> None:
     op = OPS[name]
-    issue = short(op)
+    issue = fast_call(op)
     for row in cases(op):
         quick, general = ([of_torch(t) for t in tensors(op, copied(op, row))] for _ in range(2))
         issue(*replaced(op, row, quick))
