@@ -55,14 +55,20 @@ def of_truth(op: Op, args: Args, which: list[int], dys: list[torch.Tensor], seco
 
 
 def of_ours(op: Op, args: Args, which: list[int], dys: list[torch.Tensor], second: bool) -> Any:
+    return _gradients(autograd, *_called(op, args, which, dys), second)
+
+
+def _called(op: Op, args: Args, which: list[int], dys: list[torch.Tensor]) -> tuple[Any, Any, Any]:
+    """The outputs of a call that have gradients, the operands that need one, and the output gradients."""
     leaves = [of_torch(t.detach().clone()) for t in tensors(op, args)]
     for i in which:
         leaves[i].requires_grad_()
+    full = replaced(op, args, leaves)
     with random.seeded(11):
-        result = op(*(full := replaced(op, args, leaves))[: len(full) - len(op.keywords)], **_keywords(op, full))
+        result = op(*full[: len(full) - len(op.keywords)], **_keywords(op, full))
     outputs = (result,) if isinstance(result, Tensor) else tuple(result)
     ys, given = _chosen(op, outputs, [of_torch(d) for d in dys])
-    return _gradients(autograd, ys, [leaves[i] for i in which], given, second)
+    return ys, [leaves[i] for i in which], given
 
 
 def _keywords(op: Op, args: Args) -> dict[str, Any]:
@@ -192,18 +198,7 @@ def _check_again(op: Op, args: Args, which: list[int]) -> None:
         truth = twice(torch.autograd.grad, ys, [leaves[i] for i in which], given)[1]
     except (RuntimeError, NotImplementedError, AssertionError):
         pass  # torch has no gradient for it
-    first, second = _of_ours_again(op, args, which, dys, twice)
+    first, second = twice(autograd.grad, *_called(op, args, which, dys))
     assert second is not None or truth is None, "torch goes back a second time, and we refuse"
     for a, b in zip(first, second or first, strict=True):
         assert a is b is None or close(a.to_torch(), b.to_torch()), f"the second backward gives {b}, the first {a}"
-
-
-def _of_ours_again(op: Op, args: Args, which: list[int], dys: list[torch.Tensor], twice: Any) -> Any:
-    leaves = [of_torch(t.detach().clone()) for t in tensors(op, args)]
-    for i in which:
-        leaves[i].requires_grad_()
-    full = replaced(op, args, leaves)
-    result = op(*full[: len(full) - len(op.keywords)], **_keywords(op, full))
-    outputs = (result,) if isinstance(result, Tensor) else tuple(result)
-    ys, given = _chosen(op, outputs, [of_torch(d) for d in dys])
-    return twice(autograd.grad, ys, [leaves[i] for i in which], given)

@@ -26,37 +26,41 @@ def _notation(text: str, ndim: int, dims: int) -> str:
     return text.replace("x", x).replace("y", y)
 
 
-def _planes(run: Callable[[Tensor], Any], x: Tensor, dims: int) -> Any:
-    """Run a kernel for (batch, channels, ...) with any leading dimensions, none or empty ones included."""
+def _planes(kernel: Callable[..., Any], x: Tensor, dims: int, *sizes: tuple[int, ...], **options: Any) -> Any:
+    """Run a kernel for (batch, channels, ...) with any leading dimensions, none or empty ones included; over one
+    dimension it is that for two, with `sizes` for two."""
     if x.dim() < dims:
         raise ShapeError(f"pooling over {dims} dimensions takes x of {dims} or more; got {list(x.shape)}")
+    if dims == 1:
+        made = _planes(kernel, x.unsqueeze(-2), 2, *sizes, **options)
+        return tuple(y.squeeze(-2) for y in made) if isinstance(made, tuple) else made.squeeze(-2)
+    empty = x.numel() == 0 and 0 not in x.shape[-dims:]
+    if x.dim() == dims + 2 and not empty:
+        return kernel(x, *sizes, **options)
     lead, tail = x.shape[: x.dim() - dims], x.shape[x.dim() - dims :]
-    if x.numel() == 0 and 0 not in tail:
-        made = run(x.new_empty((1, 1, *tail)))
-        results = [y.new_empty((*lead, *y.shape[2:])) for y in (made if isinstance(made, tuple) else (made,))]
-        return tuple(results) if isinstance(made, tuple) else results[0]
-    made = run(x.reshape((1, -1, *tail)) if len(lead) != 2 else x)
-    if len(lead) == 2:
-        return made
-    results = [y.reshape((*lead, *y.shape[2:])) for y in (made if isinstance(made, tuple) else (made,))]
+    made = kernel(x.new_empty((1, 1, *tail)) if empty else x.reshape((1, -1, *tail)), *sizes, **options)
+    several = made if isinstance(made, tuple) else (made,)
+    shapes = [(*lead, *y.shape[2:]) for y in several]
+    results = [y.new_empty(n) if empty else y.reshape(n) for y, n in zip(several, shapes, strict=True)]
     return tuple(results) if isinstance(made, tuple) else results[0]
 
 
-def _flat(run: Callable[..., Any], dims: int) -> Callable[..., Any]:
-    """A kernel over two dimensions as one over one dimension."""
+def _sizes(dims: int, *sizes: int | Size) -> list[tuple[int, ...]]:
+    """The window's size, stride, padding and dilation as the kernel takes them."""
     if dims > 1:
-        return run
-
-    def one(x: Tensor, *sizes: tuple[int, ...], **rest: Any) -> Any:
-        wide = [(unit, *s) for s, unit in zip(sizes, (1, 1, 0, 1), strict=False)]
-        made = run(x.unsqueeze(-2), *wide, **rest)
-        return tuple(y.squeeze(-2) for y in made) if isinstance(made, tuple) else made.squeeze(-2)
-
-    return one
+        return [spread(v, dims) for v in sizes]
+    return [(unit, *spread(v, 1)) for v, unit in zip(sizes, (1, 1, 0, 1), strict=False)]
 
 
-def _example(name: str, dims: int, size: int, part: str = "", gives: str = "1.0") -> str:
-    return f"\n\n>>> flow._C.{name}(flow.ones(1, 1, {', '.join('2' * dims)}), {size}){part}.item()\n{gives}"
+def _declare(body: Callable[..., Any], name: str, says: str, dims: int, size: int, **options: Any) -> Op:
+    both = options.get("returns") == "y indices*"
+    body.__name__ = name
+    body.__doc__ = f"{says.format(f'{dims} dimension' + 's' * (dims > 1))}\n\n>>> " + (
+        f"flow._C.{name}(flow.ones(1, 1, {', '.join('2' * dims)}), {size}){'[1]' * both}.item()\n{0 if both else 1.0}"
+    )
+    declared = op(steady="x", **options)(body)
+    declared.layout(lambda x, *_: _notation("x -> y, y" if "returns" in options else "x -> y", len(x), dims))
+    return declared
 
 
 def _stride(stride: int | Size | None, kernel_size: int | Size) -> int | Size:
@@ -84,23 +88,18 @@ _LARGEST = (aten.max_pool2d_with_indices, aten.max_pool2d_with_indices, aten.max
 
 
 def _max_pool(dims: int, shown: bool) -> Op:
-    kernel = _flat(_LARGEST[dims - 1], dims)
-
     def body(
         x: Tensor, kernel_size: int | Size, stride: int | Size | None = None, padding: int | Size = 0,
         dilation: int | Size = 1, ceil_mode: bool = False,
     ) -> Any:  # fmt: skip
-        sizes = [spread(v, dims) for v in (kernel_size, _stride(stride, kernel_size), padding, dilation)]
-        return tuple(_planes(lambda t: kernel(t, *sizes, ceil_mode=ceil_mode), x, dims))
+        sizes = _sizes(dims, kernel_size, _stride(stride, kernel_size), padding, dilation)
+        return tuple(_planes(_LARGEST[dims - 1], x, dims, *sizes, ceil_mode=ceil_mode))
 
-    body.__name__ = f"max_pool{dims}d_with_indices" if shown else f"max_pool{dims}d"
-    says = ", and its flat index." if shown else "."
-    body.__doc__ = f"The maximum of each window of {dims} dimension{'s' * (dims > 1)}{says}" + (
-        _example(body.__name__, dims, 2, "[1]", "0") if shown else _example(body.__name__, dims, 2)
-    )
-    declared = op(returns="y indices*" if shown else "y | indices", steady="x")(body)
-
-    declared.layout(lambda x, *_: _notation("x -> y, y", len(x), dims))
+    declared = _declare(
+        body, f"max_pool{dims}d" + "_with_indices" * shown,
+        "The maximum of each window of {}" + (", and its flat index." if shown else "."), dims, 2,
+        returns="y indices*" if shown else "y | indices",
+    )  # fmt: skip
 
     @declared.form
     def _(x, kernel_size, stride, padding, dilation, ceil_mode):
@@ -155,23 +154,16 @@ _MEAN_BACK = (aten.avg_pool2d_backward, aten.avg_pool2d_backward, aten.avg_pool3
 
 
 def _avg_pool(dims: int) -> Op:
-    kernel = _flat(_MEAN[dims - 1], dims)
-
     def body(
         x: Tensor, kernel_size: int | Size, stride: int | Size | None = None, padding: int | Size = 0,
         ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
     ) -> Tensor:  # fmt: skip
-        sizes = [spread(v, dims) for v in (kernel_size, _stride(stride, kernel_size), padding)]
-        options = {
-            "ceil_mode": ceil_mode, "count_include_pad": count_include_pad, "divisor_override": divisor_override
-        }  # fmt: skip
-        return _planes(lambda t: kernel(t, *sizes, **options), x, dims)
+        return _planes(
+            _MEAN[dims - 1], x, dims, *_sizes(dims, kernel_size, _stride(stride, kernel_size), padding),
+            ceil_mode=ceil_mode, count_include_pad=count_include_pad, divisor_override=divisor_override,
+        )  # fmt: skip
 
-    body.__name__ = f"avg_pool{dims}d"
-    body.__doc__ = f"The mean of each window of {dims} dimension{'s' * (dims > 1)}." + _example(body.__name__, dims, 2)
-    declared = op(linear="x", steady="x")(body)
-
-    declared.layout(lambda x, *_: _notation("x -> y", len(x), dims))
+    declared = _declare(body, f"avg_pool{dims}d", "The mean of each window of {}.", dims, 2, linear="x")
 
     @declared.form
     def _(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
@@ -205,15 +197,18 @@ def avg_pool_grad(
 ) -> Tensor:  # fmt: skip
     """The gradient of average pooling: each dy spread over its window."""
     dims = len(kernel_size)
-    tail = tuple(shape[len(shape) - dims :])
-    wide = [(unit,) * (dims == 1) + tuple(s) for s, unit in ((kernel_size, 1), (stride, 1), (padding, 0))]
-    planes = math.prod(shape[: len(shape) - dims])
+    sizes = _sizes(dims, kernel_size, stride, padding)
+    return _planes_back(_MEAN_BACK[dims - 1], dy, shape, dims, *sizes, ceil_mode, count_include_pad, divisor_override)
+
+
+def _planes_back(kernel: Callable[..., Tensor], dy: Tensor, shape: Size, dims: int, *options: Any) -> Tensor:
+    """Run the kernel of a gradient, for any leading dimensions of x, which is of this shape."""
+    planes, unit = math.prod(shape[: len(shape) - dims]), (1,) * (dims == 1)
     if planes == 0:
         return dy.new_zeros(tuple(shape))
-    g = dy.reshape((1, planes, *(1,) * (dims == 1), *dy.shape[dy.dim() - dims :]))
-    x = dy.new_empty(()).expand((1, planes, *(1,) * (dims == 1), *tail))
-    dx = _MEAN_BACK[dims - 1](g, x, *wide, ceil_mode, count_include_pad, divisor_override)
-    return dx.view(tuple(shape))
+    g = dy.reshape((1, planes, *unit, *dy.shape[dy.dim() - dims :]))
+    x = dy.new_empty(()).expand((1, planes, *unit, *shape[len(shape) - dims :]))
+    return kernel(g, x, *options).reshape(tuple(shape))
 
 
 avg_pool_grad.layout(lambda dy, shape, kernel_size, *_: _notation("y -> x", len(shape), len(kernel_size)))
@@ -240,43 +235,36 @@ _ADAPTED_LARGEST = (aten.adaptive_max_pool2d, aten.adaptive_max_pool2d, aten.ada
 
 def _target(x: Any, size: int | Sequence[int | None], dims: int) -> tuple[int, ...]:
     wanted = spread(size, dims)
-    return tuple(m if n is None else n for n, m in zip(wanted, x.shape[len(x.shape) - dims :], strict=True))
+    return tuple(m if n is None else n for n, m in zip(wanted, x.shape[-dims:], strict=False))
 
 
-def _adaptive_avg(dims: int) -> Op:
-    kernel = _flat(_ADAPTED[dims - 1], dims)
+def _adaptive(dims: int, largest: bool) -> Op:
+    def body(x: Tensor, output_size: int | Sequence[int | None]) -> Any:
+        kernels = _ADAPTED_LARGEST if largest else _ADAPTED
+        return _planes(kernels[dims - 1], x, dims, (1,) * (dims == 1) + _target(x, output_size, dims))
 
-    def body(x: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
-        return _planes(lambda t: kernel(t, _target(x, output_size, dims)), x, dims)
-
-    body.__name__ = f"adaptive_avg_pool{dims}d"
-    says = f"Adaptive average pooling to an output size, over {dims} dimension{'s' * (dims > 1)}."
-    body.__doc__ = says + _example(body.__name__, dims, 1)
-    declared = op(linear="x", steady="x")(body)
-
-    declared.layout(lambda x, *_: _notation("x -> y", len(x), dims))
+    kind, says = ("max", "max") if largest else ("avg", "average")
+    declared = _declare(
+        body, f"adaptive_{kind}_pool{dims}d", f"Adaptive {says} pooling to an output size, over {{}}.", dims, 1,
+        **({"returns": "y indices*"} if largest else {"linear": "x"}),
+    )  # fmt: skip
 
     @declared.form
     def _(x, output_size):
-        fits = len(x.shape) >= dims and alike(x) and 0 not in x.shape
-        return Form((*x.shape[: len(x.shape) - dims], *_target(x, output_size, dims)), x.dtype) if fits else None
+        if not alike(x) or len(x.shape) < dims or 0 in x.shape:
+            return None
+        y = Form((*x.shape[: len(x.shape) - dims], *_target(x, output_size, dims)), x.dtype)
+        return (y, Form(y.shape, int64)) if largest else y
 
-    declared.grad(lambda dy, x_shape: adaptive_avg_pool_grad(dy, tuple(x_shape), dims))
+    declared.grad(_to_places(dims) if largest else lambda dy, x_shape: adaptive_avg_pool_grad(dy, tuple(x_shape), dims))
     declared.samples(lambda rand: [(rand(2, 3, *(6, 7, 5)[:dims]), 2), (rand(3, *(6, 7, 5)[:dims]), (3, 2, 1)[:dims])])
-
     return declared
 
 
 @op(linear="dy", returns="dx", shape_of="shape")
 def adaptive_avg_pool_grad(dy: Tensor, shape: Size, dims: int) -> Tensor:
     """The gradient of adaptive average pooling: each dy spread over its window."""
-    tail = tuple(shape[len(shape) - dims :])
-    planes = math.prod(shape[: len(shape) - dims])
-    if planes == 0:
-        return dy.new_zeros(tuple(shape))
-    g = dy.reshape((1, planes, *(1,) * (dims == 1), *dy.shape[dy.dim() - dims :]))
-    x = dy.new_empty(()).expand((1, planes, *(1,) * (dims == 1), *tail))
-    return _ADAPTED_BACK[dims - 1](g, x).reshape(tuple(shape))
+    return _planes_back(_ADAPTED_BACK[dims - 1], dy, shape, dims)
 
 
 adaptive_avg_pool_grad.layout(lambda dy, shape, dims: _notation("y -> x", len(shape), dims))
@@ -291,35 +279,9 @@ def _(ddx, dy_shape, dims):
 adaptive_avg_pool_grad.samples(lambda rand: [(rand(2, 3, 2, 2), (2, 3, 5, 4), 2)])
 
 
-def _adaptive_max(dims: int) -> Op:
-    kernel = _flat(_ADAPTED_LARGEST[dims - 1], dims)
-
-    def body(x: Tensor, output_size: int | Sequence[int | None]) -> Any:
-        return tuple(_planes(lambda t: kernel(t, _target(x, output_size, dims)), x, dims))
-
-    body.__name__ = f"adaptive_max_pool{dims}d"
-    says = f"Adaptive max pooling to an output size, over {dims} dimension{'s' * (dims > 1)}."
-    body.__doc__ = says + _example(body.__name__, dims, 1, "[1]", "0")
-    declared = op(returns="y indices*", steady="x")(body)
-
-    declared.layout(lambda x, *_: _notation("x -> y, y", len(x), dims))
-
-    @declared.form
-    def _(x, output_size):
-        if not alike(x) or len(x.shape) not in (dims + 1, dims + 2) or 0 in x.shape:
-            return None
-        shape = (*x.shape[:-dims], *_target(x, output_size, dims))
-        return (Form(shape, x.dtype), Form(shape, int64)) if min(shape) > 0 else None
-
-    declared.grad(_to_places(dims))
-    declared.samples(lambda rand: [(rand(2, 3, *(6, 7, 5)[:dims]), 2)])
-
-    return declared
-
-
 for _dims in (1, 2, 3):
     _max_pool(_dims, False)
     _max_pool(_dims, True)
-    _adaptive_max(_dims)
+    _adaptive(_dims, True)
 AVG = [_avg_pool(dims) for dims in (1, 2, 3)]
-ADAPTIVE_AVG = [_adaptive_avg(dims) for dims in (1, 2, 3)]
+ADAPTIVE_AVG = [_adaptive(dims, False) for dims in (1, 2, 3)]
