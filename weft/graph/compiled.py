@@ -166,7 +166,8 @@ class Compiled:
                     "of them was given other memory since (x.data = ...). Make another graph"
                 )
         for v, t in self.lowered.job.variables.items():
-            if t.spec is not v.spec or t.shape != v.shape or t.dtype is not v.dtype or _device(t) is not v.device:
+            device = t.device if t.is_local else CPU
+            if t.spec is not v.spec or t.shape != v.shape or t.dtype is not v.dtype or device is not v.device:
                 now = t.spec or f"{t.dtype.name}[{','.join(map(str, t.shape))}] {t.device}"
                 raise GraphError(
                     f"{self.lowered.job.name} was compiled with {v.name} as {v.form}, and it is {now!s} by now: a "
@@ -229,10 +230,6 @@ def _quick(t: Tensor) -> Any:
     if t.spec is not None:
         return t.spec
     return torch.Size(t.shape), t.dtype.torch, t.device.torch
-
-
-def _device(t: Tensor) -> Device:
-    return t.device if t.is_local else CPU
 
 
 def written(plan: Plan) -> set[str]:

@@ -10,7 +10,6 @@ import contextlib
 import math
 import weakref
 from collections.abc import Iterable, Iterator
-from functools import partial
 from typing import Any
 
 from weft.autograd.modes import no_grad
@@ -37,8 +36,8 @@ def partition(optimizers: Iterable[Any], least: int | None, builder: Builder) ->
             if p.spec is not None and parts is not None:
                 state = optimizer.state[p]
                 before.append((p, p.detach(), state, dict(state)))
-                gone = partial(_forget, wholes, id(p))
-                wholes[id(p)] = weakref.ref(p, gone), p.spec.nd_sbp
+                held = weakref.ref(p, lambda _, key=id(p): wholes.pop(key, None))  # type: ignore[misc]
+                wholes[id(p)] = held, p.spec.nd_sbp
                 _split(p, state, parts)
             known, whole = wholes.get(id(p), (None, ()))
             if known is not None and known() is p:
@@ -50,10 +49,6 @@ def partition(optimizers: Iterable[Any], least: int | None, builder: Builder) ->
             state.update(states)
             wholes.pop(id(p), None)
         raise
-
-
-def _forget(wholes: dict[int, Any], key: int, _: Any) -> None:
-    wholes.pop(key, None)
 
 
 def _split(p: Tensor, state: dict[str, Any], sbp: NdSbp) -> None:

@@ -119,7 +119,7 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
         if op.random:
             _pass_over(prepared)
         outputs = prepared.outputs if not op.dynamic else _heard(prepared.outputs)
-        return [_outside(s, rank) for s in outputs], args
+        return [of_shard(torch.empty(s.local_shape(rank), dtype=s.dtype.torch), s) for s in outputs], args  # empty
     local = list(prepared.args)
     for i in op.operands:
         value = args[i]
@@ -167,11 +167,6 @@ def _pass_over(prepared: Prepared) -> None:
         g.set_state(state)
     else:
         pass_over(prepared.op, prepared.args, [(s.shape, s.dtype) for s in prepared.inputs], device)
-
-
-def _outside(spec: Spec, rank: int) -> Tensor:
-    """An empty tensor, for a rank outside the placement, which runs the same program."""
-    return of_shard(torch.empty(spec.local_shape(rank), dtype=spec.dtype.torch), spec)
 
 
 def _tell(word: torch.Tensor, placement: Placement) -> None:

@@ -5,7 +5,6 @@ from typing import Final
 
 from weft.core.derived import GIVEN, lazily
 from weft.nn import attention, functional, init, layers, utils
-from weft.nn.module import upkeep
 from weft.nn.module.module import Module
 from weft.nn.oneflow import cells, quantization
 from weft.tensor.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
@@ -75,4 +74,4 @@ READ: Final = (attention, cells, quantization)  # at once, as they add to the ta
 HERE: Final = {k.__name__: k for k in (Module, Buffer, Parameter, UninitializedBuffer, UninitializedParameter)}
 EVERY: Final = sorted({*HERE, *(name for names in HOMES.values() for name in names)})
 OF_MODULES: Final = {"__getattr__": __getattr__, "__doc__": __doc__, "__all__": EVERY, **HERE}  # what nn.modules has
-__all__ = [*EVERY, "cells", "functional", "init", "upkeep", "utils"]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [*EVERY, "cells", "functional", "init", "utils"]  # pyright: ignore[reportUnsupportedDunderAll]

@@ -30,7 +30,7 @@ __all__ = [
     "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
     "TripletMarginLoss", "TripletMarginWithDistanceLoss", "Unflatten", "Unfold", "UninitializedBuffer",
     "UninitializedParameter", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d",
-    "ZeroPad3d", "cells", "functional", "init", "upkeep", "utils"
+    "ZeroPad3d", "cells", "functional", "init", "utils"
 ]
 
 from weft import graph as graph
@@ -200,7 +200,6 @@ from weft.nn.layers.transformer import TransformerEncoderLayer as TransformerEnc
 from weft.nn.layers.upsampling import Upsample as Upsample
 from weft.nn.layers.upsampling import UpsamplingBilinear2d as UpsamplingBilinear2d
 from weft.nn.layers.upsampling import UpsamplingNearest2d as UpsamplingNearest2d
-from weft.nn.module import upkeep as upkeep
 from weft.nn.module.module import Module as Module
 from weft.nn.oneflow import cells as cells
 from weft.nn.oneflow.coin_flip import CoinFlip as CoinFlip

@@ -102,11 +102,8 @@ def _bare(data: torch.Tensor, more: list[str]) -> str:
     numbers = _numbers(data)
     tail = _TAIL.search(numbers)
     assert tail is not None
-    return _with(f"{numbers[: tail.start()]})", [*more, *_kept(tail[0])])
-
-
-def _kept(tail: str) -> list[str]:
-    return [part for part in tail[:-1].split(", ") if part.startswith("dtype=")]
+    kept = [part for part in tail[0][:-1].split(", ") if part.startswith("dtype=")]
+    return _with(f"{numbers[: tail.start()]})", [*more, *kept])
 
 
 def _symbol(t: Tensor) -> str:

@@ -21,11 +21,10 @@ _add_to, _clamp_, _div_to = (overwriting(OPS[name]) for name in ("add", "clamp",
 
 
 def _scaled(other: Any, alpha: Any) -> Any:
-    return other if alpha == 1 else other * alpha if _numbers(other, alpha) else ops.mul(other, alpha)
-
-
-def _numbers(a: Any, b: Any) -> bool:
-    return isinstance(a, (int, float, complex)) and isinstance(b, (int, float, complex))
+    if alpha == 1:
+        return other
+    numbers = isinstance(other, (int, float, complex)) and isinstance(alpha, (int, float, complex))
+    return other * alpha if numbers else ops.mul(other, alpha)
 
 
 @public("flow tensor")

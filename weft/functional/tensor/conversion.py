@@ -43,7 +43,9 @@ def to(
             other = target
         elif isinstance(target, bool):
             copy = target if at == len(targets) - 1 and at > 1 else copy
-        elif isinstance(target, (Device, torch.device, int)) or (isinstance(target, str) and _names_device(target)):
+        elif isinstance(target, (Device, torch.device, int)) or (
+            isinstance(target, str) and target.partition(":")[0] in ("cpu", "cuda", "meta")
+        ):
             device = Device("cuda", target) if isinstance(target, int) else target
         else:
             try:
@@ -69,10 +71,6 @@ def _as_kind(x: Tensor, kind: Any, cause: DtypeError) -> Any:
     if isinstance(kind, type) and hasattr(kind, "of"):
         return kind.of(x)  # type: ignore[attr-defined]
     raise ArgumentError(f"to(): {kind!r} is not a device such as 'cpu', 'cuda' or 'cuda:1', and not a dtype: {cause}")
-
-
-def _names_device(text: str) -> bool:
-    return text.partition(":")[0] in ("cpu", "cuda", "meta")
 
 
 def _on(x: Tensor, device: Device, non_blocking: bool = False) -> Tensor:

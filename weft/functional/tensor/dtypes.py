@@ -66,13 +66,8 @@ def is_nonzero(x: Tensor) -> bool:
 @public("flow")
 def result_type(a: Any, b: Any) -> dtypes.DType:
     """The dtype of arithmetic between the two."""
-    forms = [_form(v) for v in (a, b)]
+    forms = [torch.empty((1,) * v.ndim, dtype=v.dtype.torch) if isinstance(v, Tensor) else v for v in (a, b)]
     return dtypes.of_torch(torch.result_type(*forms))
-
-
-def _form(v: Any) -> Any:
-    """An argument's number of dimensions and dtype, which promotion depends on."""
-    return torch.empty((1,) * v.ndim, dtype=v.dtype.torch, device="meta") if isinstance(v, Tensor) else v
 
 
 @public("flow")

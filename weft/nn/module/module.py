@@ -123,7 +123,7 @@ class Module:
     _forward_pre_hooks, _forward_hooks = hooks.table("forward_pre"), hooks.table("forward")
     _state_dict_hooks, _load_state_dict_pre_hooks = hooks.table("state_dict"), hooks.table("load_pre")
 
-    def _register(self, role: str, name: str, value: Any, kind: type) -> None:
+    def _register(self, role: str, name: str, value: Any, kind: Any) -> None:
         if "_roles" not in self.__dict__:
             raise AttributeError(f"cannot assign {role} before Module.__init__() call")
         if not isinstance(name, str) or not name or "." in name:
@@ -164,6 +164,14 @@ class Module:
                 raise AttributeError(f"{found._get_name()} has no module `{part}`, on the path {target!r}")
             found = found._modules[part]
         return found
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Replace the module at a dotted path."""
+        path, _, name = target.rpartition(".")
+        owner = self.get_submodule(path)
+        if strict and name not in owner._modules:
+            raise AttributeError(f"{owner._get_name()} has no module `{name}` that could be replaced")
+        setattr(owner, name, module)
 
     def get_parameter(self, target: str) -> Parameter:
         return self._get(target, PARAMETER)
@@ -286,6 +294,19 @@ class Module:
     def bfloat16(self) -> Self:
         return moving.sent(self, dtypes.bfloat16)
 
+    def type(self, dst_type: Any) -> Self:
+        """Cast every floating parameter and buffer."""
+        return moving.sent(self, dst_type)
+
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
+        """Move to a device without values: parameters are uninitialized. Without `recurse`, the module's own only."""
+        where = Device(device).check()
+        return self._apply(lambda t: ops.empty(tuple(t.shape), t.dtype, where), recurse)
+
+    def share_memory(self) -> Self:
+        """Move parameters and buffers to shared memory."""
+        return self._apply(lambda t: t.share_memory_())  # type: ignore[attr-defined]  # bound from the registry
+
     def to_global(self, placement: Placement | None = None, sbp: Any = None) -> Self:
         """Convert the model to global tensors over a placement; logical shapes and values don't change.
 
@@ -293,6 +314,10 @@ class Module:
         names, or a function of (path, parameter). Gradients and optimizers keep their parameters.
         """
         return self._apply(moving.spreading(self, placement, sbp))
+
+    def to_consistent(self, placement: Any = None, sbp: Any = None) -> Self:
+        """`to_global`, under its deprecated name."""
+        return self.to_global(placement, sbp)
 
     def to_local(self) -> Self:
         """Keep only this rank's shard of every parameter and buffer."""
@@ -345,6 +370,10 @@ class Module:
         found = missing_keys, unexpected_keys, error_msgs
         states.check(self, state_dict, prefix, local_metadata, strict, *found, at_once)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Unpickling; for subclasses to extend."""
+        self.__dict__.update(state)
+
     # ---- hooks ---------------------------------------------------------------------------------------
 
     def _hook(self, kind: str, hook: Any, flag: bool = False, first: bool = False) -> RemovableHook:
@@ -374,6 +403,18 @@ class Module:
         grad_input."""
         return self._hook("backward", hook, first=prepend)
 
+    def register_full_backward_pre_hook(self, hook: Any, prepend: bool = False) -> RemovableHook:
+        """Call `hook(module, grad_output)` before the module's backward; its result, if any, replaces the gradients."""
+        return self._hook("backward_pre", hook, first=prepend)
+
+    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHook:
+        """`register_full_backward_hook`, under its deprecated name."""
+        return self.register_full_backward_hook(hook)
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHook:
+        """Call `hook(module, prefix, keep_vars)` before the module's entries are added."""
+        return self._hook("state_dict_pre", hook)
+
     def register_state_dict_post_hook(self, hook: Any) -> RemovableHook:
         """Call `hook(module, state_dict, prefix, metadata)` after the module's entries were added."""
         return self._hook("state_dict", hook)
@@ -384,6 +425,17 @@ class Module:
         """Call `hook(module, state, prefix, metadata, strict, missing, unexpected, errors)` before the module is
         checked."""
         return self._hook("load_pre", hook, True)
+
+    def _register_load_state_dict_pre_hook(self, hook: Any, with_module: bool = False) -> RemovableHook:
+        """`register_load_state_dict_pre_hook`, with the module as the first argument or without."""
+        return self._hook("load_pre", hook, with_module)
+
+    def register_load_state_dict_post_hook(self, hook: Any) -> RemovableHook:
+        """Call `hook(module, incompatible_keys)` after loading."""
+        return self._hook("load_post", hook)
+
+    def compile(self, *args: Any, **options: Any) -> None:
+        """Does nothing: `nn.Graph` compiles here."""
 
     # ---- printing ------------------------------------------------------------------------------------
 

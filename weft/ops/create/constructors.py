@@ -30,11 +30,6 @@ def sized(size: int, dtype: int, *args: Any) -> Form | None:
     return Form(tuple(args[size]), args[dtype]) if min(args[size], default=0) >= 0 else None
 
 
-def _made(size: Size) -> str:
-    """Any split is legal: every rank makes its own shard."""
-    return f" -> {' '.join(axes(len(size)))}"
-
-
 LARGE = 1 << 28  # elements: larger tensors are checked against the available memory
 
 
@@ -146,11 +141,9 @@ def kept(mask: Tensor, p: float) -> Tensor:
     return mask.bernoulli_(1.0 - p, generator=generator(mask.device)).div_(1.0 - p)
 
 
-for _declared in (full, empty, randn, rand, randint, keep_mask):
-    _declared.layout(lambda *args, _at=_declared.names.index("size"): _made(args[_at]))
-
-
 for _declared in (empty, full, randn, rand, randint, keep_mask):
+    # any split is legal: every rank makes its own shard
+    _declared.layout(lambda *args, _at=_declared.names.index("size"): f" -> {' '.join(axes(len(args[_at])))}")
     _declared.form(functools.partial(sized, *map(_declared.names.index, ("size", "dtype"))))
 randperm.form(lambda n, dtype, *where: Form((n,), dtype) if n >= 0 else None)
 

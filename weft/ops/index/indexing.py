@@ -35,10 +35,6 @@ def _terms(x: int, indices: Shapes, mark: str = "") -> tuple[str, list[str], str
 MASKS = (torch.bool, torch.uint8)  # masks select where they are true
 
 
-def _places(indices: Sequence[Tensor | None]) -> tuple[Tensor | slice, ...]:
-    return tuple(slice(None) if i is None else i for i in indices)
-
-
 @op(linear="x")
 def index(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     """x[indices]: the elements at these indices; None keeps a dimension.
@@ -49,7 +45,7 @@ def index(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     for i in indices:
         if i is not None and not i.dim():  # a 0-d index would be read now, and the result be a view of x
             return torch.ops.aten.index(x, _all_places(x, indices))
-    return x[_places(indices)]
+    return x[tuple(slice(None) if i is None else i for i in indices)]
 
 
 @index.layout
