@@ -48,9 +48,7 @@ def _getitem(x: Tensor, key: Any) -> Tensor:
     """x[key]."""
     kind = type(key)
     if kind is Tensor:
-        if positions_alone(x, key):
-            return ops.index(x, [key])
-        if leading_mask(x, key):
+        if positions_alone(x, key) or leading_mask(x, key):
             return ops.index(x, [key])
     elif kind is list and (places := positions_listed(x, key)) is not None:
         return ops.index(x, [places])
@@ -170,8 +168,7 @@ def _only_mask(part: Tensor, gathered: list[Tensor | None], value: Any) -> Tenso
     """The mask, if it is the only index and a number is written: that needs no indices, whose count depends on data."""
     masks = [g for g in gathered if g is not None]
     whole = len(masks) == 1 and is_mask(masks[0]) and gathered[0] is masks[0]
-    number = not isinstance(value, Tensor) and isinstance(value, (int, float))
-    if not (whole and number and tuple(masks[0].shape) == tuple(part.shape)[: masks[0].ndim]):
+    if not (whole and isinstance(value, (int, float)) and tuple(masks[0].shape) == tuple(part.shape)[: masks[0].ndim]):
         return None
     mask = ops.reshape(masks[0], (*masks[0].shape, *(1,) * (part.ndim - masks[0].ndim)))
     return mask if mask.dtype.name == "bool" else mask.bool()  # type: ignore[attr-defined]

@@ -75,9 +75,7 @@ def _plain_sgd(
     params: Any, grads: Any, momenta: Any, lr: float, momentum: float, dampening: float, weight_decay: float,
     nesterov: bool, maximize: bool, first: bool,
 ) -> None:  # fmt: skip
-    grads = over._foreach_neg(grads) if maximize else grads
-    if weight_decay:
-        grads = over._foreach_add(grads, params, alpha=weight_decay)
+    grads = _decayed(params, grads, weight_decay, maximize)
     if momenta:
         if first:
             over._foreach_copy_(momenta, grads)
@@ -190,11 +188,9 @@ def _plain_adam(
     weight_decay: float, decoupled: bool, beta1: float, beta2: float, eps: float, maximize: bool,
 ) -> None:  # fmt: skip
     """Adam without correcting the means for their start at zero."""
-    grads = over._foreach_neg(grads) if maximize else grads
-    if weight_decay and decoupled:
+    grads = _decayed(params, grads, 0.0 if decoupled else weight_decay, maximize)
+    if decoupled:
         over._foreach_mul_(params, 1 - lr * weight_decay)
-    elif weight_decay:
-        grads = over._foreach_add(grads, params, alpha=weight_decay)
     over._foreach_lerp_(means, grads, 1 - beta1)
     over._foreach_mul_(squares, beta2)
     over._foreach_addcmul_(squares, grads, grads, 1 - beta2)
