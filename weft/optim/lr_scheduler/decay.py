@@ -27,13 +27,13 @@ class CosineDecayLR(LRScheduler):
 class PolynomialLR(LRScheduler):
     """Polynomial decay to zero over total_iters steps.
 
-    `decay_batch`, `end_learning_rate` and `cycle` are OneFlow's: to end_learning_rate over decay_batch steps, and with
-    `cycle` over a multiple of them.
+    `decay_batch`, `end_learning_rate` and `cycle` are OneFlow's, and any of them makes it OneFlow's schedule: to
+    end_learning_rate, 0.0001 if not given, over decay_batch steps, and with `cycle` over a multiple of them.
     """
 
     def __init__(
         self, optimizer: Optimizer, total_iters: int = 5, *unnamed: Any, power: float = 1.0, last_epoch: int = -1,
-        decay_batch: int | None = None, end_learning_rate: float = 0.0001, cycle: bool = False,
+        decay_batch: int | None = None, end_learning_rate: float | None = None, cycle: bool = False,
     ) -> None:  # fmt: skip
         if unnamed:
             raise OptionError(
@@ -41,8 +41,11 @@ class PolynomialLR(LRScheduler):
                 f"OneFlow the final rate. Name it: total_iters={total_iters!r}, power={unnamed[0]!r}, or "
                 f"decay_batch={total_iters!r}, end_learning_rate={unnamed[0]!r}"
             )
+        if decay_batch is None and (cycle or end_learning_rate is not None):
+            decay_batch = total_iters
         self.total_iters, self.power = total_iters, power
-        self.decay_batch, self.end_learning_rate, self.cycle = decay_batch, end_learning_rate, cycle
+        self.decay_batch, self.cycle = decay_batch, cycle
+        self.end_learning_rate = 0.0001 if end_learning_rate is None else end_learning_rate
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
@@ -57,7 +60,8 @@ class PolynomialLR(LRScheduler):
     def _get_closed_form_lr(self) -> list[float]:
         t, length, end = self.last_epoch, self.total_iters, 0.0
         if self.decay_batch is not None:
-            length = self.decay_batch * (max(math.ceil(t / self.decay_batch), 1) if self.cycle else 1)
+            t = max(t, self.cycle)  # OneFlow's first two steps are one
+            length = self.decay_batch * (math.ceil(t / self.decay_batch) if self.cycle else 1)
             end = self.end_learning_rate
         left = (1 - min(t, length) / length) ** self.power
         return [(base - end) * left + end for base in self.base_lrs]
