@@ -447,7 +447,7 @@ def argsort(
     [1, 2, 0]
     """
 
-def argwhere(x: Tensor, *, out: Tensor | None = None) -> Tensor:
+def argwhere(x: Tensor, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """The indices of the nonzero elements, one per row."""
 
 def as_strided(

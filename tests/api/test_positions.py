@@ -29,6 +29,8 @@ def sgd() -> flow.optim.Optimizer:
         (lambda: schedules.PolynomialLR(sgd(), 4, 0.1, 2.0), "Name it"),
         (lambda: schedules.CosineAnnealingWarmRestarts(sgd(), 4, 1, 0.0, 1.0), "last_epoch, and OneFlow decay_rate"),
         (lambda: F.gumbel_softmax(flow.zeros(2, 2), 1.0, False, 0), "dim=0"),
+        (lambda: F.max_pool2d(flow.zeros(1, 1, 4, 4), 2, 2, 0, 1, True), "ceil_mode=True, or return_indices=True"),
+        (lambda: F.max_pool1d(flow.zeros(1, 4), 2, 2, 0, 1, False, True), "OneFlow them in the other order"),
         (lambda: F.cross_entropy(flow.zeros(2, 3), flow.tensor([0, 1]), None, False), 'reduction="mean" or "sum"'),
         (lambda: F.nll_loss(flow.zeros(2, 3), flow.tensor([0, 1]), None, True), 'reduction="mean" or "sum"'),
         (lambda: flow.nn.CrossEntropyLoss(None, False), 'reduction="mean" or "sum"'),

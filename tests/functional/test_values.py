@@ -149,7 +149,7 @@ def test_places_listed_in_the_last_dimension() -> None:
     )
     agree(
         lambda x: torch.zeros(4, 4, dtype=torch.float64).index_add(0, torch.tensor([3, 0, 3]), x),
-        lambda x: flow._C.unsorted_segment_sum(x, flow.tensor([3, 0, 3]), 4),
+        lambda x: flow._C.unsorted_segment_sum(x, flow.tensor([3, 0, 3]), 0, 4),
         (A,),
     )
 

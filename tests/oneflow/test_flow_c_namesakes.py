@@ -11,9 +11,11 @@ import torch.nn.functional as TF
 
 import weft as flow
 from tests.functional.test_values import rand
+from weft.core.errors import ArgumentError
 from weft.launch.threads import spawn_threads
 from weft.tensor.tensor import of_torch
 
+F: Any = flow.nn.functional
 C: Any = flow._C  # some of its forms are told by their arguments alone
 A, IDS = rand(2, 3, 4), torch.tensor([[1, 0], [2, 2]])
 
@@ -52,6 +54,27 @@ def test_losses() -> None:
     same(C.sparse_softmax_cross_entropy(scores, labels), expected)
     same(C.cross_entropy(scores, labels.int(), None, -100, "none", 0.0), expected)
     same(C.nll_loss(scores, labels.int(), None, -100, "sum"), TF.nll_loss(A[0], IDS.flatten()[:3], reduction="sum"))
+
+
+def test_forms_of_what_pytorch_names_otherwise() -> None:
+    x, index = of_torch(A[0]), of_torch(IDS)
+    same(C.dim_gather(x, 1, index, False), A[0].gather(1, IDS))
+    same(C.arg_sort(x, "DESCENDING"), A[0].argsort(descending=True))
+    same(C.pixel_shuffle(flow.ones(1, 4, 3, 3), 2, 2), torch.ones(1, 1, 6, 6))
+    same(C.unsorted_segment_sum(x, flow.tensor([0, 2, 0, 0]), 1, 3)[:, 2], A[0][:, 1])
+    same(C.trunc_divide(input=x, other=0.3), torch.div(A[0], 0.3, rounding_mode="trunc"))
+    with pytest.raises(ArgumentError, match="ASCENDING"):
+        C.arg_sort(x, "down")
+
+
+def test_losses_whose_options_stand_in_oneflows_order() -> None:
+    x, y, w = A[0], A[1].sigmoid(), A[0, 0].abs()
+    ours, target = of_torch(x), of_torch(y)
+    same(F.smooth_l1_loss(ours, target, 0.3, "sum"), TF.smooth_l1_loss(x, y, beta=0.3, reduction="sum"))
+    same(F.kl_div(ours, target, False, "sum"), TF.kl_div(x, y, reduction="sum"))
+    same(F.kl_div(ours, target, True, "sum"), TF.kl_div(x, y, reduction="sum", log_target=True))
+    expected = TF.binary_cross_entropy_with_logits(x, y, pos_weight=w, reduction="sum")
+    same(F.binary_cross_entropy_with_logits(ours, target, None, of_torch(w), "sum"), expected)
 
 
 def test_slices_by_lists() -> None:

@@ -146,6 +146,11 @@ def test_oneflows_own() -> None:
     got = [r[0] for r in rates(b, ours.PolynomialLR(b, decay_batch=4, end_learning_rate=0.1), 6)]
     assert got == pytest.approx([0.3, 0.25, 0.2, 0.15, 0.1, 0.1])
     _, b = optimizers()
+    assert got == pytest.approx([r[0] for r in rates(b, ours.PolynomialLR(b, 4, end_learning_rate=0.1), 6)])
+    _, b = optimizers()
+    got = [r[0] for r in rates(b, ours.PolynomialLR(b, 2, end_learning_rate=0.1, cycle=True), 5)]
+    assert got == pytest.approx([0.2, 0.2, 0.1, 0.15, 0.1])  # the first step is made twice, as there
+    _, b = optimizers()
     got = [r[0] for r in rates(b, ours.WarmUpLR(b, 0.5, 4), 6)]
     assert got == pytest.approx([0.15, 0.1875, 0.225, 0.2625, 0.3, 0.3])
     _, b = optimizers()

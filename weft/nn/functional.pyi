@@ -454,8 +454,8 @@ def margin_ranking_loss(
     """max(0, -target * (input1 - input2) + margin)."""
 
 def max_pool1d(
-    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-    return_indices: bool = False
+    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, *unnamed: Any,
+    ceil_mode: bool = False, return_indices: bool = False
 ) -> Any:
     """Max pooling; with `return_indices`, the flat indices, too."""
 
@@ -471,8 +471,8 @@ def max_pool1d_with_indices(
     """
 
 def max_pool2d(
-    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-    return_indices: bool = False
+    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, *unnamed: Any,
+    ceil_mode: bool = False, return_indices: bool = False
 ) -> Any:
     """Max pooling; with `return_indices`, the flat indices, too."""
 
@@ -488,8 +488,8 @@ def max_pool2d_with_indices(
     """
 
 def max_pool3d(
-    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-    return_indices: bool = False
+    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, *unnamed: Any,
+    ceil_mode: bool = False, return_indices: bool = False
 ) -> Any:
     """Max pooling; with `return_indices`, the flat indices, too."""
 

@@ -301,7 +301,7 @@ class Methods:
     def argsort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Tensor:
         """The indices that sort the elements along a dimension."""
 
-    def argwhere(self) -> Tensor:
+    def argwhere(self, *, dtype: Any = None) -> Tensor:
         """The indices of the nonzero elements, one per row."""
 
     def as_strided(

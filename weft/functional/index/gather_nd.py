@@ -110,10 +110,10 @@ def in_top_k(targets: Tensor, predictions: Tensor, k: int) -> Tensor:
 
 
 @public("bound")
-def unsorted_segment_sum(x: Tensor, segment_ids: Tensor, num_segments: int, axis: int = 0) -> Tensor:
+def unsorted_segment_sum(x: Tensor, segment_ids: Tensor, axis: int, num_segments: int) -> Tensor:
     """The sums of the slices along an axis with the same segment id.
 
-    >>> flow._C.unsorted_segment_sum(flow.ones(3), flow.tensor([0, 2, 0]), 3).tolist()
+    >>> flow._C.unsorted_segment_sum(flow.ones(3), flow.tensor([0, 2, 0]), 0, 3).tolist()
     [2.0, 0.0, 1.0]
     """
     d, shape = dim_of(axis, x.ndim), tuple(x.shape)

@@ -8,6 +8,7 @@ from typing import Any
 from weft.api.fast_path import Short, shortened
 from weft.api.table import ADAPTERS, overwriting, public
 from weft.autograd.inplace import assign, check_writable
+from weft.core import dtype as dtypes
 from weft.core.dispatch import here
 from weft.core.dtype import bool_
 from weft.core.errors import ArgumentError, IndexingError, ShapeError
@@ -284,9 +285,9 @@ def nonzero(x: Tensor, as_tuple: bool = False) -> Any:
 
 
 @public("flow tensor")
-def argwhere(x: Tensor) -> Tensor:
+def argwhere(x: Tensor, *, dtype: Any = None) -> Tensor:
     """The indices of the nonzero elements, one per row."""
-    return ops.nonzero(x)
+    return ops.nonzero(x) if dtype is None else ops.cast(ops.nonzero(x), dtypes.of(dtype))
 
 
 @public("flow")

@@ -121,6 +121,8 @@ def binary_cross_entropy_with_logits(
     pos_weight: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """binary_cross_entropy(sigmoid(input), target), numerically stable."""
+    if isinstance(pos_weight, str):  # OneFlow's order
+        reduction, pos_weight = pos_weight, reduction  # type: ignore[assignment]
     _same_shape("binary_cross_entropy_with_logits", input, target)
     behind = ops.logsigmoid(input)
     rest = ops.mul(ops.sub(1.0, target), input)

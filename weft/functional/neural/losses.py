@@ -89,6 +89,8 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tens
 
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """Quadratic below `beta`, linear above it."""
+    if isinstance(beta, str):  # OneFlow's order
+        reduction, beta = beta, reduction  # type: ignore[assignment]
     if beta < 0:
         raise OptionError(f"smooth_l1_loss does not support negative values for beta; got {beta}")
     if beta == 0:
@@ -128,6 +130,8 @@ def huber_loss(
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """The Kullback-Leibler divergence from log probabilities `input` to `target`; "batchmean" divides by the batch
     size."""
+    if isinstance(log_target, str):  # OneFlow's order
+        reduction, log_target = log_target, reduction  # type: ignore[assignment]
     if log_target:
         loss = ops.mul(ops.exp(target), ops.sub(target, input))
     else:

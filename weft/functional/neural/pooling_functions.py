@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.api.table import public
-from weft.core.errors import ShapeError
+from weft.core.errors import OptionError, ShapeError
 from weft.functional.neural.sizes import several
 from weft.ops import OPS, ops
 from weft.tensor.tensor import Tensor
@@ -17,12 +17,23 @@ def _max_pool(name: str) -> None:
     values, both = OPS[name].entry, OPS[f"{name}_with_indices"].entry
 
     def pool(
-        x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-        return_indices: bool = False,
+        x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, *unnamed: Any,
+        ceil_mode: bool = False, return_indices: bool = False,
     ) -> Any:  # fmt: skip
+        if unnamed:
+            ceil_mode, return_indices = _flags(name, *unnamed)
         return (both if return_indices else values)(x, kernel_size, stride, padding, dilation, ceil_mode)
 
     public("neural")(_named(pool, name, "Max pooling; with `return_indices`, the flat indices, too."))
+
+
+def _flags(name: str, first: bool, second: bool = False) -> tuple[bool, bool]:
+    if bool(first) is not bool(second):
+        raise OptionError(
+            f"{name}(..., {first!r}, {second!r}): there PyTorch has ceil_mode and return_indices, and OneFlow them in "
+            "the other order. Name the one that is meant: ceil_mode=True, or return_indices=True"
+        )
+    return first, second
 
 
 def _adaptive_max_pool(name: str) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 from weft.api.signature import overloaded
 from weft.api.table import public
+from weft.core.errors import OptionError
 from weft.functional.index import gather_nd, scattering
-from weft.functional.neural import cross_entropy, dropouts, embeddings
+from weft.functional.neural import channels, cross_entropy, dropouts, embeddings
 from weft.ops import ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
@@ -78,6 +79,26 @@ def _slice_places(x: Tensor, start: Sequence[int], stop: Sequence[int], step: Se
 
 public("bound", "slice_update")(overloaded("slice_update", gather_nd.slice_update, _update_places))
 public("bound", "slice")(overloaded("slice", gather_nd.slice, _slice_places))
+
+
+@public("bound")
+def arg_sort(input: Tensor, direction: str) -> Tensor:
+    """The indices that sort the last dimension, "ASCENDING" or "DESCENDING"."""
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise OptionError(f'arg_sort(): direction is "ASCENDING" or "DESCENDING"; got {direction!r}')
+    return ops.argsort(input, -1, direction == "DESCENDING")
+
+
+@public("bound")
+def dim_gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) -> Tensor:
+    """PyTorch's gather."""
+    return scattering.gather(input, dim, index, sparse_grad=sparse_grad)
+
+
+@public("bound")
+def pixel_shuffle(input: Tensor, h_upscale_factor: int, w_upscale_factor: int | None = None) -> Tensor:
+    """Rearranges channels to pixels, by a factor for each side."""
+    return channels.pixel_shuffle(input, (h_upscale_factor, w_upscale_factor or h_upscale_factor))
 
 
 @public("bound")

@@ -199,9 +199,9 @@ def rms_layer_norm(x: Tensor, weight: Tensor, eps: float = 1e-6) -> Tensor:
 
 
 @public("bound")
-def trunc_divide(x: Any, other: Any) -> Tensor:
+def trunc_divide(input: Any, other: Any) -> Tensor:
     """x / other, rounded towards zero."""
-    return arithmetic.div(x, other, rounding_mode="trunc")
+    return arithmetic.div(input, other, rounding_mode="trunc")
 
 
 @public("bound")
