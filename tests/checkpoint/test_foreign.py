@@ -97,3 +97,58 @@ def test_what_torch_saved_is_read(older: bool, tmp_path: Path) -> None:
     flow.nn.BatchNorm1d(3).load_state_dict(found["model"])
     P = flow.placement("cpu", ranks=[0])
     assert flow.load(tmp_path / "x.pt", placement=P, sbp=S(0))["p"].sbp == (S(0),)
+
+
+ONEFLOWS = (  # as OneFlow 0.9 wrote it
+    b"\x80\x04\x95\xe0\x00\x00\x00\x00\x00\x00\x00}\x94(\x8c\x10protocol_version\x94K\x01\x8c\x04data\x94\x8c\x0bcollections"
+    b"\x94\x8c\x0bOrderedDict\x94\x93\x94)R\x94(\x8c\x01w\x94\x8c\noneflow.nn\x94\x8c\tParameter\x94\x93\x94)\x81\x94}\x94\x8c\x04path"
+    b"\x94\x8c\x08tensor_2\x94sb\x8c\x04more\x94}\x94(\x8c\x01b\x94\x8c\x07oneflow\x94\x8c\x06Tensor\x94\x93\x94)\x81\x94}\x94h\r"
+    b"\x8c\x08tensor_3\x94sb\x8c\x05again\x94h\x0b\x8c\x04list\x94]\x94(K\x01G@\x04\x00\x00\x00\x00\x00\x00N\x88K\x01K\x02\x86\x94"
+    b"\x8c\x01x\x94euuu."
+)
+
+
+def oneflows(path: Path, pickled: bytes = ONEFLOWS) -> Path:
+    (path / "pickled_data").write_bytes(pickled)
+    for name, t, kind in (("2", torch.arange(4.0).reshape(2, 2), "kFloat"), ("3", torch.tensor([5]), "kInt64")):
+        (path / f"tensor_{name}").mkdir()
+        (path / f"tensor_{name}" / "out").write_bytes(t.numpy().tobytes())
+        shape = "".join(f"  dim: {n}\n" for n in t.shape)
+        (path / f"tensor_{name}" / "meta").write_text(f"shape {{\n{shape}}}\ndata_type: {kind}\n")
+    return path
+
+
+def test_what_oneflow_saved_is_read(tmp_path: Path) -> None:
+    found: Any = flow.load(oneflows(tmp_path))
+    assert isinstance(found, OrderedDict) and found["w"].tolist() == [[0.0, 1.0], [2.0, 3.0]]
+    more = found["more"]
+    assert more["b"].dtype is flow.int64 and more["b"].tolist() == [5] and more["again"].tolist() == found["w"].tolist()
+    assert more["list"] == [1, 2.5, None, True, (1, 2), "x"]
+    assert flow.load(tmp_path, placement=flow.placement("cpu", [0]), sbp=S(0))["w"].sbp == (S(0),)
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "says"),
+    [
+        (
+            b"\x8c\x07oneflow\x94\x8c\x06Tensor",
+            b"\x8c\x02os\x94\x8c\x06system",
+            "a os.system in it. Whole modules are code",
+        ),
+        (b"tensor_3", b"../etc/x", "names no folder in it"),
+        (b"K\x01K\x02\x86", b"K\x01K\x02c", "or is damaged"),
+        (b"euuu.", b"eu", "or is damaged"),
+    ],
+)
+def test_what_isnt_data_in_oneflows_folder_is_refused(
+    written: bytes, instead: bytes, says: str, tmp_path: Path
+) -> None:
+    assert written in ONEFLOWS
+    with pytest.raises(CheckpointError, match=says):
+        flow.load(oneflows(tmp_path, ONEFLOWS.replace(written, instead)))
+
+
+def test_a_tensor_of_oneflows_that_was_cut_off(tmp_path: Path) -> None:
+    (oneflows(tmp_path) / "tensor_2" / "out").write_bytes(b"abc")
+    with pytest.raises(CheckpointError, match="3 bytes, for which its meta doesn't fit"):
+        flow.load(tmp_path)

@@ -1,10 +1,14 @@
-"""Checkpoints of other libraries: Hugging Face's folders of safetensors files, and torch's `.pt`."""
+"""Checkpoints of other libraries: Hugging Face's folders of safetensors files, torch's `.pt`, and OneFlow's folders."""
 
 from __future__ import annotations
 
 import io
+import math
 import os
+import pickletools
+import re
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -19,6 +23,7 @@ from weft.core.reading import opened, parsed
 INDEX: Final = ".safetensors.index.json"
 ENDING: Final = ".safetensors"
 WHOLE: Final = f"model{ENDING}"  # the name of a model's only file
+PICKLED: Final = "pickled_data"  # in OneFlow's folders
 
 
 def parts(folder: str) -> tuple[dict[str, list[str] | None], str | None]:
@@ -33,7 +38,7 @@ def parts(folder: str) -> tuple[dict[str, list[str] | None], str | None]:
         raise CheckpointError(
             f"{folder} is a folder without checkpoint{ENDING}, which flow.save writes, and with "
             f"{len(indexes)} files *{INDEX}, {len(files)} files *{ENDING}: of a model's folder there is one index, or "
-            "one file. Give the path of a file. What OneFlow saved in folders, load there, and save with safetensors"
+            "one file. Give the path of a file"
         )
     path = os.path.join(folder, indexes[0])
 
@@ -60,7 +65,10 @@ def _is_name(value: Any) -> bool:
 
 
 def unpickled(path: Any, convert: Callable[[torch.Tensor], Any]) -> list[Any]:
-    """What torch.save wrote, in a list that is empty if it is another format; only data is read, no code is run."""
+    """What torch.save or OneFlow wrote, in a list that is empty if it is another format; only data is read, no code is
+    run."""
+    if not hasattr(path, "read") and os.path.isfile(os.path.join(named(path), PICKLED)):
+        return [_oneflows(named(path), convert)]
     start = _start(path)
     if start[8:] == b"{" or not any(start.startswith(magic) for magic in FOREIGN):
         return []
@@ -86,3 +94,106 @@ def _start(path: Any) -> bytes:
         return b""
     with open(path, "rb") as file:
         return file.read(9)
+
+
+# ---- OneFlow's: a pickle of everything but the tensors, and a folder for each of those ------------------------------
+
+DTYPES: Final = {
+    "kFloat": torch.float32, "kDouble": torch.float64, "kFloat16": torch.float16,
+    "kInt8": torch.int8, "kUInt8": torch.uint8, "kInt32": torch.int32, "kInt64": torch.int64, "kBool": torch.bool,
+}  # fmt: skip
+
+
+PLAIN: Final[dict[str, Callable[[], Any]]] = {
+    "EMPTY_DICT": dict, "EMPTY_LIST": list, "EMPTY_TUPLE": tuple, "NONE": lambda: None,
+    "NEWTRUE": lambda: True, "NEWFALSE": lambda: False,
+}  # fmt: skip
+
+
+class Kept:
+    """A tensor in a folder of its own."""
+
+    def __init__(self, folder: str, kind: Any) -> None:
+        if kind not in ("oneflow.Tensor", "oneflow.nn.Parameter"):
+            raise CheckpointError(f"there is a {kind} in it")
+        self.folder, self.name = folder, ""
+
+    def read(self) -> torch.Tensor:
+        place = os.path.join(self.folder, self.name)
+        if not _is_name(self.name):
+            raise CheckpointError(f"{self.folder} names no folder in it for a tensor, but {self.name!r}")
+        with opened(os.path.join(place, "meta"), CheckpointError) as file:
+            meta = file.read().decode(errors="replace")
+        with opened(os.path.join(place, "out"), CheckpointError) as file:
+            data = bytearray(file.read())
+        kind, shape = re.search(r"data_type: (\w+)", meta), [int(n) for n in re.findall(r"dim: (\d+)", meta)]
+        dtype = DTYPES.get(kind[1] if kind else "")
+        if dtype is None or math.prod(shape) * dtype.itemsize != len(data):
+            raise CheckpointError(f"{place} has {len(data)} bytes, for which its meta doesn't fit: {meta}")
+        return torch.frombuffer(data, dtype=dtype).reshape(shape) if data else torch.empty(shape, dtype=dtype)
+
+
+def _oneflows(folder: str, convert: Callable[[torch.Tensor], Any]) -> Any:
+    """The data of a OneFlow folder's pickle, whose instructions are followed here: nothing is imported or called."""
+    path = os.path.join(folder, PICKLED)
+    with opened(path, CheckpointError) as file:
+        text = file.read()
+    stack: list[Any] = []
+    marks: list[int] = []
+    memo: list[Any] = []
+
+    def top() -> Any:
+        return stack[-1]
+
+    def since_mark() -> int:
+        return len(stack) - marks.pop()
+
+    def last(n: int) -> list[Any]:
+        items = stack[len(stack) - n :]
+        del stack[len(stack) - n :]
+        return items
+
+    try:
+        for instruction, arg, _ in pickletools.genops(text):
+            match instruction.name:
+                case "PROTO" | "FRAME" | "STOP":
+                    pass
+                case "MARK":
+                    marks.append(len(stack))
+                case "MEMOIZE":
+                    memo.append(top())
+                case "BINGET" | "LONG_BINGET":
+                    stack.append(memo[arg or 0])
+                case "SETITEM" | "SETITEMS" as name:
+                    items = last(2 if name == "SETITEM" else since_mark())
+                    top().update(zip(items[::2], items[1::2], strict=True))
+                case "APPEND" | "APPENDS" as name:
+                    items = last(1 if name == "APPEND" else since_mark())
+                    top().extend(items)
+                case "TUPLE" | "TUPLE1" | "TUPLE2" | "TUPLE3" as name:
+                    stack.append(tuple(last(since_mark() if name == "TUPLE" else int(name[-1]))))
+                case "STACK_GLOBAL":
+                    stack.append(".".join(last(2)))
+                case "REDUCE" | "NEWOBJ":
+                    name, given = last(2)
+                    ordered = (name, given) == ("collections.OrderedDict", ())
+                    stack.append(OrderedDict() if ordered else Kept(folder, name))
+                case "BUILD":
+                    (state,) = last(1)
+                    if isinstance(top(), Kept):
+                        top().name = state["path"]
+                case name if name in PLAIN:
+                    stack.append(PLAIN[name]())
+                case name if isinstance(arg, (int, float, str)):
+                    stack.append(arg)
+                case name:
+                    raise CheckpointError(f"its instruction {name} is not for data")
+        (loaded,) = stack
+        data = loaded["data"] if isinstance(loaded, dict) and "protocol_version" in loaded else loaded
+        read = mapped(data, lambda v: v.read() if isinstance(v, Kept) else v)
+    except (CheckpointError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as cause:
+        raise CheckpointError(
+            f"{path} holds more than tensors, numbers, texts, lists and dicts, or is damaged: {cause}. Whole modules "
+            "are code; save their state there: flow.save(module.state_dict(), path)"
+        ) from cause
+    return mapped(read, lambda v: convert(v) if isinstance(v, torch.Tensor) else v)
