@@ -18,6 +18,7 @@ from weft.core import idle
 from weft.core.idle import IDLE
 from weft.distributed.elastic.multiprocessing.errors import record
 from weft.graph.config import HINTS, GraphConfig
+from weft.graph.hints import setters
 
 dist: Any = flow.distributed
 nccl: Any = flow.boxing.nccl  # type: ignore[attr-defined]
@@ -58,6 +59,7 @@ GIVEN: dict[str, Callable[[], Any]] = {
     **{f"config.{name}": lambda name=name: getattr(GraphConfig(), name)(True) for name in HINTS},
     **{f"boxing.nccl.{n.removeprefix('boxing.nccl.')}": lambda n=n: getattr(nccl, n.rpartition(".")[2])(16)
        for n in IDLE if n.startswith("boxing.nccl.")},
+    **{f"backends.cudnn.{n}": lambda f=f: f(True) for n, f in setters("backends.cudnn.").items()},
     "config.enable_zero(shard_restore_level)": lambda: GraphConfig().enable_zero(shard_restore_level=2),
     "Graph.add_optimizer(is_sparse)": lambda: graph().add_optimizer(optimizer(), is_sparse=True),
     "Graph.debug(max_py_stack_depth)": lambda: graph().debug(0, max_py_stack_depth=7),

@@ -131,6 +131,30 @@ def test_a_mask_of_floats_holds_where_it_is_not_zero() -> None:
     assert flow.masked_select(flow.ones(2, 3), mask).tolist() == [1.0] * 4
 
 
+def test_a_functions_instance_is_called_too() -> None:
+    class Double(flow.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, dy: Any) -> Any:
+            return dy * 2
+
+    x = flow.ones(2, requires_grad=True)
+    Double()(x).sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [2.0, 2.0]
+
+
+def test_what_placements_and_global_tensors_say_of_themselves() -> None:
+    x = flow.ones(2, placement=flow.placement("cpu", [0]), sbp="B")
+    assert x.placement.device_type == "cpu" and x.global_id() == x.global_id() != (x + 1).global_id()
+
+
+def test_indices_of_another_dtype() -> None:
+    assert flow.argwhere(flow.tensor([0, 3]), dtype=flow.int32).dtype is flow.int32
+
+
 def test_a_generator_for_any_device() -> None:
     first, second = (flow.Generator(device="auto").manual_seed(3) for _ in range(2))
     assert flow.rand(3, generator=first).tolist() == flow.rand(3, generator=second).tolist()

@@ -31,6 +31,7 @@ except ModuleNotFoundError as error:
     assert error.name == "oneflow.no_such_module"
 import numpy as np
 assert np.float is float
+flow.backends.cudnn.set_reserved_mem_mbytes(1000)
 print(flow.env.get_rank(), flow.env.get_world_size(), sys.argv[1:], __name__)
 """
 

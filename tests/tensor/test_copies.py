@@ -46,7 +46,7 @@ def test_each_rank_copies_its_part_of_a_global_tensor() -> None:
         placement = flow.placement("cpu", ranks=[0, 1])
         x = flow.tensor([1.0, 2.0, 3.0], placement=placement, sbp=flow.sbp.split(0))
         y = again(x)
-        same = y.placement is x.placement and y.sbp == x.sbp and y.global_id != x.global_id
+        same = y.placement is x.placement and y.sbp == x.sbp and y.global_id() != x.global_id()
         return same, y.numpy().tolist()
 
     assert spawn_threads(2, copied) == [(True, [1.0, 2.0, 3.0])] * 2

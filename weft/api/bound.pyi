@@ -1310,6 +1310,9 @@ class Bound:
     def global_empty(shape: Sequence[_int], *, dtype: Any = None, placement: Any, sbp: Any) -> Tensor: ...
 
     @staticmethod
+    def global_id(x: Tensor) -> _int: ...
+
+    @staticmethod
     def global_tensor_constant(
         shape: Sequence[_int], value: Any, *, dtype: Any = None, device: Any = None, placement: Any = None,
         sbp: Any = None

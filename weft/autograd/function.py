@@ -172,6 +172,10 @@ class Function:
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
         """If defined, `forward` takes no ctx, and this saves what backward needs."""
 
+    def __call__(self, *args: Any) -> Any:
+        """OneFlow's other way to call it: `Double()(x)`."""
+        return self.apply(*args)
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         context = Context()

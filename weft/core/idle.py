@@ -16,6 +16,7 @@ from weft.core.program_line import warn
 FUSES = "the compiler fuses by itself"
 LAYOUTS = "enable_auto_parallel() has one search and one cost model, and keeps the program's layouts"
 ORDER = "the compiler chooses order and memory by itself"
+CUDNN = "flow.backends.cudnn.benchmark controls how convolutions are chosen"
 ALONE = "collectives travel one by one, each as soon as its operands are there"
 WAITS = "a wait ends when its peers have come or failed, or after WEFT_DEADLINE seconds"
 SPARSE = "gradients are dense; SGD and Adagrad update as they would with sparse ones"
@@ -27,7 +28,7 @@ IDLE: Final[dict[str, str]] = {
         "enable_auto_parallel_ignore_user_sbp_config": LAYOUTS,
         "enable_auto_parallel_sbp_collector": LAYOUTS, "enable_auto_parallel_trunk_algo": LAYOUTS,
         "enable_compress_memory": ORDER,
-        "enable_cudnn_conv_heuristic_search_algo": "flow.backends.cudnn.benchmark controls how convolutions are chosen",
+        "enable_cudnn_conv_heuristic_search_algo": CUDNN,
         "enable_fused_model_update_cast": FUSES, "enable_multi_tensor_update": FUSES,
         "enable_straighten_algorithm": ORDER, "set_auto_parallel_computation_cost_ratio": LAYOUTS,
         "set_auto_parallel_wait_time": LAYOUTS,
@@ -37,6 +38,9 @@ IDLE: Final[dict[str, str]] = {
         "allow_fuse_reduce", "allow_fuse_reduce_scatter", "disable_group_boxing_by_dst_parallel", "enable_all_to_all",
         "enable_use_buffer_to_fuse_all_reduce", "enable_use_compute_stream", "set_fusion_max_ops_num",
         "set_fusion_threshold_mbytes", "set_stream_num",
+    )},
+    **{f"backends.cudnn.{name}": CUDNN for name in (
+        "enable_conv_heuristic_search_algo", "enable_fused_normalization_add_relu", "set_reserved_mem_mbytes",
     )},
     "config.enable_zero(shard_restore_level)": "the stage determines how long a parameter is gathered",
     "Graph.add_optimizer(is_sparse)": "gradients are dense",

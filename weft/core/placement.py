@@ -77,6 +77,10 @@ class Placement:
         return np.array(self.members).reshape(self.shape)
 
     @property
+    def device_type(self) -> str:
+        return self.type
+
+    @property
     def hierarchy(self) -> tuple[int, ...]:
         return self.shape
 

@@ -19,6 +19,6 @@ def taken(name: str, *args: Any, **options: Any) -> None:
     idle(name, next(iter((*args, *options.values())), True))
 
 
-def of_nccl() -> dict[str, Callable[..., None]]:
-    """The names of `flow.boxing.nccl`."""
-    return {name: partial(taken, f"boxing.nccl.{name}") for name in named("boxing.nccl.")}
+def setters(prefix: str) -> dict[str, Callable[..., None]]:
+    """The functions of a module, such as "boxing.nccl.", that have no effect."""
+    return {name: partial(taken, f"{prefix}{name}") for name in named(prefix)}

@@ -17,8 +17,10 @@ from types import CodeType, ModuleType
 from typing import Final
 
 import numpy as np
+import torch
 
 from weft.core.errors import ArgumentError
+from weft.graph.hints import setters
 
 WEFT: Final = __name__.partition(".")[0]
 THEIRS: Final = "oneflow"
@@ -77,9 +79,10 @@ def _enable() -> None:
     if not any(isinstance(finder, Names) for finder in sys.meta_path):
         sys.meta_path.insert(0, Names())
     sys.modules[THEIRS] = sys.modules[WEFT]
-    for name, value in NUMPYS.items():
-        if name not in vars(np):
-            setattr(np, name, value)
+    for library, names in ((np, NUMPYS), (torch.backends.cudnn, setters("backends.cudnn."))):
+        for name, value in names.items():
+            if name not in vars(library):
+                setattr(library, name, value)
 
 
 def for_children() -> None:

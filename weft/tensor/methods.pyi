@@ -760,7 +760,6 @@ class Methods:
     def ger(self, other: Tensor) -> Tensor:
         """Every product of an element of x and one of the other."""
 
-    @property
     def global_id(self) -> _int:
         """A number that identifies this tensor, equal on all ranks that ask in the same order."""
 

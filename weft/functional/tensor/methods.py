@@ -30,17 +30,6 @@ def _kind(x: Tensor) -> str:
     return x.placement.type if x.is_global else x.device.type
 
 
-def _global_id(x: Tensor) -> int:
-    """A number that identifies this tensor, equal on all ranks that ask in the same order."""
-    if not x.is_global:
-        raise ShapeError("only global tensors have a global_id; use id(x) for a local one")
-    if "_global_id" not in x.__dict__:
-        count = current().resource("global ids", lambda rank: [0])
-        count[0] += 1
-        x.__dict__["_global_id"] = count[0]
-    return x.__dict__["_global_id"]
-
-
 PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "itemsize": lambda x: x.dtype.itemsize,
     "nbytes": lambda x: x.dtype.itemsize * x.numel(),
@@ -50,10 +39,21 @@ PROPERTIES: dict[str, Callable[[Any], Any]] = {
         ("is_sparse", "is_sparse_csr", "is_quantized", "is_mkldnn", "is_mps", "is_xpu", "is_nested"), lambda x: False
     ),
     "is_consistent": lambda x: x.is_global,
-    "global_id": _global_id,
     "layout": lambda x: torch.strided,
     "names": lambda x: (None,) * x.ndim,
 }
+
+
+@public("tensor")
+def global_id(x: Tensor) -> int:
+    """A number that identifies this tensor, equal on all ranks that ask in the same order."""
+    if not x.is_global:
+        raise ShapeError("only global tensors have a global_id; use id(x) for a local one")
+    if "_global_id" not in x.__dict__:
+        count = current().resource("global ids", lambda rank: [0])
+        count[0] += 1
+        x.__dict__["_global_id"] = count[0]
+    return x.__dict__["_global_id"]
 
 
 @public("tensor")
