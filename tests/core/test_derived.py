@@ -49,6 +49,14 @@ def test_a_derived_package_is_read_when_it_is_first_used() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
+def test_a_package_lists_what_it_has_not_read_yet() -> None:
+    code = (
+        "import weft.nn, weft.optim; assert {'Linear', 'Conv2d', 'QatConv1d'} <= set(dir(weft.nn)) & "
+        "set(dir(weft.nn.modules)) and 'LBFGS' in dir(weft.optim)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
 def test_threads_that_ask_at_once_find_one_module() -> None:
     source = derived.Derived("weft.again", "torch.utils.hooks")
     try:

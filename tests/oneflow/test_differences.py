@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import weft as flow
-from weft.core.errors import OptionError, PlacementError, SbpError
+from weft.core.errors import DtypeError, OptionError, PlacementError, SbpError
 from weft.core.rank import Rank, enter
 
 nn, schedulers = flow.nn, flow.optim.lr_scheduler
@@ -55,7 +55,7 @@ def test_the_copy_of_a_view_is_no_view() -> None:
 
 
 EVERY_OPTIMIZER = [
-    kind for kind in vars(flow.optim).values()
+    kind for kind in (getattr(flow.optim, name) for name in dir(flow.optim))
     if isinstance(kind, type) and issubclass(kind, flow.optim.Optimizer) and kind is not flow.optim.Optimizer
 ]  # fmt: skip
 
@@ -149,6 +149,13 @@ def test_a_functions_instance_is_called_too() -> None:
 def test_what_placements_and_global_tensors_say_of_themselves() -> None:
     x = flow.ones(2, placement=flow.placement("cpu", [0]), sbp="B")
     assert x.placement.device_type == "cpu" and x.global_id() == x.global_id() != (x + 1).global_id()
+
+
+@pytest.mark.parametrize("f", [flow.std, flow.var, flow.std_mean, flow.var_mean])
+def test_integers_have_no_deviation(f: Any) -> None:
+    """OneFlow answers with integers."""
+    with pytest.raises(DtypeError, match="only support floating point and complex dtypes; got weft.int64"):
+        f(flow.tensor([1, 3]))
 
 
 def test_indices_of_another_dtype() -> None:

@@ -167,6 +167,10 @@ class Package(ModuleType):
         function = name in self._functions and isinstance(value, ModuleType)
         super().__setattr__(name, vars(value)[name] if function else value)
 
+    def __dir__(self) -> list[str]:
+        """Also the names that aren't loaded yet."""
+        return sorted({*super().__dir__(), *getattr(self, "__all__", ())})
+
 
 def lazily(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
     """The `__getattr__` of a package with derived modules: a module is loaded when one of its names is asked for."""

@@ -73,5 +73,7 @@ __getattr__ = lazily(__name__, HOMES)
 READ: Final = (attention, cells, quantization)  # at once, as they add to the table of functions
 HERE: Final = {k.__name__: k for k in (Module, Buffer, Parameter, UninitializedBuffer, UninitializedParameter)}
 EVERY: Final = sorted({*HERE, *(name for names in HOMES.values() for name in names)})
-OF_MODULES: Final = {"__getattr__": __getattr__, "__doc__": __doc__, "__all__": EVERY, **HERE}  # what nn.modules has
+OF_MODULES: Final = {  # what nn.modules has
+    "__getattr__": __getattr__, "__dir__": lambda: EVERY, "__doc__": __doc__, "__all__": EVERY, **HERE
+}  # fmt: skip
 __all__ = [*EVERY, "cells", "functional", "init", "utils"]  # pyright: ignore[reportUnsupportedDunderAll]

@@ -36,7 +36,7 @@ def _checked(kind: Any) -> Any:
         if closure is None:
             raise ArgumentError("LBFGS evaluates the loss several times a step: give step() a closure that computes it")
         self.agreement.step(type(self).__name__, self.param_groups)
-        return theirs(self, closure)
+        return theirs(self, closure) if self.param_groups[0]["params"] else closure()
 
     kind.check_options, kind.step = check_options, step
     return kind

@@ -106,6 +106,8 @@ def var(
         dim, unbiased = None, dim
     less = int(unbiased) if correction is None else correction
     if not x.dtype.is_floating_point or _count(x, dim) <= less:
+        if not x.dtype.differentiable:
+            raise DtypeError(f"std and var only support floating point and complex dtypes; got {x.dtype}: x.float()")
         return spread(x, dim, less, keepdim)
     return ops.variance(x, dims_of(dim, x.ndim), less, keepdim)
 
