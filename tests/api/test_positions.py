@@ -29,8 +29,6 @@ def sgd() -> flow.optim.Optimizer:
         (lambda: schedules.PolynomialLR(sgd(), 4, 0.1, 2.0), "Name it"),
         (lambda: schedules.CosineAnnealingWarmRestarts(sgd(), 4, 1, 0.0, 1.0), "last_epoch, and OneFlow decay_rate"),
         (lambda: F.gumbel_softmax(flow.zeros(2, 2), 1.0, False, 0), "dim=0"),
-        (lambda: F.max_pool2d(flow.zeros(1, 1, 4, 4), 2, 2, 0, 1, True), "ceil_mode=True, or return_indices=True"),
-        (lambda: F.max_pool1d(flow.zeros(1, 4), 2, 2, 0, 1, False, True), "OneFlow them in the other order"),
         (lambda: F.cross_entropy(flow.zeros(2, 3), flow.tensor([0, 1]), None, False), 'reduction="mean" or "sum"'),
         (lambda: F.nll_loss(flow.zeros(2, 3), flow.tensor([0, 1]), None, True), 'reduction="mean" or "sum"'),
         (lambda: flow.nn.CrossEntropyLoss(None, False), 'reduction="mean" or "sum"'),
@@ -72,3 +70,18 @@ def test_tolerances_are_read_as_torch_reads_them(close: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert bool(close(A, B, rtol=1e-3)) and bool(close(A, B, 1.0, 1.0)) and not bool(close(A, B))
+
+
+def test_flags_of_max_pooling_are_read_as_torch_reads_them() -> None:
+    x = flow.arange(9.0).reshape(1, 1, 3, 3)
+    with pytest.warns(UserWarning, match="read as ceil_mode, return_indices, as in PyTorch.*Name the one"):
+        assert F.max_pool2d(x, 2, 2, 0, 1, True).shape == (1, 1, 2, 2)
+    with pytest.warns(UserWarning, match="OneFlow has them in the other order"):
+        assert F.max_pool1d(x[0], 2, 2, 0, 1, False, True)[1].tolist() == [[[1], [1], [1]]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (
+            F.max_pool2d(x, 2, 2, 0, 1, False).shape == (1, 1, 1, 1)
+            and len(F.max_pool2d(x, 2, 2, 0, 1, True, True)) == 2
+        )
+        assert F.max_pool2d(x, 2, ceil_mode=True).shape == (1, 1, 2, 2)

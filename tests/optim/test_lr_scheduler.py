@@ -148,7 +148,7 @@ def test_oneflows_own() -> None:
     _, b = optimizers()
     assert got == pytest.approx([r[0] for r in rates(b, ours.PolynomialLR(b, 4, end_learning_rate=0.1), 6)])
     _, b = optimizers()
-    got = [r[0] for r in rates(b, ours.PolynomialLR(b, 2, end_learning_rate=0.1, cycle=True), 5)]
+    got = [r[0] for r in rates(b, ours.PolynomialLR(b, steps=2, end_learning_rate=0.1, cycle=True), 5)]
     assert got == pytest.approx([0.2, 0.2, 0.1, 0.15, 0.1])  # the first step is made twice, as there
     _, b = optimizers()
     got = [r[0] for r in rates(b, ours.WarmUpLR(b, 0.5, 4), 6)]

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.api.table import public
-from weft.core.errors import OptionError, ShapeError
+from weft.core.errors import ShapeError
+from weft.core.program_line import warn
 from weft.functional.neural.sizes import several
 from weft.ops import OPS, ops
 from weft.tensor.tensor import Tensor
@@ -29,9 +30,9 @@ def _max_pool(name: str) -> None:
 
 def _flags(name: str, first: bool, second: bool = False) -> tuple[bool, bool]:
     if bool(first) is not bool(second):
-        raise OptionError(
-            f"{name}(..., {first!r}, {second!r}): there PyTorch has ceil_mode and return_indices, and OneFlow them in "
-            "the other order. Name the one that is meant: ceil_mode=True, or return_indices=True"
+        warn(
+            f"{name}(..., {first!r}, {second!r}): read as ceil_mode, return_indices, as in PyTorch; OneFlow has them "
+            "in the other order. Name the one that is meant: ceil_mode=True, or return_indices=True"
         )
     return first, second
 

@@ -28,12 +28,13 @@ class PolynomialLR(LRScheduler):
     """Polynomial decay to zero over total_iters steps.
 
     `decay_batch`, `end_learning_rate` and `cycle` are OneFlow's, and any of them makes it OneFlow's schedule: to
-    end_learning_rate, 0.0001 if not given, over decay_batch steps, and with `cycle` over a multiple of them.
+    end_learning_rate, 0.0001 if not given, over decay_batch steps, and with `cycle` over a multiple of them. libai says `steps` for decay_batch.
     """
 
     def __init__(
         self, optimizer: Optimizer, total_iters: int = 5, *unnamed: Any, power: float = 1.0, last_epoch: int = -1,
         decay_batch: int | None = None, end_learning_rate: float | None = None, cycle: bool = False,
+        steps: int | None = None,
     ) -> None:  # fmt: skip
         if unnamed:
             raise OptionError(
@@ -41,6 +42,7 @@ class PolynomialLR(LRScheduler):
                 f"OneFlow the final rate. Name it: total_iters={total_iters!r}, power={unnamed[0]!r}, or "
                 f"decay_batch={total_iters!r}, end_learning_rate={unnamed[0]!r}"
             )
+        decay_batch = steps if decay_batch is None else decay_batch
         if decay_batch is None and (cycle or end_learning_rate is not None):
             decay_batch = total_iters
         self.total_iters, self.power = total_iters, power
