@@ -28,7 +28,8 @@ class PolynomialLR(LRScheduler):
     """Polynomial decay to zero over total_iters steps.
 
     `decay_batch`, `end_learning_rate` and `cycle` are OneFlow's, and any of them makes it OneFlow's schedule: to
-    end_learning_rate, 0.0001 if not given, over decay_batch steps, and with `cycle` over a multiple of them. libai says `steps` for decay_batch.
+    end_learning_rate, 0.0001 if not given, over decay_batch steps, and with `cycle` over a multiple of them. libai says
+    `steps` for decay_batch.
     """
 
     def __init__(
