@@ -32,7 +32,7 @@ CALLS: dict[str, list[tuple[Any, ...]]] = {  # arguments behind x, where there i
     "expand": [(4, 6), (2, 4, 6), ((2, -1, 6),), (4, 7), (-1, 4, 6), ()],
     "permute": [(1, 0), ((0, 1),), (-1, 0), (0, 0), (0,), (0, 2)],
     "flatten": [(), (0,), (1,), (0, 1), (1, 0), (5,), ("a",)],
-    **dict.fromkeys(("chunk", "unsafe_chunk"), [(2,), (4, 1), (3, -1), (9,), (0,), (2, 5), (1.5,)]),
+    **{name: [(2,), (4, 1), (3, -1), (9,), (0,), (2, 5), (1.5,)] for name in ("chunk", "unsafe_chunk")},
     "unbind": [(), (1,), (-1,), (2,)],
     **dict.fromkeys(("zeros", "ones", "empty", "rand", "randn"), SIZES),
     **dict.fromkeys(("new_zeros", "new_ones", "new_empty"), SIZES),

@@ -393,7 +393,7 @@ def _params(kernel: Callable[..., Any]) -> Iterable[Param]:
         text = p.annotation
         if text is p.empty:
             raise ArgumentError(
-                f"{kernel.__name__}(): parameter '{p.name}' needs a type: "
+                f"{kernel.__name__}(): parameter '{p.name}' needs a type, which says what it is: "
                 f"{p.name}: Tensor is an operand; {p.name}: int, float, bool, str or the like is an attribute"
             )
         if not isinstance(text, str):
