@@ -240,8 +240,10 @@ def _target(x: Any, size: int | Sequence[int | None], dims: int) -> tuple[int, .
 
 def _adaptive(dims: int, largest: bool) -> Op:
     def body(x: Tensor, output_size: int | Sequence[int | None]) -> Any:
-        kernels = _ADAPTED_LARGEST if largest else _ADAPTED
-        return _planes(kernels[dims - 1], x, dims, (1,) * (dims == 1) + _target(x, output_size, dims))
+        kernels, target = _ADAPTED_LARGEST if largest else _ADAPTED, _target(x, output_size, dims)
+        if min(target, default=0) < 0:  # the kernel for averages gives such a tensor, if another size is zero
+            raise ShapeError(f"Trying to create tensor with negative dimension: output_size is {list(target)}")
+        return _planes(kernels[dims - 1], x, dims, (1,) * (dims == 1) + target)
 
     kind, says = ("max", "max") if largest else ("avg", "average")
     declared = _declare(
@@ -254,6 +256,8 @@ def _adaptive(dims: int, largest: bool) -> Op:
         if not alike(x) or len(x.shape) < dims or 0 in x.shape:
             return None
         y = Form((*x.shape[: len(x.shape) - dims], *_target(x, output_size, dims)), x.dtype)
+        if min(y.shape) < 1:
+            return None
         return (y, Form(y.shape, int64)) if largest else y
 
     declared.grad(_to_places(dims) if largest else lambda dy, x_shape: adaptive_avg_pool_grad(dy, tuple(x_shape), dims))
