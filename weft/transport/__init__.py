@@ -23,6 +23,7 @@ from weft.transport.line import Line
 from weft.transport.local import LocalTransport, LocalWorld
 from weft.transport.peers import end_with_agent
 from weft.transport.rendezvous import Meeting, is_loopback, tell_absence
+from weft.transport.roll import Outsider
 from weft.transport.shared.shm import ShmTransport
 from weft.transport.whole import raised
 
@@ -53,7 +54,18 @@ def open_transport(rank: Rank, backend: str | None = None, deadline: float | Non
         )
     patience = default_deadline() if deadline is None else deadline
     meeting = Meeting(rank, patience)
-    meeting.enter(name)
+    try:
+        meeting.enter(name)
+        return _opened(rank, name, meeting, patience)
+    except Outsider:
+        meeting.run.add(f"opened/{rank.index}", -1)
+        raise
+    except BaseException as error:
+        meeting.give_up(error)
+        raise
+
+
+def _opened(rank: Rank, name: str, meeting: Meeting, patience: float) -> Transport:
     if name == "auto":
         name = _suited(rank, meeting, patience)
     elif name == "shm" and len(set(imagined(rank.world_size) or (0,))) > 1:
@@ -109,10 +121,10 @@ def _make(rank: Rank, deadline: float | None = None) -> Transport:
 
 @atexit.register
 def _never_came() -> None:
-    """At exit of a rank that was started by hand and failed before the rendezvous: tell those who wait for it."""
+    """At exit of a rank that was started by hand and ended before the rendezvous: tell those who wait for it."""
     error = getattr(sys, "last_value", None)
-    if error is not None and not hasattr(sys, "ps1") and multiprocessing.parent_process() is None:
-        tell_absence(raised(error))
+    if not hasattr(sys, "ps1") and multiprocessing.parent_process() is None:
+        tell_absence("" if error is None else raised(error))
 
 
 def _leave(rank: Rank, transport: Transport) -> None:

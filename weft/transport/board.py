@@ -104,7 +104,7 @@ class Board:
         self.meet()
         dead = self._roll.peers.dead()
         states = {r: self.state(r) for r in range(self.world_size)}
-        gone = sorted(r for r in dead if states[r] == ALIVE)
+        gone = sorted(r for r in dead if states[r] <= ALIVE)  # also before it has said so
         if gone:
             raise PeerFailed(self._roll.died(gone[0], self._at(gone[0])))
         for wanted in (FAILED, FOLLOWED):

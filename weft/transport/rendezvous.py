@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
 import ipaddress
@@ -12,21 +13,22 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, NoReturn
 
 import torch.distributed as dist
 
-from weft.core.errors import DeadlineError, RankError
+from weft.core.errors import DeadlineError, RankError, SecretError
 from weft.core.rank import Rank
 from weft.transport.base import SPEAK, PeerFailed, default_deadline
 from weft.transport.memory import Segment, available, page_bytes
 from weft.transport.peers import STARTED_BY_AGENT
-from weft.transport.roll import SETTLE, Roll, run_of, tell_end, tell_failure
+from weft.transport.roll import SETTLE, WELL, Lost, Outsider, Roll, run_of, tell_end, tell_failure
 from weft.transport.secret import Signed, known
 from weft.transport.stuck import say
+from weft.transport.whole import raised
 
 LONGEST_NAP = 0.02  # seconds between polls of the store
-UNKNOWN = 20.0  # seconds to wait for a host's name to be resolved
+UNKNOWN = 20.0  # seconds to wait for a host's name to be resolved, or for who listens to answer
 AGENT = "TORCHELASTIC_USE_AGENT_STORE"  # a launcher serves the store, and sees how its ranks end
 LEFT_OPEN = (
     "torchrun's store at {} asks nobody for a secret and listens on all interfaces. What bears no proof of this run is "
@@ -47,7 +49,7 @@ def is_loopback(host: str) -> bool:
 
 
 def address() -> tuple[str, int]:
-    host, port = os.environ.get("MASTER_ADDR", "127.0.0.1"), os.environ.get("MASTER_PORT", "")
+    host, port = os.environ.get("MASTER_ADDR") or "127.0.0.1", os.environ.get("MASTER_PORT", "")
     if not port.isdigit() or int(port) > 65535:
         raise RankError(
             f"several ranks meet at MASTER_ADDR:MASTER_PORT, and MASTER_PORT is {port!r}. Start the program with "
@@ -79,17 +81,25 @@ def resolved(host: str, port: int, patience: float, who: str) -> None:
 
 def serve(host: str, port: int, patience: float) -> dist.TCPStore:
     """Serve the store; at a loopback address, only this host can reach it."""
-    listening = _listen(port) if is_loopback(host) else None
     try:
+        listening = _listen(host, port)
+        if listening is not None:
+            port = listening.getsockname()[1]
+            socket.create_connection((host, port), min(patience, SPEAK)).close()
         # `multi_tenant`: torch.distributed in the same process may meet at the same port, as it would without Weft.
         return dist.TCPStore(
-            host, listening.getsockname()[1] if listening else port, None, True, timedelta(seconds=patience),
-            wait_for_workers=False, multi_tenant=True, master_listen_fd=listening.detach() if listening else None,
+            host, port, None, True, timedelta(seconds=patience), wait_for_workers=False, multi_tenant=True,
+            master_listen_fd=None if listening is None else listening.detach(),
         )  # fmt: skip
-    except (dist.DistNetworkError, dist.DistStoreError, RuntimeError) as error:
+    except OSError as error:
         raise RankError(
-            f"can't serve the store at {host}:{port}: {str(error).splitlines()[0]}. Is the port taken by another "
-            "run? Set another MASTER_PORT, or --master_port"
+            f"the store can't be served at {host}:{port} ({error}): MASTER_ADDR is the address, or the name, of the "
+            "host on which rank 0, or the launcher that serves it, runs"
+        ) from None
+    except (dist.DistNetworkError, dist.DistStoreError, RuntimeError):
+        raise Taken(
+            f"the store can't be served at {host}:{port}, as another process listens there. Is the port taken by "
+            "another run, or another program? Set another MASTER_PORT, or --master_port, for all ranks"
         ) from None
 
 
@@ -110,38 +120,43 @@ def reach(host: str, port: int, patience: float, who: str, server: str) -> dist.
         except Exception as error:
             found.put(error)
 
-    start = spoke = time.monotonic()
-    wait, why = QUICK / 4, "nobody answers there"
-    while (left := start + patience - time.monotonic()) > 0:
+    start = spoke = silent = time.monotonic()
+    wait, why = QUICK / 4, (nobody := "nobody answers there")
+    while (left := start + patience - time.monotonic()) > 0 and time.monotonic() - silent < UNKNOWN:
         if time.monotonic() - spoke > SPEAK:
             spoke = time.monotonic()
-            say(f"{who} waits for {server}, which serves the store at {host}:{port}")
+            say(f"{who} waits for {server}, which serves the store at {host}:{port}; {why}")
         try:
             socket.create_connection((host, port), QUICK).close()
         except OSError:  # nobody listens yet
+            silent, why = time.monotonic(), nobody
             time.sleep(LONGEST_NAP)
             continue
         threading.Thread(target=attempt, args=(left,), name="weft-meeting", daemon=True).start()
-        why = "there came no answer"
+        why = "there came no answer from what listens there, which may be another program"
         with contextlib.suppress(queue.Empty):
             got = found.get(timeout=min(wait, left))
             if isinstance(got, dist.TCPStore):
                 return got
-            why = str(got).splitlines()[0]
             time.sleep(LONGEST_NAP)
         wait = min(2 * wait, SPEAK)
     raise RankError(f"{who} can't reach the store at {host}:{port}: {why}. Is {server} running?") from None
 
 
-def tell_absence(why: str) -> None:
-    """Report in the store, if it is served, that this rank, which was started by hand, exits before the rendezvous."""
-    rank = os.environ.get("RANK", "")
-    if not rank.isdigit() or rank == "0" or AGENT in os.environ or os.environ.get("WORLD_SIZE", "1") == "1":
+def tell_absence(why: str = "") -> None:
+    """Report in the store, if it is served, that this process, a rank that was started by hand, exits before the
+    rendezvous: by an error, or well; then another process may still join as this rank."""
+    rank, size = os.environ.get("RANK", ""), os.environ.get("WORLD_SIZE", "1")
+    if not rank.isdigit() or rank == "0" or AGENT in os.environ or size == "1":
         return
     with contextlib.suppress(RankError, OSError, dist.DistError):
         host, port = address()
         socket.create_connection((host, port), QUICK).close()
-        tell_end(run_of(reach(host, port, QUICK, f"rank {rank}", "rank 0"), known()), int(rank), why)
+        run = run_of(reach(host, port, QUICK, f"rank {rank}", "rank 0"), known())
+        if why and size.isdigit() and int(rank) >= int(size):
+            tell_failure(run, int(rank), why)  # nobody waits for a rank of this number
+        else:
+            tell_end(run, int(rank), why or f"{WELL}process {os.getpid()} of rank {rank} ended well, but never came")
 
 
 def own_address(host: str, port: int) -> str:
@@ -163,18 +178,25 @@ def _moment(most: float, over: Callable[[], bool]) -> None:
         time.sleep(LONGEST_NAP)
 
 
-def _listen(port: int) -> socket.socket | None:
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+def _listen(host: str, port: int) -> socket.socket | None:
+    """A socket that listens at a loopback address, or on all interfaces; None if the port is taken."""
+    if is_loopback(host):
+        family, *_, place = min(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM), key=lambda found: found[0])
+        listen = {"address": place, "family": family}
+    elif socket.has_dualstack_ipv6():
+        listen = {"address": ("", port), "family": socket.AF_INET6, "dualstack_ipv6": True}
+    else:
+        listen = {"address": ("", port)}
     try:
-        listening.bind(("127.0.0.1", port))
-        listening.listen(1024)
+        return socket.create_server(**listen, backlog=1024)
     except OSError as error:
-        listening.close()
         if error.errno == errno.EADDRINUSE:  # torch.distributed may serve there in this process: then it is shared
             return None
         raise
-    return listening
+
+
+class Taken(Outsider):
+    """Another process listens where this one should serve the store."""
 
 
 class Meeting:
@@ -192,25 +214,51 @@ class Meeting:
         self.host, self.port, self.rank, self.world_size = host, port, rank.index, rank.world_size
         agent = os.environ.get(AGENT) == "True"
         self.serves = rank.index == 0 and not agent
-        resolved(host, port, patience, f"rank {rank.index}")
-        if self.serves:
-            tcp = serve(host, port, patience)
-        else:
-            tcp = reach(host, port, patience, f"rank {rank.index}", "the launcher" if agent else "rank 0")
+        who, server = f"rank {rank.index}", "the launcher" if agent else "rank 0"
+        resolved(host, port, patience, who)
+        try:
+            tcp = serve(host, port, patience) if self.serves else reach(host, port, patience, who, server)
+        except Taken as taken:
+            self._refuse(taken)
         self.run = run_of(tcp, secret)
         self.page: Segment | None = None
         self.roll = Roll(self, rank.index, rank.world_size)
-        # A program may close its rank and open it again: each time is a new rendezvous.
-        self.times = self.attempt(lambda: self.run.add(f"opened/{rank.index}", 1))
-        if agent and rank.index == 0 and self.times == 1 and STARTED_BY_AGENT in os.environ:
-            say(LEFT_OPEN.format(f"{host}:{port}"))
-        self.store = self.run.under(str(self.times))
+        self._begin(1)
+
+    def _begin(self, times: int) -> None:
+        self.times, self.store = times, self.run.under(str(times))
+
+    def _refuse(self, taken: Taken) -> NoReturn:
+        """If the port is taken by another rank 0, end both, unless its run is complete; else end ranks of this run that
+        reach what listens there."""
+        with contextlib.suppress(SecretError, OSError, dist.DistError):
+            try:
+                self.run = run_of(reach(self.host, self.port, 2 * QUICK, "rank 0", "another"), self._secret)
+            except RankError:
+                raise taken from None
+            before = self.run.add("opened/0", 0)
+            if before:
+                Roll(self, 0, self.world_size).refuse_twin(self.run.under(str(before)))
+            else:
+                tell_failure(self.run, 0, f"failed: {taken}")
+        raise taken
 
     def enter(self, transport: str) -> None:
         """Join the rendezvous; `transport` is this rank's setting."""
+        # A program may close its rank and open it again: each time is a new rendezvous.
+        self._begin(self.attempt(lambda: self.run.add(f"opened/{self.rank}", 1)))
+        if not self.serves and self.rank == 0 and self.times == 1 and STARTED_BY_AGENT in os.environ:
+            say(LEFT_OPEN.format(f"{self.host}:{self.port}"))
         if available():
             self.page = Segment.make("weft-page", page_bytes(self.world_size))
         self.roll.enter(transport, self.page.handle if self.page else b"")
+
+    def give_up(self, error: BaseException) -> None:
+        """This rank failed before it had a transport: tell the others."""
+        with contextlib.suppress(RankError, OSError, dist.DistError):
+            if not isinstance(error, PeerFailed):
+                tell_failure(self.run, self.rank, raised(error))
+        atexit.register(self.tell_late)
 
     def put(self, key: str, value: bytes) -> None:
         self.attempt(lambda: self.store.set(key, value))
@@ -280,25 +328,41 @@ class Meeting:
         with contextlib.suppress(RankError, OSError, dist.DistError):
             if self.serves:
                 run, expected = self.run, self.world_size
-            elif late and 0 in roll.here and is_loopback(self.host) and 0 in roll.settled(0):
-                run, expected = run_of(serve(self.host, self.port, QUICK), self._secret), late
-                why = f"(process {roll.here[0].pid}), which served the store, ended before all had come"
-                tell_failure(run, 0, why)
+            elif late and is_loopback(self.host) and (0 in roll.settled(0) or self._lost_store()):
+                run, expected = self._stand_in(), len(roll.absent - {0})
+                tell_failure(run, 0, f"{roll.process(0)}, which served the store, ended before all had come")
             else:
                 return
             come = run.under(str(self.times))
             _moment(STAND_IN, lambda: not late or come.add("come", 0) >= expected)
             _moment(2 * SETTLE, lambda: not late and roll.here.keys() <= roll.peers.dead())
 
+    def _lost_store(self) -> bool:
+        try:
+            self.run.check(["failure"])
+        except Lost:
+            return True
+        return False
+
+    def _stand_in(self) -> Signed:
+        end = time.monotonic() + SETTLE
+        while True:
+            try:
+                return run_of(serve(self.host, self.port, QUICK), self._secret)
+            except Taken:  # by another survivor, or by rank 0 for another moment
+                if time.monotonic() > end:
+                    raise
+                time.sleep(LONGEST_NAP)
+
     def attempt(self, action: Callable[[], Any]) -> Any:
         try:
             return action()
-        except (dist.DistNetworkError, dist.DistStoreError) as error:
+        except Lost as error:
             raise self._lost(error) from None
 
     def _lost(self, error: Exception) -> RankError:
         if not self.serves and 0 in self.roll.settled(0):
-            return PeerFailed(f"rank 0 (process {self.roll.here[0].pid}), which serves the store, has ended")
+            return PeerFailed(f"rank 0 {self.roll.process(0)}, which serves the store, has ended")
         return RankError(
             f"the store at {self.host}:{self.port} is gone ({str(error).splitlines()[0]}): the launcher, or rank 0, "
             "which serves it, has ended"

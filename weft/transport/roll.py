@@ -25,7 +25,12 @@ LOOK = 0.05  # seconds between checks for new ranks
 SWEEP = 1.0  # seconds between checks of each absent rank, whatever the counter says
 LATE = 10.0  # seconds after joining for which a rank that serves the store waits at exit for absent ranks
 SETTLE = 0.5  # seconds until the kernel reports an exit whose effects are already seen
+WELL = "well: "  # how a process ended that never came, if another may still come as its rank
 Lost: Final = (dist.DistNetworkError, dist.DistStoreError)
+
+
+class Outsider(RankError):
+    """This process has no place in the run that it found; the others need not end."""
 
 
 def restart() -> str:
@@ -111,6 +116,7 @@ class Roll:
     here    the entries of the ranks that have joined, without this one
     absent  those that may still join
     ended   those that are known to have ended well
+    went    those that are absent, though a process of theirs has ended well: what is said of it
     """
 
     def __init__(self, meeting: Store, rank: int, world_size: int) -> None:
@@ -118,6 +124,7 @@ class Roll:
         self.here: dict[int, Come] = {}
         self.absent = set(range(world_size)) - {rank}
         self.ended: set[int] = set()
+        self.went: dict[int, str] = {}
         self.peers = Peers()
         self.came = time.monotonic()
         self._meeting = meeting
@@ -130,28 +137,35 @@ class Roll:
         check = os.environ.get("WEFT_CHECK") or "0"
         self.mine = Come(PROTOCOL, self.world_size, transport, pid, started(pid), host_identity(), check, page.decode())
         if self._meeting.times > 1:
-            self._refuse_twin()
+            self.refuse_twin(self._meeting.run.under(str(self._meeting.times - 1)))
         self._meeting.put(f"come/{self.rank}", msgspec.json.encode(self.mine))
         self._meeting.add("come")
 
-    def _refuse_twin(self) -> None:
-        """Refuse to join if another live process has joined as this rank."""
-        before, key = self._meeting.run.under(str(self._meeting.times - 1)), f"come/{self.rank}"
-        end = time.monotonic() + 2 * SETTLE
+    def refuse_twin(self, before: Signed) -> None:
+        """Refuse to join if another live process has joined as this rank, `before`. Its run ends too, unless all of its
+        ranks have come: then this process is one too many."""
+        key, end, pid, peers = f"come/{self.rank}", time.monotonic() + 2 * SETTLE, os.getpid(), Peers()
         while not self._meeting.attempt(lambda: before.check([key])) and time.monotonic() < end:
             time.sleep(LOOK / 10)  # it has only begun to join
         if not self._meeting.attempt(lambda: before.check([key])):
             return
         twin = self._understood(self.rank, self._meeting.attempt(lambda: before.get(key)))
-        peers = Peers()
-        if twin.host == self.mine.host and twin.pid != self.mine.pid:
+        if (twin.host, twin.pid) == (here := host_identity(), pid):
+            return
+        if twin.host == here:
             peers.watch(self.rank, twin.pid, twin.since)
-            if not peers.dead():
-                self.contradict(
-                    f"was started twice, as processes {twin.pid} and {self.mine.pid}: each process of a run has a RANK "
-                    "of its own, from 0 to WORLD_SIZE - 1, and what a rank starts must not take part as that rank"
-                )
+        dead = peers.dead()
         peers.close()
+        if dead or self._meeting.attempt(lambda: before.check([f"left/{self.rank}"])):
+            return
+        why = (
+            f"was started twice, as processes {twin.pid} and {pid}: each process of a run has a RANK of its own, from "
+            "0 to WORLD_SIZE - 1, and what a rank starts must not take part as that rank"
+        )
+        come = [f"come/{r}" for r in range(twin.world_size)]
+        if not self._meeting.attempt(lambda: all(before.check([each]) for each in come)):
+            tell_failure(self._meeting.run, self.rank, why)
+        raise Outsider(f"rank {self.rank} {why}")
 
     def look(self) -> None:
         """Check for new ranks. Raises if one has failed, or has other settings. Never waits."""
@@ -184,6 +198,9 @@ class Roll:
             for rank in sorted(self.absent):
                 if run.check([f"gone/{rank}"]):
                     how = run.get(f"gone/{rank}").decode()
+                    if how.startswith(WELL):
+                        self.went[rank] = how.removeprefix(WELL)
+                        continue
                     if how:
                         raise PeerFailed(tell_failure(run, rank, f"{how} before it had come"))
                     self.absent.discard(rank)
@@ -221,11 +238,14 @@ class Roll:
 
     def died(self, rank: int, note: str) -> str:
         """Record that a rank was killed, for ranks that join later; returns the run's failure."""
-        why = f"(process {self.here[rank].pid}) died without a word{note}"
+        why = f"{self.process(rank)} died without a word{note}"
         try:
             return tell_failure(self._meeting.run, rank, why)
         except Lost:
             return f"rank {rank} {why}"
+
+    def process(self, rank: int) -> str:
+        return f"(process {self.here[rank].pid})" if rank in self.here else "(a process that wasn't known yet)"
 
     def settled(self, rank: int) -> set[int]:
         """The ranks whose processes have exited, after a moment for the kernel to report this rank's exit."""
@@ -256,7 +276,8 @@ class Roll:
         where = f"{self._meeting.host}:{self._meeting.port}"
         many = "ranks" if len(late) > 1 else "rank"
         have = "have" if len(late) > 1 else "has"
-        return f"{many} {', '.join(map(str, late))} of {self.world_size} {have} not come to {where}"
+        went = "".join(f"; {self.went[r]}" for r in late if r in self.went)
+        return f"{many} {', '.join(map(str, late))} of {self.world_size} {have} not come to {where}{went}"
 
     def leave(self) -> None:
         """Record that this rank ended well, for ranks that join later."""
