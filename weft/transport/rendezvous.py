@@ -214,10 +214,10 @@ class Meeting:
         self.host, self.port, self.rank, self.world_size = host, port, rank.index, rank.world_size
         agent = os.environ.get(AGENT) == "True"
         self.serves = rank.index == 0 and not agent
-        who, server = f"rank {rank.index}", "the launcher" if agent else "rank 0"
+        who, self.server = f"rank {rank.index}", "the launcher" if agent else "rank 0"
         resolved(host, port, patience, who)
         try:
-            tcp = serve(host, port, patience) if self.serves else reach(host, port, patience, who, server)
+            tcp = serve(host, port, patience) if self.serves else reach(host, port, patience, who, self.server)
         except Taken as taken:
             self._refuse(taken)
         self.run = run_of(tcp, secret)
@@ -364,6 +364,6 @@ class Meeting:
         if not self.serves and 0 in self.roll.settled(0):
             return PeerFailed(f"rank 0 {self.roll.process(0)}, which serves the store, has ended")
         return RankError(
-            f"the store at {self.host}:{self.port} is gone ({str(error).splitlines()[0]}): the launcher, or rank 0, "
-            "which serves it, has ended"
+            f"the store at {self.host}:{self.port} is gone ({str(error).splitlines()[0]}): {self.server}, which serves "
+            "it, has ended"
         )

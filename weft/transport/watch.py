@@ -66,9 +66,8 @@ class Watch:
             self.failure = self.failure or str(error) + lost
         except Lost:
             if not self._stop.is_set():
-                self.failure = (
-                    self.failure or "the launcher, or rank 0, which serves the store, died without a word" + self._at(0)
-                )
+                died = f"{self._meeting.server}, which serves the store, died without a word"
+                self.failure = self.failure or died + self._at(0)
 
     def _look(self, run: Signed, store: Signed) -> None:
         if (failure := first_failure(run)) is not None:
