@@ -59,13 +59,13 @@ def _prove(plan: Plan, text: bytes, transport: Transport, group: Group, sizes: d
     came = {r: torch.empty(size, dtype=torch.uint8) for r, size in sizes.items() if r != 0} if me == 0 else {}
     transport.exchange([(0, _tensor(text))] if me != 0 and me in sizes else [], [(r, t) for r, t in came.items()])
     if me == 0:
-        why = together([plan, *(parse(t.numpy().tobytes().decode()) for t in came.values())]).encode()
+        why = together([plan, *(parse(t.numpy().tobytes().decode(errors="replace")) for t in came.values())]).encode()
     length = torch.tensor([len(why)])
     group.broadcast(length, 0)
     if length.item():
         received = _tensor(why) if me == 0 else torch.empty(int(length.item()), dtype=torch.uint8)
         group.broadcast(received, 0)
-        raise CompileError(received.numpy().tobytes().decode())
+        raise CompileError(received.numpy().tobytes().decode(errors="replace"))
 
 
 def together(plans: Sequence[Plan]) -> str:

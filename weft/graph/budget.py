@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import torch
 from msgspec import json
@@ -20,6 +20,7 @@ from weft.graph import draws
 from weft.job.job import Job
 from weft.plan.usage import show, usage
 from weft.transport import transport_of
+from weft.transport.check import decoded
 
 STEPS: Final = 16  # tries with smaller and smaller budgets
 SHARES: Final = (0.16, 0.15, 0.14)  # the same with slices: shares of what would be held beside parameters
@@ -74,7 +75,7 @@ def _all_gathered(mine: dict[str, bool]) -> list[dict[str, bool]]:
     group.all_gather(sizes, torch.tensor([len(text)]))
     said = [torch.empty(int(n), dtype=torch.uint8) for n in sizes]
     group.all_gather(said, torch.frombuffer(bytearray(text), dtype=torch.uint8))
-    return [json.decode(t.numpy().tobytes(), type=dict[str, bool]) for t in said]
+    return [cast(Any, decoded(t.numpy().tobytes(), dict[str, bool], "what a rank votes for")) for t in said]
 
 
 def _copy(job: Job) -> Job:

@@ -269,10 +269,10 @@ class C10dTransport(Connected):
         number, _, found = self._meeting.get(
             name, self.deadline, lambda: self.look_around((src, dst)), (src, dst)
         ).partition(b" ")
-        if found != layout or not number.isdigit():
+        if found != layout or not number.isdigit() or len(number) > 15:
             raise RankError(
                 f"the two ends of channel {key!r} differ in (shape, dtype, copies): {layout.decode()} here, "
-                f"{found.decode(errors='replace')} there"
+                f"{found[:200].decode(errors='replace')} there"
             )
         tag = int(number)
         if tag in self._tags or not FIRST_TAG <= tag < MESSAGES:

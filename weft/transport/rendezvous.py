@@ -182,7 +182,7 @@ def _listen(host: str, port: int) -> socket.socket | None:
     """A socket that listens at a loopback address, or on all interfaces; None if the port is taken."""
     if is_loopback(host):
         family, *_, place = min(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM), key=lambda found: found[0])
-        listen = {"address": place, "family": family}
+        listen: dict[str, Any] = {"address": place, "family": family}
     elif socket.has_dualstack_ipv6():
         listen = {"address": ("", port), "family": socket.AF_INET6, "dualstack_ipv6": True}
     else:

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol
+from typing import Annotated, Any, Final, Protocol, cast
 
 import msgspec
 import torch.distributed as dist
 
 from weft.core.errors import RankError
 from weft.transport.base import PeerFailed
+from weft.transport.check import decoded
 from weft.transport.peers import Peers, started
 from weft.transport.secret import Signed
 
@@ -53,6 +55,8 @@ def first_failure(run: Signed) -> tuple[int, str] | None:
     if not run.check(["failure"]):
         return None
     rank, _, why = run.get("failure").decode(errors="replace").partition("|")
+    if not re.fullmatch(r"\d{1,9}", rank):
+        raise RankError(f"the run's failure is no message of Weft's: {rank[:80]!r}")
     return int(rank), why
 
 
@@ -70,13 +74,16 @@ def host_identity() -> str:
     return os.uname().nodename
 
 
+Number = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
+
+
 class Come(msgspec.Struct, frozen=True):
     """A rank's entry in the roll: what it writes when it joins."""
 
     protocol: int
-    world_size: int
+    world_size: Number
     transport: str
-    pid: int
+    pid: Number
     since: int  # when its process began
     host: str
     check: str
@@ -162,7 +169,7 @@ class Roll:
             f"was started twice, as processes {twin.pid} and {pid}: each process of a run has a RANK of its own, from "
             "0 to WORLD_SIZE - 1, and what a rank starts must not take part as that rank"
         )
-        come = [f"come/{r}" for r in range(twin.world_size)]
+        come = (f"come/{r}" for r in range(twin.world_size))
         if not self._meeting.attempt(lambda: all(before.check([each]) for each in come)):
             tell_failure(self._meeting.run, self.rank, why)
         raise Outsider(f"rank {self.rank} {why}")
@@ -197,7 +204,7 @@ class Roll:
         if run.add("gone", 0):
             for rank in sorted(self.absent):
                 if run.check([f"gone/{rank}"]):
-                    how = run.get(f"gone/{rank}").decode()
+                    how = run.get(f"gone/{rank}").decode(errors="replace")
                     if how.startswith(WELL):
                         self.went[rank] = how.removeprefix(WELL)
                         continue
@@ -218,10 +225,8 @@ class Roll:
         self.absent.discard(rank)
 
     def _understood(self, rank: int, said: bytes) -> Come:
-        try:
-            return msgspec.json.decode(said, type=Come)
-        except msgspec.DecodeError:
-            pass
+        with contextlib.suppress(RankError):
+            return cast(Come, decoded(said, Come, "an entry"))
         return self.contradict(f"speaks another version of Weft's protocol than rank {rank}: {ALIKE[0][2]}")
 
     def contradict(self, why: str) -> Come:

@@ -93,7 +93,7 @@ class Watch:
     def _gone(self, store: Signed | None, other: int) -> None:
         note = self._at(other)
         if not note and store is not None and store.check([f"beat/{other}"]):
-            note = ", at " + store.get(f"beat/{other}").decode(errors="replace").split("|", 1)[1]
+            note = ", at " + store.get(f"beat/{other}").decode(errors="replace").partition("|")[2]
         if failure := self._roll.bury(other, note):
             self.failure = self.failure or failure
         self._buried.add(other)

@@ -194,7 +194,7 @@ class ShmChannel(Channel):
         if found and found != text:
             raise RankError(
                 f"the two ends of channel {key!r} differ in (shape, dtype, copies): {text.decode()} here, "
-                f"{found.decode()} there"
+                f"{found.decode(errors='replace')} there"
             )
 
     def reached(self) -> bool:
