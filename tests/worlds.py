@@ -197,6 +197,7 @@ def world(nursery: subprocess.Popen[str], tmp_path: Path, request: pytest.Fixtur
                     os.killpg(pid, signal.SIGKILL)
             while len(found.ended) < n:
                 next_end()
+        assert not any(SECRET in found.said(rank) for rank in range(n))
         return found
 
     yield start

@@ -82,21 +82,23 @@ def resolved(host: str, port: int, patience: float, who: str) -> None:
 def serve(host: str, port: int, patience: float) -> dist.TCPStore:
     """Serve the store; at a loopback address, only this host can reach it."""
     try:
-        listening = _listen(host, port)
-        if listening is not None:
-            port = listening.getsockname()[1]
-            socket.create_connection((host, port), min(patience, SPEAK)).close()
-        # `multi_tenant`: torch.distributed in the same process may meet at the same port, as it would without Weft.
-        return dist.TCPStore(
-            host, port, None, True, timedelta(seconds=patience), wait_for_workers=False, multi_tenant=True,
-            master_listen_fd=None if listening is None else listening.detach(),
-        )  # fmt: skip
+        with _listen(host, port) or contextlib.nullcontext() as listening:
+            if listening is not None:
+                port = listening.getsockname()[1]
+                socket.create_connection((host, port), min(patience, SPEAK)).close()
+            # `multi_tenant`: torch.distributed in the same process may meet at the same port, as without Weft.
+            return dist.TCPStore(
+                host, port, None, True, timedelta(seconds=patience), wait_for_workers=False, multi_tenant=True,
+                master_listen_fd=None if listening is None else listening.detach(),
+            )  # fmt: skip
     except OSError as error:
         raise RankError(
             f"the store can't be served at {host}:{port} ({error}): MASTER_ADDR is the address, or the name, of the "
             "host on which rank 0, or the launcher that serves it, runs"
         ) from None
-    except (dist.DistNetworkError, dist.DistStoreError, RuntimeError):
+    except RuntimeError as error:  # c10d's errors are such
+        if "EADDRINUSE" not in str(error):
+            raise RankError(f"the store can't be served at {host}:{port}: {str(error).splitlines()[0]}") from None
         raise Taken(
             f"the store can't be served at {host}:{port}, as another process listens there. Is the port taken by "
             "another run, or another program? Set another MASTER_PORT, or --master_port, for all ranks"
