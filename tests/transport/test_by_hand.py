@@ -15,7 +15,7 @@ import pytest
 from tests.worlds import free_port
 from weft.core.errors import RankError
 from weft.core.rank import current
-from weft.transport import base, transport_of
+from weft.transport import transport_of
 from weft.transport.rendezvous import serve
 
 SOON = 25.0  # seconds, where everything else runs at the same time; the deadline is far behind
@@ -58,10 +58,11 @@ def is_one_too_many() -> None:
 
 
 def sees_who_ended() -> None:
-    base.SPEAK = 0.02
-    transport = transport_of()
+    transport: Any = transport_of()
     Path("met").touch()
-    transport.deadline = 1.5
+    roll = transport._meeting.roll
+    transport.wait_until(lambda: roll.look() or roll.went, "what is said of rank 1")
+    transport.deadline = 0.1
     transport.group((0, 1)).barrier()
 
 
