@@ -15,7 +15,7 @@ import pytest
 from tests.worlds import free_port
 from weft.core.errors import RankError
 from weft.core.rank import current
-from weft.transport import transport_of
+from weft.transport import rendezvous, transport_of
 from weft.transport.rendezvous import serve
 
 SOON = 25.0  # seconds, where everything else runs at the same time; the deadline is far behind
@@ -57,6 +57,16 @@ def is_one_too_many() -> None:
         Path("ended").touch()
 
 
+def takes_a_wrong_option() -> None:
+    """Rank 0 comes and fails before it has a transport; it serves the store until the other has read why."""
+    rendezvous.STAND_IN = SOON
+    os.environ["WEFT_HOSTS"] = "5"
+    try:
+        meets()
+    finally:
+        Path("met").touch()
+
+
 def sees_who_ended() -> None:
     transport: Any = transport_of()
     Path("met").touch()
@@ -73,6 +83,7 @@ def ends_well() -> None:
 ONCE = r"rank {} was started twice, as processes \d+ and \d+"
 BEYOND = r"RANK counts from 0 to WORLD_SIZE - 1.*that is rank 2 of 2"
 PORT = r"the store can't be served at 127.0.0.1:\d+, as another process listens there"
+OPTION = r"WEFT_HOSTS splits the ranks .* got '5'"
 WELL = r"rank 1 of 2 has not come to 127.0.0.1:\d+; process \d+ of rank 1 ended well, but never came"
 
 # By case: of each process its RANK, what it does, and what it says at last; nothing where it ends well.
@@ -80,6 +91,7 @@ CASES: dict[str, list[tuple[int, Any, str]]] = {
     "two are rank 0": [(0, first, ONCE.format(0)), (0, after_the_other, ONCE.format(0))],
     "one too many": [(0, stays, ""), (1, stays, ""), (1, is_one_too_many, ONCE.format(1))],
     "beyond the world": [(0, first, BEYOND), (2, after_the_other, BEYOND)],
+    "an option of one rank": [(0, takes_a_wrong_option, OPTION), (1, after_the_other, OPTION)],
     "another program's port": [(0, meets, PORT), (1, meets, PORT)],
     "one ends without coming": [(0, sees_who_ended, WELL), (1, ends_well, "")],
     "IPv6": [(0, meets, ""), (1, meets, "")],
