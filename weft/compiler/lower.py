@@ -160,7 +160,7 @@ class _Lowering:
                 keys = self.chains_of[node]
                 if len(keys) == 2:
                     self._cross(node, keys, k)
-                    if k is not keys[0]:
+                    if k != keys[0]:
                         continue
                 for v in node.operands():
                     if v in memory or v in near or (v in made and made[v] == k):
