@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from weft.compiler.chains import Key
 from weft.compiler.passes.dead_code import written
+from weft.compiler.streams import kind_of
 from weft.core.placement import Placement
 from weft.job.value import Node, Value
 from weft.plan import ids, order
@@ -92,7 +93,7 @@ def _orders(keys: list[Key], data: Iterable[tuple[Key, Key]]) -> Iterator[tuple[
     a stream's chain that reads only variables, which would else begin with the launch."""
     before: dict[Key, Key] = {}  # the last chain of each line so far
     fed, awaiting = {b for _, b in data}, {b for a, b in data if a.stream and not b.micro}
-    for k in sorted(keys, key=lambda k: (k.depth, not k.stream)):
+    for k in sorted((k for k in keys if kind_of(k.stream) != "copy"), key=lambda k: (k.depth, not k.stream)):
         line = k._replace(depth=0, stream="")
         if line in before and (k not in fed if k.stream else k in awaiting):
             yield before[line], k

@@ -1,13 +1,14 @@
 """Group nodes into chains: a chain is what one actor runs in one act.
 
-A chain's key is (placement, once per micro-batch or per launch, depth, late, stream). Depth counts, along the longest
-path to a node, how often data changes placement, rate or stream. So each edge between chains leads to a greater depth,
+A chain's key is (placement, once per micro-batch or per launch, depth, late, stream, device). Depth counts, along the
+longest path to a node, how often data changes placement, device, rate or stream. So each edge between chains leads to a greater depth,
 and there is no cycle. A pipeline's first stage has a forward chain of depth 0 and a backward chain of depth 2 S - 2.
 Deferrable nodes (`Node.late`) form a separate chain.
 
 A node with its own stream starts when the chain ends that makes its operands. So it cuts that chain: later nodes of the
 job that don't depend on it run in the next chain, overlapping with it. The first node that reads its result begins a
-chain, too: what comes before in the job doesn't wait for it. Micro-batches aren't cut so: they wait once a launch.
+chain, too: what comes before in the job doesn't wait for it. Micro-batches aren't cut so: they wait once a launch. A
+copy of what is there before any chain, as the inputs are, starts with the launch.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from weft.compiler.local_node import written
+from weft.compiler.streams import kind_of
+from weft.core.device import Device
 from weft.core.placement import Placement
 from weft.job.job import Job
 from weft.job.value import Node, Value
@@ -30,10 +33,22 @@ class Key(NamedTuple):
     depth: int
     late: bool = False
     stream: str = ""  # one of its own, apart from the rank's compute
+    device: Device | None = None  # where its values lie; None: where the placement says
+
+
+Line = tuple[Placement | None, bool, Device | None]
 
 
 def placement_of(v: Value) -> Placement | None:
     return v.spec.placement if v.spec is not None else None
+
+
+def device_of(v: Value) -> Device | None:
+    return v.device if v.spec is None else None
+
+
+def _device_of(node: Node) -> Device | None:
+    return device_of(next(iter((*node.outputs, *node.operands()))))
 
 
 def is_alias(node: Node, variables: Container[Value]) -> bool:
@@ -44,9 +59,9 @@ def is_alias(node: Node, variables: Container[Value]) -> bool:
 def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict[Node, tuple[Key, ...]]:
     """The chains of each node that runs: one, or two where it crosses from one placement to another."""
     found: dict[Node, tuple[Key, ...]] = {}
-    reached: dict[tuple[Placement | None, bool], int] = {}  # the greatest depth so far, and
-    cut: dict[tuple[Placement | None, bool], int] = {}  # the least depth of what follows
-    awaited: dict[tuple[Placement | None, bool, Key], int] = {}  # the depth of the first reader of a stream's chain
+    reached: dict[Line, int] = {}  # the greatest depth so far, and
+    cut: dict[Line, int] = {}  # the least depth of what follows
+    awaited: dict[tuple[Line, Key], int] = {}  # the depth of the first reader of a stream's chain
     made_in: dict[Value, Key | None] = {}  # the chain that makes a value; None: it is there before any chain runs
     memory: dict[Value, Value] = {}  # from variables and views of them to the variables
     using: dict[Value, set[Key]] = {}  # the chains that read or write a variable,
@@ -73,29 +88,36 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
         start = places[0] if crossing else there
         rate = node.micro or node.op in ("accumulate", "pack")  # those two run in the micro chain and end there
         stream = streams.get(node, "")
-        line = start, rate
+        copies = kind_of(stream) == "copy"
+        device = _device_of(node)
+        line = start, rate, device
         depth = 1 if rate else 0  # what is prepared once a launch comes before every micro-batch
-        depth = max(depth, (reached if stream else cut).get(line, depth))
-        if stream and line in reached and all(made_in[v] is None for v in node.operands()):
+        if not copies:
+            depth = max(depth, (reached if stream else cut).get(line, depth))
+        if stream and not copies and line in reached and all(made_in[v] is None for v in node.operands()):
             depth += 1  # it starts where it stands
         for v in node.operands():
             source = made_in[v]
             if source is not None:
                 moved = source.placement is not placement_of(v) or source.placement is not start
-                moved = moved or source.micro != rate or source.late != node.late or source.stream != stream
+                moved = moved or (*source,)[3:] != (node.late, stream, device) or source.micro != rate
                 depth = max(depth, source.depth + moved)
                 if source.stream and not (stream or rate):
-                    depth = max(depth, awaited.setdefault((*line, source), reached.get(line, -1) + 1))
+                    depth = max(depth, awaited.setdefault((line, source), reached.get(line, -1) + 1))
         used, over = ({memory[v] for v in values if v in memory} for values in (node.operands(), written(node)))
         touched = {k for table, values in ((using, over), (writing, used)) for v in values for k in table.get(v, ())}
         for before in touched:  # who reads a variable must find what was written by then, and nothing later
-            depth = max(depth, before.depth + ((before.micro, before.late, before.stream) != (rate, node.late, stream)))
-        first = Key(start, rate, depth, node.late, stream)
+            apart = before._replace(placement=start, depth=0) != Key(start, rate, 0, node.late, stream, device)
+            depth = max(depth, before.depth + apart)
+        first = Key(start, rate, depth, node.late, stream, device)
         for table, values in ((using, used), (writing, over)):
             for v in values:
                 table.setdefault(v, set()).add(first)
-        table = cut if stream else reached
-        table[line] = max(table.get(line, depth), depth)
+        if copies:  # what it copies ends a chain on the other device
+            line = start, rate, node.args[2]
+        if not (copies and rate):
+            table = cut if stream else reached
+            table[line] = max(table.get(line, depth), depth)
         keys = (first, Key(there, rate, depth + 1)) if crossing else (first,)
         found[node] = keys
         for v in node.outputs:
@@ -117,7 +139,7 @@ def _put_off(
         wanted = [read[v] for v in node.outputs if v in read]
         if wanted and len(own) == 1 and (node.late or node.extra.get("backward")):
             first = min(wanted, key=lambda k: k.depth)
-            alike = all(getattr(first, k) == getattr(own[0], k) for k in ("placement", "micro", "stream"))
+            alike = all(getattr(first, k) == getattr(own[0], k) for k in ("placement", "micro", "stream", "device"))
             writers = {k for v in node.operands() if v in memory for k in writing.get(memory[v], ())}
             if alike and all(k == first or k.depth > first.depth for k in writers):
                 own = found[node] = (first,)

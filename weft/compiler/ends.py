@@ -6,7 +6,7 @@ graph.output                    an output of the launch: a value, or nothing if 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from weft.compiler.layout import Packet, local_shape
@@ -37,15 +37,15 @@ def value_of(name: str, form: Form) -> Value:
     return Value(name, shape, dtypes.named(dtype), Spec(shape, dtypes.named(dtype), place, sbps[0]), Device("cpu"))
 
 
-def source_step(job: Job, packet: Packet | None) -> Step:
+def source_step(job: Job, packets: Iterable[Packet]) -> Step:
     """The step that takes all arguments and numbers, in the job's order; those that this rank reads have places."""
     calls, inputs = [], [n for n in job.nodes if n.op == "input"]
+    places = {v: p for p in packets for v in p.entries}
     for n in job.nodes:
         if n.op not in ("input", "host"):
             continue
         v = n.outputs[0]
-        read = packet is not None and v in packet.entries
-        results = (_entry(v, packet),) if read and packet is not None else ()
+        results = (_entry(v, places[v]),) if v in places else ()
         if n.op == "input":
             calls.append(Call("graph.input", (inputs.index(n),), results, (("form", form_of(v)),), v.name))
         else:

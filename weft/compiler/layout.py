@@ -12,6 +12,7 @@ import torch
 from weft.boxing.lowering import Slices, lower
 from weft.compiler.arena import MemoryPlan, packed
 from weft.compiler.chains import Key
+from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.job.job import Job
 from weft.job.value import Node, Value
@@ -40,6 +41,7 @@ class Packet:
     entries: dict[Value, Shape] = field(default_factory=dict)  # with the local shape, or the piece's
     plan: MemoryPlan = NOTHING
     offsets: dict[Value, int] = field(default_factory=dict)
+    device: Device | None = None  # where it lies
 
     def close(self) -> None:
         """Compute the offsets, once every entry is known."""

@@ -17,7 +17,8 @@ from weft.compiler.layout import Chain, Crossing, Packet, local_shape, sliced, s
 from weft.compiler.options import Options
 from weft.compiler.pipeline import Pipeline, roles
 from weft.compiler.shared_registers import shared
-from weft.compiler.streams import COLLECTIVES, streams_of
+from weft.compiler.streams import COLLECTIVES, COPIES, kind_of, streams_of
+from weft.core.device import Device
 from weft.core.errors import CompileError
 from weft.job.job import Job
 from weft.job.text import shared_hash
@@ -27,6 +28,7 @@ from weft.plan.calls import Step
 from weft.plan.plan import Plan, Port, Register, Stream, Task
 from weft.plan.verify import Act
 
+CPU = Device("cpu")
 SOURCE, SINK = "source", "sink"
 KINDS = 3
 DATA, LOOP, TURN = range(KINDS)  # what a register is for: values, the order of launches, the order of collectives
@@ -41,7 +43,7 @@ class Lowered:
     options: Options
     chains: dict[int, Chain] = field(default_factory=dict)  # by task id
     packets: dict[int, Packet] = field(default_factory=dict)  # by register id
-    inputs: Packet | None = None
+    inputs: list[Packet] = field(default_factory=list)  # one for each device
     outputs: list[tuple[Node, Packet | None]] = field(default_factory=list)
     source: int = 0
     sink: int = 0
@@ -61,7 +63,7 @@ class _Lowering:
         self.micro = job.micro_batches
         self.chains_of = chains.assign(job, streams_of(job, options))
         keys = dict.fromkeys(k for ks in self.chains_of.values() for k in ks)
-        self.keys = sorted(keys, key=lambda k: (k.depth, not k.micro, k.late, str(k.placement), k.stream))
+        self.keys = sorted(keys, key=lambda k: (k.depth, not k.micro, k.late, str(k.placement), k.stream, str(k.device)))
         self.index = {k: i for i, k in enumerate(self.keys)}
         self.mine = [k for k in self.keys if k.placement is None or rank in k.placement]
         # A single chain shares its thread with both ends: none can run ahead.
@@ -71,10 +73,10 @@ class _Lowering:
         self.pipeline = Pipeline(job, self.keys, self.micro)
         self.roles = roles(self.chains_of)
         self.packets: dict[int, Packet] = {}
+        self.more = -1  # the number of registers beyond those of two ends
         self.joint: dict[tuple[Key, ...], Packet] = {}  # those that several chains read, by source and readers
         self.ends = [SOURCE, SINK, *job.loaders]
         self.streams = sorted({k.stream for k in self.keys if k.stream})
-        self.device = "cpu"
 
     # ---- names and numbers -----------------------------------------------------------------------------
 
@@ -84,9 +86,10 @@ class _Lowering:
     def task_id(self, end: Key | str, rank: int) -> int:
         if isinstance(end, Key):
             stream = len(self.ends) - 1 + self.streams.index(end.stream) if end.stream else 0
+            device = end.device or CPU
         else:
-            stream = max(0, self.ends.index(end) - 1)  # a loader has its own thread
-        return ids.encode(rank, self.device, 0, stream, self.place(end) + 1)
+            stream, device = max(0, self.ends.index(end) - 1), CPU  # a loader has its own thread
+        return ids.encode(rank, device.type, device.index, stream, self.place(end) + 1)
 
     def packet(
         self, source: Key | str, target: Key | str, src: int, dst: int, copies: int, full: int = 0, kind: int = DATA
@@ -96,7 +99,8 @@ class _Lowering:
         if known is None:
             name = f"{self.title(source)}-{self.title(target)}" + (f".{src}-{dst}" if src != dst else "")
             name += ("", ".next" if full else ".then", ".turn")[kind]
-            known = self.packets[number] = Packet(number, name, source, [target], src, dst, copies, full)
+            device = source.device if isinstance(source, Key) and kind == DATA else None
+            known = self.packets[number] = Packet(number, name, source, [target], src, dst, copies, full, device=device)
         return known
 
     def number(self, source: Key | str, target: Key | str, src: int, dst: int, kind: int) -> int:
@@ -108,7 +112,7 @@ class _Lowering:
             return end
         last = self.index[end] == len(self.keys) - 1
         if end.stream:
-            return f"{COLLECTIVES}{self.index[end]}"
+            return f"{COPIES if kind_of(end.stream) == 'copy' else COLLECTIVES}{self.index[end]}"
         role = "weights" if end.late else "step" if not end.micro and (last or self.micro > 1) else "chain"
         return f"{role}{self.index[end]}"
 
@@ -146,13 +150,19 @@ class _Lowering:
         self.arrivals: dict[Key, dict[tuple[Node, int], Packet]] = {k: {} for k in self.mine}
         self.departures: dict[Key, dict[tuple[Node, int], Packet]] = {k: {} for k in self.mine}
         names = {SOURCE: "inputs"} | {loader: f"{loader}.batch" for loader in job.loaders}
-        feeds = {
-            end: Packet(self.number(end, SINK, rank, rank, LOOP), name, end, [], rank, rank, 2)
-            for end, name in names.items()
-        }
-        feeds[SOURCE].copies = self.ahead
-        feed_of = {v: feeds[n.args[0]] for n in job.nodes if n.op == "source" for v in n.outputs}
-        given_by = {v: feed_of.get(given[v], feeds[SOURCE]) for v in given}
+        feeds: dict[tuple[str, Device | None], Packet] = {}
+        loader_of = {v: n.args[0] for n in job.nodes if n.op == "source" for v in n.outputs}
+        given_by: dict[Value, Packet] = {}
+        for v in given:
+            end = loader_of.get(given[v], SOURCE)
+            device = chains.device_of(v)
+            if (end, device) not in feeds:
+                beyond = sum(e == end for e, _ in feeds)
+                number = self.beyond() if beyond else self.number(end, SINK, rank, rank, LOOP)
+                name = names[end] + (f".{device}" if beyond else "")
+                copies = self.ahead if end == SOURCE else 2
+                feeds[end, device] = Packet(number, name, end, [], rank, rank, copies, device=device)
+            given_by[v] = feeds[end, device]
         reads: dict[Value, dict[Key, None]] = {}
         for k in self.mine:
             near = {v for n in again[k] for v in n.outputs}
@@ -183,7 +193,7 @@ class _Lowering:
         self._finish_feeds(lowered, feeds)
         for k in self.mine:
             self.packet(k, SINK, rank, rank, self.ahead)  # a launch is over when every chain has done its part
-        self._begin_chains({k for k in feeds[SOURCE].targets if isinstance(k, Key)})
+        self._begin_chains({k for p in lowered.inputs for k in p.targets if isinstance(k, Key)})
         if not self.mine:
             self.packet(SOURCE, SINK, rank, rank, self.ahead)
         self._loops()
@@ -261,11 +271,19 @@ class _Lowering:
             return [(self.packet(source, k, rank, rank, self.copies(source, k)), [k]) for k in keys]
         known = self.joint.get((source, *keys))
         if known is None:
-            places = len(self.keys) + len(self.ends)
-            number = ((places * places * KINDS + len(self.joint)) * self.world_size + rank) * self.world_size + rank
+            number = self.beyond()
             name = f"{self.title(source)}-{'/'.join(map(self.title, keys))}"
-            known = self.joint[source, *keys] = self.packets[number] = Packet(number, name, source, [*keys], rank, rank)
+            copies = max(self.copies(source, k) for k in keys)
+            known = self.joint[source, *keys] = self.packets[number] = Packet(
+                number, name, source, [*keys], rank, rank, copies, device=source.device
+            )
         return [(known, keys)]
+
+    def beyond(self) -> int:
+        """A number for a register within this rank that those of two ends don't give."""
+        self.more += 1
+        places = len(self.keys) + len(self.ends)
+        return ((places * places * KINDS + self.more) * self.world_size + self.rank) * self.world_size + self.rank
 
     def _export(self, table: dict[Value, list[Packet]], v: Value, packet: Packet) -> None:
         packets = table.setdefault(v, [])
@@ -291,16 +309,16 @@ class _Lowering:
                     packet.entries[v] = sliced(part.shape, where)
                     self.arrivals[k][node, rank] = packet
 
-    def _finish_feeds(self, lowered: Lowered, feeds: dict[str, Packet]) -> None:
+    def _finish_feeds(self, lowered: Lowered, feeds: dict[tuple[str, Device | None], Packet]) -> None:
         """Let the sources' registers hold whole inputs, of which micro-batches are slices."""
-        for end, feed in feeds.items():
+        for (end, _), feed in feeds.items():
             if not feed.targets:
                 continue
             owners = dict.fromkeys(lowered.unpacked.get(v, v) for v in feed.entries)
             feed.entries = {v: local_shape(v, self.rank) for v in owners}
             self.packets[feed.id] = feed
             if end == SOURCE:
-                lowered.inputs = feed
+                lowered.inputs.append(feed)
             else:
                 lowered.loaders[self.task_id(end, self.rank)] = (end, feed)
 
@@ -377,7 +395,7 @@ class _Lowering:
                 writes[p.id] = Port(p.id, 1, p.at[0]) if p.at[0] else Port(p.id, self._period(k, p.targets[0]))
         acts = self.micro if k.micro else 1
         return Task(
-            self.task_id(k, self.rank), chain.name, "collective" if k.stream else "compute", tuple(reads.values()),
+            self.task_id(k, self.rank), chain.name, kind_of(k.stream), tuple(reads.values()),
             tuple(writes.values()), acts, step=lower_chain(chain),
         )  # fmt: skip
 
@@ -399,4 +417,7 @@ class _Lowering:
     def _register(self, p: Packet) -> Register:
         shape, dtype = ((p.bytes,), "uint8") if p.entries else ((), "")
         ends = [self.task_id(k, p.dst) for k in sorted(set(p.targets), key=self.place)]
-        return Register(p.id, p.name, self.task_id(p.source, p.src), tuple(ends), p.copies, shape, dtype, p.full)
+        device = str(p.device) if p.entries and p.device not in (None, CPU) else ""
+        return Register(
+            p.id, p.name, self.task_id(p.source, p.src), tuple(ends), p.copies, shape, dtype, p.full, device=device
+        )

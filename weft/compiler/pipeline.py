@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from weft.compiler.chains import Key
+from weft.compiler.streams import kind_of
 from weft.job.job import Job
 from weft.job.value import Node
 from weft.ops import OPS
@@ -33,11 +34,11 @@ class Pipeline:
     """
 
     def __init__(self, job: Job, keys: Iterable[Key], micro: int) -> None:
-        chains = [k for k in keys if k.micro]
+        chains = [k for k in keys if k.micro and not k.stream]
         steps = {k.depth for k in chains if not k.late}
         training = any(n.op == "accumulate" for n in job.nodes)
         self.micro = micro
-        self.row = max(1, len({k.placement for k in chains}))
+        self.row = max(1, len({(k.placement, k.device) for k in chains}))
         self.stages = (len(steps) + 1) // 2 if training else len(steps)
         self.timed = self.stages > self.row or any(k.late for k in chains)
         self.end = max(steps, default=0) + (micro // self.row + 1) * self.stages
@@ -45,9 +46,10 @@ class Pipeline:
     def copies(self, a: Key, b: Key) -> int:
         """How many micro-batches may be in flight between two chains. The quota between a stage's forward and backward
         chain is enough to give 1F1B."""
+        copying = "copy" in (kind_of(a.stream), kind_of(b.stream))  # the next is copied while this one is used
         if a.placement is not b.placement or not (a.micro and b.micro):
-            return 1 if a.placement is b.placement or not a.micro else min(2, self.micro)
-        kept = (b.depth - a.depth) // 2 + 1
+            return 1 + copying if a.placement is b.placement or not a.micro else min(2, self.micro)
+        kept = (b.depth - a.depth) // 2 + 1 + copying
         if b.late:
             kept = -(-kept // self.row) * self.row
         return min(kept, self.micro)
@@ -71,7 +73,7 @@ def roles(chains_of: Mapping[Node, tuple[Key, ...]]) -> dict[Key, str]:
     for k, nodes in members.items():
         backward = [bool(n.extra.get("backward")) for n in nodes if n.op in OPS and not OPS[n.op].view]
         weights = not apart and any(n.op == "accumulate" for n in nodes)
-        found[k] = "F" * (not all(backward)) + "B" * any(backward) + "W" * weights if k.micro else ""
+        found[k] = "F" * (not all(backward)) + "B" * any(backward) + "W" * weights if k.micro and not k.stream else ""
     for k, nodes in members.items():
         if k.late:
             given = {found[made[v]] for n in nodes for v in n.operands() if v in made and made[v] != k}

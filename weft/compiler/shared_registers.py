@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
+from collections import Counter
 
 from msgspec.structs import replace
 
@@ -15,6 +16,10 @@ def shared(plan: Plan) -> Plan:
     """The plan with such registers placed: the largest first, each where it fits."""
     inner = {t.id for t in plan.tasks if t.kind in ("compute", "collective")}
     found = [r for r in plan.registers if {r.producer, *r.consumers} <= inner]
+    used = Counter[str]()
+    for r in found:
+        used[r.device] += r.bytes
+    found = [r for r in found if r.device == max(used, key=used.__getitem__)]  # one piece of memory is on one device
     if len(found) < 2:
         return plan
     lifetimes = Lifetimes(plan)

@@ -1,4 +1,4 @@
-"""Decide which collectives run inline in their chain, and which are tasks on a separate stream.
+"""Decide which collectives and copies run inline in their chain, and which are tasks on a separate stream.
 
 A separate task costs two thread switches, and cuts its chain. That pays where the call waits for something other than
 the rank's cores: a network, or an asynchronous device.
@@ -14,10 +14,12 @@ from weft.compiler.options import Options
 from weft.core.placement import Placement
 from weft.job.job import Job
 from weft.job.value import Node
+from weft.plan.plan import Kind
 
 Way = Literal["inline", "stream"]
 COLLECTIVES: Final = "collectives"  # the first stream's name
 SECOND: Final = f"{COLLECTIVES}.second"
+COPIES: Final = "copies"  # between host and device: a stream for each direction, since a bus has two
 COLLECTIVE_STREAMS: Final = {  # by type of device: the streams that collectives alternate between
     "cpu": (COLLECTIVES, SECOND),  # while bytes of one travel, ranks synchronize for the other: the link is never idle
     "cuda": (COLLECTIVES,),  # NCCL's kernels of two communicators may block each other
@@ -29,6 +31,7 @@ WAYS: dict[tuple[str, str], Way] = {  # by (backend, type of device); otherwise 
     ("c10d", "cpu"): "stream",  # Gloo waits for sockets
     ("local", "cuda"): "stream",
     ("c10d", "cuda"): "stream",  # NCCL has a stream anyway
+    ("copy", "cuda"): "stream",  # from the host and to it: the bus works beside both
 }
 
 
@@ -36,7 +39,21 @@ def streams_of(job: Job, options: Options) -> dict[Node, str]:
     """The stream of each node that is a separate task."""
     turns = {device: itertools.cycle(names) for device, names in COLLECTIVE_STREAMS.items()}
     found = {node: device_of(node, options) for node in job.nodes}
-    return {node: next(turns[device]) for node, device in found.items() if device}
+    collectives = {node: next(turns[device]) for node, device in found.items() if device}
+    return collectives | {node: f"{COPIES}.to.{node.args[1].type}{node.args[1].index}" for node in job.nodes if _is_copy(node)}
+
+
+def kind_of(stream: str) -> Kind:
+    """The kind of the tasks on a stream."""
+    return "copy" if stream.startswith(COPIES) else "collective" if stream else "compute"
+
+
+def _is_copy(node: Node) -> bool:
+    """Whether a node is a copy between host and device with a stream of its own."""
+    if node.op != "to_device":
+        return False
+    there, here = sorted((device.type for device in node.args[1:3]), key="cpu".__eq__)
+    return here == "cpu" and WAYS.get(("copy", there)) == "stream"
 
 
 def device_of(node: Node, options: Options) -> str:

@@ -71,7 +71,8 @@ class Compiled:
         self.agreement = Agreement() if check_of(running.rank) is Check.FULL and running.rank.world_size > 1 else None
         rank = running.rank.index
         shapes = [v.spec.local_shape(rank) if v.spec is not None else v.shape for v in made]
-        self.forms = [(v, _maker(v, shape, running.device)) for v, shape in zip(made, shapes, strict=True)]
+        devices = [v.device.torch if v.spec is None else running.device for v in made]
+        self.forms = [(v, _maker(v, *of)) for v, *of in zip(made, shapes, devices, strict=True)]
 
     def _gather(self) -> None:
         lowered, running = self.lowered, self.running

@@ -7,7 +7,7 @@ event on its stream, and the reader's stream waits for it; likewise before the c
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any, Protocol
 
 import torch
@@ -45,15 +45,18 @@ class Cuda:
         return torch.cuda.stream(stream)
 
 
-def in_order(plan: Plan, acts: Mapping[int, Act], device: Device) -> dict[int, Act]:
-    """The acts, each on its device stream, after the acts of other streams on which it depends."""
+def in_order(
+    plan: Plan, acts: Mapping[int, Act], device: Device, on_host: Container[int] = ()
+) -> dict[int, Act]:  # fmt: skip
+    """The acts, each on its device stream, after the acts of other streams on which it depends. Registers `on_host` need
+    no events: what reads and writes these is done when the act returns."""
     tasks = {t.id: t for t in plan.tasks}
     if len({t.stream for t in plan.tasks}) == 1:
         return dict(acts)
     streams = {s.index: device.own() if s.policy == "caller" else device.stream() for s in plan.streams}
     crossing = {
         r.id: r for r in plan.registers
-        if len({tasks[end].stream for end in (r.producer, *r.consumers) if end in tasks}) > 1
+        if len({tasks[end].stream for end in (r.producer, *r.consumers) if end in tasks}) > 1 and r.id not in on_host
     }  # fmt: skip
     events = {
         (r.id, slot, end): device.event()

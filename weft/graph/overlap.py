@@ -51,7 +51,7 @@ def _overlapping(variables: dict[Value, Tensor]) -> Iterator[tuple[tuple[Value, 
     spans = []
     for v, t in variables.items():
         data = blob_of(t).data
-        if data is not None and data.numel():
+        if data is not None and data.numel() and data.data_ptr():  # on meta none has memory
             last = sum((n - 1) * step for n, step in zip(data.shape, data.stride(), strict=True))
             low = data.data_ptr()
             spans.append((low, low + (last + 1) * data.element_size(), v, t, data))

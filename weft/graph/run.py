@@ -22,6 +22,7 @@ from weft.core import collecting
 from weft.core.device import Device
 from weft.core.dispatch import hooks
 from weft.core.errors import GraphError
+from weft.core.placement import Placement
 from weft.core.rank import current
 from weft.graph.device_streams import Cuda, in_order
 from weft.graph.draws import Draws
@@ -45,7 +46,7 @@ from weft.vm.dependency import join, pending, untouched, writable
 from weft.vm.instruction import Instruction
 
 BRIEF: Final = int(2e9 * NAP)  # ns: the executor's own thread starts on a launch after one or two naps
-CHAINS: Final = ("compute", "collective")  # kinds of tasks
+CHAINS: Final = ("compute", "collective", "copy")  # kinds of tasks
 
 
 class Launch:
@@ -86,7 +87,7 @@ class Running:
         self.bound: dict[Value, torch.Tensor] = {}  # the memory of the variables
         self.named: dict[str, torch.Tensor] = {}  # the same, by name
         self.stale = True  # the memory of a variable has changed
-        self.arenas: dict[int, torch.Tensor] = {}  # by stream
+        self.arenas: dict[tuple[int, str], torch.Tensor] = {}  # by stream and device
         self.binders: dict[int, Binder] = {}  # by task id; rebuilt when a variable gets other memory
         self.chains: list[dict[Any, Callable[[], None]]] = []
         self._registers()
@@ -100,20 +101,29 @@ class Running:
         self.launches = 0
         self.brief = False  # the last launch took less time than handing it to another thread
         acts = {t.id: self._chain(t) for t in lowered.plan.tasks if t.kind in CHAINS} | self._ends() | self._readers()
-        if self.device.type == "cuda":
-            acts = in_order(lowered.plan, acts, Cuda(self.device))
+        devices = [self.device, *(_torch(t.device) for t in lowered.plan.tasks if t.device)]
+        cuda = next((d for d in devices if d.type == "cuda"), None)
+        if cuda is not None:
+            on_host = {r.id for r in lowered.plan.registers if r.bytes and self._at(r.device).type == "cpu"}
+            acts = in_order(lowered.plan, acts, Cuda(cuda), on_host)
         deadline, look = self.transport.deadline, self.waits.look
         self.executor = Executor(lowered.plan, acts, self.channels, deadline=deadline, watch=look)
         self.vm.on_tracing_changed.append(self._follow)
         self._follow(bool(self.vm.recorders))
 
+    def _at(self, device: str) -> torch.device:
+        return _torch(device) if device else self.device
+
     def _arena(self, task: Task) -> None:
         """Have an arena for the tasks of a stream, which act one at a time, that is large enough for this one."""
-        if task.stream not in self.arenas or self.arenas[task.stream].nbytes < task.step.arena:
-            self.arenas[task.stream] = torch.empty(task.step.arena, dtype=torch.uint8, device=self.device)
+        key = task.stream, task.device
+        if key not in self.arenas or self.arenas[key].nbytes < task.step.arena:
+            self.arenas[key] = torch.empty(task.step.arena, dtype=torch.uint8, device=self._at(task.device))
 
     def _registers(self) -> None:
-        shared = torch.zeros(self.lowered.plan.shared, dtype=torch.uint8, device=self.device)
+        placed = next((r.device for r in self.lowered.plan.registers if r.offset is not None), "")
+        shared = torch.zeros(self.lowered.plan.shared, dtype=torch.uint8, device=self._at(placed))
+        copying = {p.register for t in self.lowered.plan.tasks if t.kind == "copy" for p in (*t.consumes, *t.produces)}
         for r in self.lowered.plan.registers:
             source, (target, *_) = rank_of(r.producer), [*map(rank_of, r.consumers), rank_of(r.producer)]
             if source != target:
@@ -122,8 +132,10 @@ class Running:
             elif r.offset is not None:
                 self.memory[r.id] = [shared[r.offset : r.offset + r.bytes]]
             else:
+                at = self._at(r.device)
+                pinned = r.id in copying and at.type == "cpu" and torch.cuda.is_available()
                 self.memory[r.id] = [
-                    torch.zeros(r.bytes, dtype=torch.uint8, device=self.device) for _ in range(r.copies)
+                    torch.zeros(r.bytes, dtype=torch.uint8, device=at, pin_memory=pinned) for _ in range(r.copies)
                 ]
 
     # ---- acts ------------------------------------------------------------------------------------------
@@ -138,7 +150,8 @@ class Running:
         def bind(turn: Turn, phase: int) -> Callable[[], None]:
             binder = self.binders.get(task.id)
             if binder is None:
-                rank, arena, step = self.rank.index, self.arenas[task.stream], self.lowered.plan.task(task.id).step
+                rank, step = self.rank.index, self.lowered.plan.task(task.id).step
+                arena = self.arenas[task.stream, task.device]
                 line = self.stream_lines.get(task.stream, self.line)
                 binder = self.binders[task.id] = Binder(task.name, step, rank, arena, self.named, line, self.draws)
             slots = {p.register: self.memory[p.register][s] for p, s in zip(task.consumes, turn.consumed, strict=True)}
@@ -399,14 +412,16 @@ def _bare(error: BaseException) -> BaseException:
 
 
 def _device(plan: Plan) -> torch.device:
-    """The device of this rank's registers: that of its values."""
+    """The device of this rank's registers that name none: that of its global values."""
     for call in (c for t in plan.tasks for c in t.step.calls):
         form = call.option("form")
-        if form is not None and isinstance(form[2], Device):
-            return form[2].torch
-        if form is not None and plan.rank in form[2]:
+        if form is not None and isinstance(form[2], Placement) and plan.rank in form[2]:
             return device_of(form[2]).torch
     return torch.device("cpu")
+
+
+def _torch(device: str) -> torch.device:
+    return Device(device).check().torch
 
 
 def _data(b: Blob) -> torch.Tensor:

@@ -61,7 +61,7 @@ def emit(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[Value, ...]:
         builder.moves(values, chosen.inputs)
         return builder.add(op.name, args, [(s.shape, s.dtype, s, _CPU) for s in chosen.outputs], chosen=chosen)
     forms = infer(op, _stand_ins(args, lambda v: Form(v.shape, v.dtype)))
-    device = values[0].device if values else _device(op, args)
+    device = _device(op, args) or next((v.device for v in values if v.shape or v.device is not _CPU), _CPU)
     return builder.add(op.name, args, [(f.shape, f.dtype, None, device) for f in forms])
 
 
@@ -89,9 +89,8 @@ def _placed_numbers(
     return tuple(twin.get(a, a) if isinstance(a, Value) else a for a in args), [twin.get(v, v) for v in values]
 
 
-def _device(op: Op, args: tuple[Any, ...]) -> Device:
-    given = args[op.names.index("device")] if "device" in op.names else None
-    return given or _CPU
+def _device(op: Op, args: tuple[Any, ...]) -> Device | None:
+    return args[op.names.index("device")] if "device" in op.names else None
 
 
 def _spec(v: Value) -> Spec:

@@ -87,6 +87,7 @@ class Register(msgspec.Struct, frozen=True):
     dtype: str = ""
     full: int = 0
     offset: int | None = None
+    device: str = ""  # where it lies; by default where the rank's values lie
 
     @property
     def bytes(self) -> int:
@@ -114,6 +115,12 @@ class Task(msgspec.Struct, frozen=True):
     @property
     def rank(self) -> int:
         return rank_of(self.id)
+
+    @property
+    def device(self) -> str:
+        """Where an act computes; empty for where the rank's values lie."""
+        at = decode(self.id)
+        return "" if (at.device, at.device_index) == ("cpu", 0) else f"{at.device}:{at.device_index}"
 
     @property
     def text(self) -> str:
@@ -194,6 +201,7 @@ def _show_register(r: Register, tasks: dict[int, str]) -> str:
         return (_quote(tasks[id]) if id in tasks else "") + f"@{decode(id)}"
 
     content = f"{r.dtype}[{', '.join(map(str, r.shape))}]" if r.dtype else "order"
+    content += f" {r.device}" * bool(r.device)
     copies = f"{r.copies} {'copy' if r.copies == 1 else 'copies'}" + (f", {r.full} full" if r.full else "")
     copies += "" if r.offset is None else f", shared+{r.offset}"
     consumers = ", ".join(map(at, r.consumers)) or "nobody"
@@ -220,7 +228,7 @@ def _show_task(t: Task, registers: dict[int, str]) -> list[str]:
 _PLAN: Final = re.compile(rf"plan ({_NAME}), rank (\d+) of (\d+)(?:, hash ({_NAME}))?")
 _STREAM: Final = re.compile(rf"stream (\d+) ({_NAME}), ({'|'.join(get_args(Policy))})")
 _REGISTER: Final = re.compile(
-    rf"register (\d+) ({_NAME}): (?:order|(\w+)\[([\d, ]*)\]), (\d+) cop(?:y|ies)(?:, (\d+) full)?"
+    rf"register (\d+) ({_NAME}): (?:order|(\w+)\[([\d, ]*)\])(?: (\w+:\d+))?, (\d+) cop(?:y|ies)(?:, (\d+) full)?"
     rf"(?:, shared\+(\d+))?, ({_NAME})?({_ADDRESS}) -> (.+)"
 )
 _TASK: Final = re.compile(rf"({'|'.join(get_args(Kind))}) ({_NAME})({_ADDRESS})(?:, (\d+) acts)?(, ahead)?")
@@ -257,17 +265,18 @@ def _parse(text: str) -> Plan:
         if m := _STREAM.fullmatch(line):
             streams.append(Stream(int(m[1]), _unquote(m[2]), m[3]))  # type: ignore[arg-type]
         elif m := _REGISTER.fullmatch(line):
-            ends = _split(_REFERENCE, m[10]) if m[10] != "nobody" else []
+            ends = _split(_REFERENCE, m[11]) if m[11] != "nobody" else []
             mentioned.extend((number, _unquote(e[1]), parse_id(e[2][1:])) for e in ends if e[1])
-            if m[8]:
-                mentioned.append((number, _unquote(m[8]), parse_id(m[9][1:])))
+            if m[9]:
+                mentioned.append((number, _unquote(m[9]), parse_id(m[10][1:])))
             shape = tuple(int(n) for n in m[4].split(", ")) if m[4] else ()
             consumers = tuple(parse_id(e[2][1:]) for e in ends)
-            producer, offset = parse_id(m[9][1:]), None if m[7] is None else int(m[7])
+            producer, offset = parse_id(m[10][1:]), None if m[8] is None else int(m[8])
             registers.append(
                 Register(
-                    int(m[1]), _unquote(m[2]), producer, consumers, int(m[5]), shape, m[3] or "", int(m[6] or 0), offset
-                )
+                    int(m[1]), _unquote(m[2]), producer, consumers, int(m[6]), shape, m[3] or "", int(m[7] or 0),
+                    offset, m[5] or "",
+                )  # fmt: skip
             )
         elif m := _TASK.fullmatch(line):
             acts, ahead = int(m[4] or 1), bool(m[5])

@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from weft.core import dtype as dtypes
 from weft.core import random
 from weft.ops import OPS
+from weft.plan import ids
 from weft.plan.calls import Call, Ref, Result, Step
 from weft.plan.plan import Plan
 
@@ -89,7 +90,7 @@ def usage(plan: Plan) -> Usage:
     for t in plan.tasks:
         if t.step.calls:
             parts.append(_part(t.name, t.step))
-            streams.append(t.stream)
+            streams.append(t.id >> ids.BITS["task"])  # of a device
             variables |= {r.name: r.bytes for r in _results(t.step) if r.place.kind == "variable"}
     registers = plan.shared + sum(r.bytes * r.copies for r in plan.registers if r.offset is None)
     return Usage(sum(variables.values()), registers, tuple(parts), tuple(streams))
