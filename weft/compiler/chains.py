@@ -1,8 +1,9 @@
 """Group nodes into chains: a chain is what one actor runs in one act.
 
 A chain's key is (placement, once per micro-batch or per launch, depth, late, stream, device). Depth counts, along the
-longest path to a node, how often data changes placement, device, rate or stream. So each edge between chains leads to a greater depth,
-and there is no cycle. A pipeline's first stage has a forward chain of depth 0 and a backward chain of depth 2 S - 2.
+longest path to a node, how often data changes placement, device, rate or stream. So each edge between chains leads to a
+greater depth, and there is no cycle. A pipeline's first stage has a forward chain of depth 0 and a backward chain of
+depth 2 S - 2.
 Deferrable nodes (`Node.late`) form a separate chain.
 
 A node with its own stream starts when the chain ends that makes its operands. So it cuts that chain: later nodes of the

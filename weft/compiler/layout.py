@@ -14,6 +14,7 @@ from weft.compiler.arena import MemoryPlan, packed
 from weft.compiler.chains import Key
 from weft.core.device import Device
 from weft.core.dtype import DType
+from weft.core.errors import CompileError
 from weft.job.job import Job
 from weft.job.value import Node, Value
 from weft.ops import OPS
@@ -74,9 +75,12 @@ class Crossing:
     @staticmethod
     def of(node: Node, rank: int) -> Crossing:
         (step,) = lower(node.extra["route"], rank) or (None,)
-        if step is None or step.transfers is None:
-            kind = "nothing" if step is None else step.kind
-            raise AssertionError(f"{node.name}: {kind} can't cross placements")
+        if step is not None and step.kind == "copy":
+            raise CompileError(
+                f"{node.name}: inside build() a global tensor can't be copied between host and device, from "
+                f"{node.args[0].form} to {node.outputs[0].form}; give the graph x.to_global(placement=...) of it"
+            )
+        assert step is not None and step.transfers is not None, f"{node.name} can't cross placements"
         t = step.transfers
         return Crossing(node, t.sends, t.receives, t.reduces, step.shape, step.fill)
 

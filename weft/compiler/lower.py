@@ -63,7 +63,9 @@ class _Lowering:
         self.micro = job.micro_batches
         self.chains_of = chains.assign(job, streams_of(job, options))
         keys = dict.fromkeys(k for ks in self.chains_of.values() for k in ks)
-        self.keys = sorted(keys, key=lambda k: (k.depth, not k.micro, k.late, str(k.placement), k.stream, str(k.device)))
+        self.keys = sorted(
+            keys, key=lambda k: (k.depth, not k.micro, k.late, str(k.placement), k.stream, str(k.device))
+        )
         self.index = {k: i for i, k in enumerate(self.keys)}
         self.mine = [k for k in self.keys if k.placement is None or rank in k.placement]
         # A single chain shares its thread with both ends: none can run ahead.

@@ -40,7 +40,7 @@ def streams_of(job: Job, options: Options) -> dict[Node, str]:
     turns = {device: itertools.cycle(names) for device, names in COLLECTIVE_STREAMS.items()}
     found = {node: device_of(node, options) for node in job.nodes}
     collectives = {node: next(turns[device]) for node, device in found.items() if device}
-    return collectives | {node: f"{COPIES}.to.{node.args[1].type}{node.args[1].index}" for node in job.nodes if _is_copy(node)}
+    return collectives | {node: f"{COPIES} to {node.args[1]}" for node in job.nodes if _is_copy(node)}
 
 
 def kind_of(stream: str) -> Kind:

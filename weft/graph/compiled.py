@@ -72,7 +72,7 @@ class Compiled:
         rank = running.rank.index
         shapes = [v.spec.local_shape(rank) if v.spec is not None else v.shape for v in made]
         devices = [v.device.torch if v.spec is None else running.device for v in made]
-        self.forms = [(v, _maker(v, *of)) for v, *of in zip(made, shapes, devices, strict=True)]
+        self.forms = [(v, _maker(v, shape, at)) for v, shape, at in zip(made, shapes, devices, strict=True)]
 
     def _gather(self) -> None:
         lowered, running = self.lowered, self.running

@@ -48,8 +48,8 @@ class Cuda:
 def in_order(
     plan: Plan, acts: Mapping[int, Act], device: Device, on_host: Container[int] = ()
 ) -> dict[int, Act]:  # fmt: skip
-    """The acts, each on its device stream, after the acts of other streams on which it depends. Registers `on_host` need
-    no events: what reads and writes these is done when the act returns."""
+    """The acts, each on its device stream, after the acts of other streams on which it depends. Registers `on_host`
+    need no events: an act has read and written these when it returns."""
     tasks = {t.id: t for t in plan.tasks}
     if len({t.stream for t in plan.tasks}) == 1:
         return dict(acts)

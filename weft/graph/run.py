@@ -121,10 +121,10 @@ class Running:
             self.arenas[key] = torch.empty(task.step.arena, dtype=torch.uint8, device=self._at(task.device))
 
     def _registers(self) -> None:
-        placed = next((r.device for r in self.lowered.plan.registers if r.offset is not None), "")
-        shared = torch.zeros(self.lowered.plan.shared, dtype=torch.uint8, device=self._at(placed))
-        copying = {p.register for t in self.lowered.plan.tasks if t.kind == "copy" for p in (*t.consumes, *t.produces)}
-        for r in self.lowered.plan.registers:
+        plan = self.lowered.plan
+        shared = torch.zeros(plan.shared, dtype=torch.uint8, device=self._at(plan.shared_on))
+        copying = {p.register for t in plan.tasks if t.kind == "copy" for p in (*t.consumes, *t.produces)}
+        for r in plan.registers:
             source, (target, *_) = rank_of(r.producer), [*map(rank_of, r.consumers), rank_of(r.producer)]
             if source != target:
                 channel = self.channels[r.id] = self.lent.channel(source, target, r.bytes, r.copies)

@@ -76,6 +76,10 @@ def verify(plan: Plan) -> None:
         assert lifetimes is not None
         if _offset(b) % ALIGN:
             raise CompileError(f"register {b.name} begins at {b.offset} of shared memory, no multiple of {ALIGN}")
+        if b.device != plan.shared_on:
+            raise CompileError(
+                f"register {b.name} shares memory on {plan.shared_on or 'cpu:0'}, and lies on another device"
+            )
         if not lifetimes.shareable(b):
             raise CompileError(
                 f"register {b.name} lies in shared memory, where only one copy of data of this rank can be that is "

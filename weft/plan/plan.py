@@ -32,7 +32,7 @@ from weft.core.errors import CompileError
 from weft.core.reading import MALFORMED
 from weft.plan import calls
 from weft.plan.calls import Call, Step
-from weft.plan.ids import decode, parse_id, rank_of, stream_of
+from weft.plan.ids import DEVICES, decode, parse_id, rank_of, stream_of
 
 Kind = Literal["compute", "copy", "collective", "source", "sink", "callback"]
 Policy = Literal["caller", "worker"]
@@ -159,6 +159,11 @@ class Plan(msgspec.Struct, frozen=True):
         """The bytes of the memory that registers share."""
         return max((r.offset + r.bytes for r in self.registers if r.offset is not None), default=0)
 
+    @property
+    def shared_on(self) -> str:
+        """The device of that memory."""
+        return next((r.device for r in self.registers if r.offset is not None), "")
+
     def peers(self, call: Call) -> tuple[int, ...]:
         """The ranks among which a call moves data: those that it names, or the readers of the register it writes."""
         if call.op == "box.exchange":
@@ -228,8 +233,8 @@ def _show_task(t: Task, registers: dict[int, str]) -> list[str]:
 _PLAN: Final = re.compile(rf"plan ({_NAME}), rank (\d+) of (\d+)(?:, hash ({_NAME}))?")
 _STREAM: Final = re.compile(rf"stream (\d+) ({_NAME}), ({'|'.join(get_args(Policy))})")
 _REGISTER: Final = re.compile(
-    rf"register (\d+) ({_NAME}): (?:order|(\w+)\[([\d, ]*)\])(?: (\w+:\d+))?, (\d+) cop(?:y|ies)(?:, (\d+) full)?"
-    rf"(?:, shared\+(\d+))?, ({_NAME})?({_ADDRESS}) -> (.+)"
+    rf"register (\d+) ({_NAME}): (?:order|(\w+)\[([\d, ]*)\])(?: ((?:{'|'.join(DEVICES[1:])}):\d+))?, "
+    rf"(\d+) cop(?:y|ies)(?:, (\d+) full)?(?:, shared\+(\d+))?, ({_NAME})?({_ADDRESS}) -> (.+)"
 )
 _TASK: Final = re.compile(rf"({'|'.join(get_args(Kind))}) ({_NAME})({_ADDRESS})(?:, (\d+) acts)?(, ahead)?")
 _REFERENCE: Final = re.compile(rf"({_NAME})?({_ADDRESS})(?:, |$)")
@@ -272,12 +277,10 @@ def _parse(text: str) -> Plan:
             shape = tuple(int(n) for n in m[4].split(", ")) if m[4] else ()
             consumers = tuple(parse_id(e[2][1:]) for e in ends)
             producer, offset = parse_id(m[10][1:]), None if m[8] is None else int(m[8])
-            registers.append(
-                Register(
-                    int(m[1]), _unquote(m[2]), producer, consumers, int(m[6]), shape, m[3] or "", int(m[7] or 0),
-                    offset, m[5] or "",
-                )  # fmt: skip
-            )
+            registers.append(Register(
+                int(m[1]), _unquote(m[2]), producer, consumers, int(m[6]), shape, m[3] or "", int(m[7] or 0), offset,
+                m[5] or "",
+            ))  # fmt: skip
         elif m := _TASK.fullmatch(line):
             acts, ahead = int(m[4] or 1), bool(m[5])
             tasks.append(Task(parse_id(m[3][1:]), _unquote(m[2]), m[1], acts=acts, ahead=ahead))  # type: ignore[arg-type]

@@ -37,9 +37,13 @@ class Usage(NamedTuple):
     counts, not the sum."""
 
     variables: int
-    registers: int
+    places: dict[str, int]  # of registers, by device
     parts: tuple[Part, ...]
     streams: tuple[int, ...]
+
+    @property
+    def registers(self) -> int:
+        return sum(self.places.values())
 
     @property
     def arenas(self) -> int:
@@ -63,7 +67,7 @@ class Usage(NamedTuple):
     def __str__(self) -> str:
         lines = [
             f"{show(self.total)} beside {show(self.variables)} of variables",
-            f"{show(self.registers):>10}  registers, all copies",
+            *(f"{show(n):>10}  registers{f' on {at}' * bool(at)}, all copies" for at, n in self.places.items()),
         ]
         for p in self.parts:
             if not p.arena + p.constants + p.allocated:
@@ -92,8 +96,11 @@ def usage(plan: Plan) -> Usage:
             parts.append(_part(t.name, t.step))
             streams.append(t.id >> ids.BITS["task"])  # of a device
             variables |= {r.name: r.bytes for r in _results(t.step) if r.place.kind == "variable"}
-    registers = plan.shared + sum(r.bytes * r.copies for r in plan.registers if r.offset is None)
-    return Usage(sum(variables.values()), registers, tuple(parts), tuple(streams))
+    places = {"": 0}
+    for r in plan.registers:
+        places[r.device] = places.get(r.device, 0) + r.bytes * r.copies * (r.offset is None)
+    places[plan.shared_on] += plan.shared
+    return Usage(sum(variables.values()), places, tuple(parts), tuple(streams))
 
 
 def _results(step: Step) -> Iterator[Result]:
