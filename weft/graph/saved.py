@@ -43,6 +43,7 @@ from weft.ops.form import Form
 from weft.ops.infer import infer
 from weft.plan.calls import Call, Ref, shown
 from weft.plan.plan import Plan, parse
+from weft.plan.spans import contiguous
 from weft.plan.verify import verify
 from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor, of_shard, of_torch
@@ -292,10 +293,8 @@ def _variable(v: Value, strides: tuple[int, ...] | None, saved: Mapping[str, Any
             f"{'another' if held is not None else 'none'}"
         )
     given = _data(held)
-    if known is None and strides is None and v.spec is None:
-        return held
-    if known is None:
-        data = given if strides is None else given.new_empty_strided(shape, strides).copy_(given)
+    if known is None:  # memory of its own: what is given may be that of the graph which was saved
+        data = given.new_empty_strided(shape, strides or contiguous(shape)).copy_(given)
         return of_torch(data) if v.spec is None else of_shard(data, v.spec)
     if (known.spec, known.shape, known.dtype) != (v.spec, v.shape, v.dtype):
         raise CompileError(f"the plan wants {v.name} as {v.form}, and the graph's own is {known.spec or known.shape}")
