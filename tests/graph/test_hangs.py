@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 
 import pytest
@@ -42,8 +43,13 @@ def busy(graph: bool, over: threading.Event) -> None:
 
 @pytest.mark.parametrize("graph", [False, True])
 def test_a_rank_that_is_elsewhere_is_told_with_its_line(graph: bool) -> None:
-    with pytest.raises(DeadlineError, match=r"rank 1 is at .*test_hangs.py:\d+, in busy: over.wait\(20\)"):
+    with pytest.raises(DeadlineError, match=r"rank 1 is at .*test_hangs.py:\d+, in busy: over.wait\(20\)") as found:
         spawn_threads(2, busy, graph, threading.Event(), deadline=DEADLINE)
+    if graph:
+        assert any(
+            re.match(r"in box.all_gather of Gathered_\d+.input.0, of .*test_hangs.py:\d+$", n)
+            for n in found.value.__notes__
+        )
 
 
 def apart() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from weft.plan.ids import decode, rank_of
+from weft.plan.ids import rank_of
 from weft.plan.plan import Plan
 from weft.runtime.actor import ACTING, DONE, DRAINING, Actor
 
@@ -31,9 +31,9 @@ def lines(actor: Actor, seconds: float, plan: Plan) -> Iterator[str]:
     waits = actor.waits_for()
     for r, what in waits:
         if what == "data":
-            yield f"{head} waits for {r.name} from {names.get(r.producer) or f'@{decode(r.producer)}'}"
+            yield f"{head} waits for {r.name} from {names.get(r.producer) or f'rank {rank_of(r.producer)}'}"
         else:
-            readers = ", ".join(names.get(c) or f"@{decode(c)}" for c in r.consumers)
+            readers = ", ".join(names.get(c) or f"rank {rank_of(c)}" for c in r.consumers)
             yield f"{head} waits for a free copy of {r.name}, read by {readers}"
     if not waits:
         yield f"{head} waits for {'a launch' if not actor.task.consumes else 'its thread'}"
