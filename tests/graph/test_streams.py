@@ -9,15 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import weft as flow
 from weft import nn
 from weft.compiler.passes import fuse_collectives
 from weft.compiler.streams import WAYS
+from weft.core.errors import CompileError
 from weft.launch import spawn_threads
 from weft.plan import parse, verify
 from weft.plan.ids import rank_of
-from weft.plan.plan import Plan
+from weft.plan.plan import Plan, Port
 from weft.runtime import Message
 from weft.simulator import simulate
 from weft.transport.hosts import HOSTS, LINK
@@ -184,6 +186,26 @@ def test_a_bucket_closes_at_its_last_producer_and_goes_beside_backward(
     computed = max(a.end for name in set(chains) - {*updates} for a in waited.of(name) if a.rank == 0)
     assert ends[LAYERS:] == [[max(computed, *end)] for end in ends[:LAYERS]]  # each with its bucket, after backward
     assert len(plans_of(inline)[0].tasks) == 3
+
+
+def test_gradients_are_reduced_where_they_lie(two_hosts: None) -> None:
+    plan = plans_of(spawn_threads(4, replicas, deadline=60))[0]
+    at = {r.id: r.offset for r in plan.registers}
+    reduced = [[p.register for p in ps if at[p.register] is not None]
+               for t in plan.tasks if t.kind == "collective" for ps in (t.consumes, t.produces)]  # fmt: skip
+    assert len(reduced) == 2 * LAYERS
+    for (given,), (made,) in zip(reduced[::2], reduced[1::2], strict=True):
+        assert at[given] == at[made]
+    # nobody else may read what is overwritten: as the second collective's gradients
+    (given,), _ = reduced[2:4]
+    last = next(t for t in reversed(plan.tasks) if t.kind == "compute")
+    other = replace(plan, tasks=tuple(
+        replace(t, consumes=(*t.consumes, Port(given))) if t is last else t for t in plan.tasks
+    ), registers=tuple(
+        replace(r, consumers=(*r.consumers, last.id)) if r.id == given else r for r in plan.registers
+    ))  # fmt: skip
+    with pytest.raises(CompileError, match="share memory, and nothing keeps one from being written"):
+        verify(other)
 
 
 def test_the_next_launch_waits_for_the_update_of_this_one(two_hosts: None) -> None:

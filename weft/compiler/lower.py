@@ -200,6 +200,7 @@ class _Lowering:
             self.packet(SOURCE, SINK, rank, rank, self.ahead)
         self._loops()
         self._take_turns()
+        self._sort()
         for p in self.packets.values():
             p.close()
         lowered.packets = {p.id: p for p in self.packets.values()}
@@ -228,6 +229,14 @@ class _Lowering:
             tuple(sorted(registers, key=lambda r: r.id)), shared_hash(job),
         ))  # fmt: skip
         return lowered
+
+    def _sort(self) -> None:
+        """Let what collectives on streams read and write lie in one order, so that it may lie in one place."""
+        apart = [n for n, keys in self.chains_of.items() if kind_of(keys[0].stream) == "collective"]
+        place = {v: i for n in apart for values in (n.operands(), n.outputs) for i, v in enumerate(values)}
+        for p in self.packets.values():
+            if apart and place.keys() >= p.entries.keys():
+                p.entries = dict(sorted(p.entries.items(), key=lambda entry: place[entry[0]]))
 
     def _output(
         self, v: Value, given: dict[Value, Packet], made: dict[Value, Key],

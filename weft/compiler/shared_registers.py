@@ -23,14 +23,19 @@ def shared(plan: Plan) -> Plan:
     if len(found) < 2:
         return plan
     lifetimes = Lifetimes(plan)
-    placed: list[tuple[int, int, int, Register]] = []  # begin, end, id: sorted
-    for r in sorted(filter(lifetimes.shareable, found), key=lambda r: (-r.bytes, r.id)):
-        at = 0
-        for begin, end, _, other in placed:
-            if begin < at + r.bytes and at < end and not lifetimes.apart(r, other):
+    free = {r.id: r for r in found if lifetimes.shareable(r)}
+    under = {
+        b.id: a for b in free.values() if (a := free.get(lifetimes.over.get(b.id, -1))) and lifetimes.in_place(a, b)
+    }
+    lower = {a.id for a in under.values()}
+    placed: list[tuple[int, int, int, list[Register]]] = []  # begin, end, id: sorted
+    for r in sorted((r for r in free.values() if r.id not in lower), key=lambda r: (-r.bytes, r.id)):
+        at, mine = 0, [r, under[r.id]] if r.id in under else [r]
+        for begin, end, _, others in placed:
+            if begin < at + r.bytes and at < end and not all(lifetimes.apart(a, b) for a in mine for b in others):
                 at = end
-        insort(placed, (at, at + aligned(r.bytes), r.id, r))
-    if sum(end - begin for begin, end, *_ in placed) == max((end for _, end, *_ in placed), default=0):
+        insort(placed, (at, at + aligned(r.bytes), r.id, mine))
+    if not under and sum(end - begin for begin, end, *_ in placed) == max((end for _, end, *_ in placed), default=0):
         return plan
-    offsets = {id: begin for begin, _, id, _ in placed}
+    offsets = {r.id: begin for begin, *_, mine in placed for r in mine}
     return replace(plan, registers=tuple(replace(r, offset=offsets.get(r.id)) for r in plan.registers))

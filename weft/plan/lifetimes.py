@@ -2,7 +2,7 @@
 
 One is over before another begins if tokens say so. A path of data and of credits without a token leads from each reader
 of the first to the writer of the second within a launch, and one with at most one token leads back: the first isn't
-written for the next launch before the second has been read.
+written for the next launch before the second has been read. And an all-reduce may overwrite what it alone reads.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class Lifetimes:
             elif tokens == 1:
                 later[before].append(after)
         order = rustworkx.topological_sort(graph)[::-1] if rustworkx.is_directed_acyclic_graph(graph) else []
+        self.over = dict(_overwritten(plan))
         self._within = [0] * len(self._tasks)  # the tasks that follow each, as bits: in this launch,
         self._beyond = [*self._within]
         for i in order:
@@ -62,10 +63,29 @@ class Lifetimes:
         """Whether two registers that are shareable are never needed at the same time."""
         return self._precedes(a, b) or self._precedes(b, a)
 
+    def in_place(self, a: Register, b: Register) -> bool:
+        """Whether b, at the same place, may overwrite a."""
+        again = self._tasks[a.producer]
+        return self.over.get(b.id) == a.id and all(self._beyond[self._tasks[c]] >> again & 1 for c in b.consumers)
+
     def _precedes(self, a: Register, b: Register) -> bool:
         last, first = ([self._tasks[c] for c in r.consumers] or [self._tasks[r.producer]] for r in (a, b))
         begins, again = self._tasks[b.producer], self._tasks[a.producer]
         return all(self._within[i] >> begins & 1 for i in last) and all(self._beyond[i] >> again & 1 for i in first)
+
+
+def _overwritten(plan: Plan) -> Iterator[tuple[int, int]]:
+    """Pairs of registers: a task all-reduces into the first what lies at the same offsets of the second, which it alone
+    reads."""
+    alone = {r.id for r in plan.registers if len(r.consumers) == 1}
+    for t in plan.tasks:
+        calls = [c for c in t.step.calls if c.op != "read"] if t.kind == "collective" else []
+        reads = {r.name: r.place for c in t.step.calls if c.op == "read" for r in c.results}
+        pairs = [(reads.get(v), r.place) for c in calls for v, r in zip(c.operands(), c.results, strict=False)]
+        if all(c.op == "box.all_reduce" for c in calls) and all(a and a.offset == b.offset for a, b in pairs):
+            given, made = {a.register for a, _ in pairs if a}, {b.register for _, b in pairs}
+            if len(given) == len(made) == 1 and given <= alone and all(b.kind == "register" for _, b in pairs):
+                yield *made, *given
 
 
 def verify(plan: Plan) -> None:
@@ -86,7 +106,8 @@ def verify(plan: Plan) -> None:
                 "written and read once a launch"
             )
         for a in placed[:i]:
-            if _offset(a) + a.bytes > _offset(b) and not lifetimes.apart(a, b):
+            same = _offset(a) == _offset(b) and (lifetimes.in_place(a, b) or lifetimes.in_place(b, a))
+            if _offset(a) + a.bytes > _offset(b) and not (same or lifetimes.apart(a, b)):
                 raise CompileError(
                     f"registers {a.name} and {b.name} share memory, and nothing keeps one from being written while the "
                     "other is needed; place them apart, or let every reader of one lead to the writer of the other"
