@@ -83,8 +83,9 @@ def test_bytes_are_those_of_one_copy() -> None:
 
 names = st.text(st.characters(codec="utf-8"), max_size=8)
 addresses = st.builds(
-    encode, st.integers(0, 9), st.sampled_from(["cpu", "cuda"]), st.integers(0, 3), st.integers(0, 5), st.integers(0, 99)
-)
+    encode, st.integers(0, 9), st.sampled_from(["cpu", "cuda"]), st.integers(0, 3), st.integers(0, 5),
+    st.integers(0, 99),
+)  # fmt: skip
 ports = st.lists(st.builds(Port, st.integers(0, 5), st.integers(1, 4)), max_size=3).map(tuple)
 registers = st.builds(
     Register, st.integers(0, 5), names, addresses, st.lists(addresses, max_size=3).map(tuple), st.integers(1, 4),

@@ -3,8 +3,7 @@
 A chain's key is (placement, once per micro-batch or per launch, depth, late, stream, device). Depth counts, along the
 longest path to a node, how often data changes placement, device, rate or stream. So each edge between chains leads to a
 greater depth, and there is no cycle. A pipeline's first stage has a forward chain of depth 0 and a backward chain of
-depth 2 S - 2.
-Deferrable nodes (`Node.late`) form a separate chain.
+depth 2 S - 2. Deferrable nodes (`Node.late`) form a separate chain.
 
 A node with its own stream starts when the chain ends that makes its operands. So it cuts that chain: later nodes of the
 job that don't depend on it run in the next chain, overlapping with it. The first node that reads its result begins a
@@ -49,7 +48,7 @@ def device_of(v: Value) -> Device | None:
 
 
 def _device_of(node: Node) -> Device | None:
-    return device_of(next(iter((*node.outputs, *node.operands()))))
+    return device_of([*node.outputs, *node.operands()][0])
 
 
 def is_alias(node: Node, variables: Container[Value]) -> bool:
@@ -91,7 +90,7 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
         stream = streams.get(node, "")
         copies = kind_of(stream) == "copy"
         device = _device_of(node)
-        line = start, rate, device
+        line, mine = (start, rate, device), (rate, node.late, stream, device)
         depth = 1 if rate else 0  # what is prepared once a launch comes before every micro-batch
         if not copies:
             depth = max(depth, (reached if stream else cut).get(line, depth))
@@ -101,14 +100,14 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
             source = made_in[v]
             if source is not None:
                 moved = source.placement is not placement_of(v) or source.placement is not start
-                moved = moved or (*source,)[3:] != (node.late, stream, device) or source.micro != rate
+                moved = moved or (source.micro, source.late, source.stream, source.device) != mine
                 depth = max(depth, source.depth + moved)
                 if source.stream and not (stream or rate):
                     depth = max(depth, awaited.setdefault((line, source), reached.get(line, -1) + 1))
         used, over = ({memory[v] for v in values if v in memory} for values in (node.operands(), written(node)))
         touched = {k for table, values in ((using, over), (writing, used)) for v in values for k in table.get(v, ())}
         for before in touched:  # who reads a variable must find what was written by then, and nothing later
-            apart = before._replace(placement=start, depth=0) != Key(start, rate, 0, node.late, stream, device)
+            apart = (before.micro, before.late, before.stream, before.device) != mine
             depth = max(depth, before.depth + apart)
         first = Key(start, rate, depth, node.late, stream, device)
         for table, values in ((using, used), (writing, over)):

@@ -85,7 +85,7 @@ def _overwritten(plan: Plan) -> Iterator[tuple[int, int]]:
         if all(c.op == "box.all_reduce" for c in calls) and all(a and a.offset == b.offset for a, b in pairs):
             given, made = {a.register for a, _ in pairs if a}, {b.register for _, b in pairs}
             if len(given) == len(made) == 1 and given <= alone and all(b.kind == "register" for _, b in pairs):
-                yield *made, *given
+                yield made.pop(), given.pop()
 
 
 def verify(plan: Plan) -> None:
