@@ -7,7 +7,6 @@ import pytest
 
 from weft.core import rank as ranks
 from weft.core.errors import DeadlineError, GraphError, RankError
-from weft.plan.ids import decode
 from weft.plan.net import Net, line
 from weft.plan.plan import Plan
 from weft.runtime.actor import Turn
@@ -174,12 +173,12 @@ def test_another_can_break_it_off() -> None:
 
 
 def test_a_stuck_run_says_who_waits_for_what() -> None:
-    a, b = Net().node("a").node("b", rank=1).node("c", rank=1).wire("a", "b", name="x").wire("b", "c").plans()
+    _, b = Net().node("a").node("b", rank=1).node("c", rank=1).wire("a", "b", name="x").wire("b", "c").plans()
     asked: list[tuple[int, ...]] = []
     executor = Executor(b, Log(b).acts, {0: FakeChannel()}, watch=lambda needed: asked.append(needed))
     with pytest.raises(DeadlineError) as e:
         executor.launch().wait(0.2)
-    assert f"waits for x from @{decode(a.tasks[0].id)}" in str(e.value)
+    assert "waits for x from rank 0\n" in str(e.value)
     assert "c (0 acts" in str(e.value) and "waits for b_c from b" in str(e.value)
     assert asked[-1] == (0,)
     executor.fail(RankError("give up"))
