@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
+import operator
+import re
+from typing import Any
+
 import pytest
 import torch
 
 import weft as flow
+from tests.functional import test_torch_calls, test_values
+from weft.api.cast_rules import RULES
+from weft.autograd.trees import mapped
 from weft.core.errors import OptionError
 from weft.nn import functional as F
 from weft.tensor.tensor import of_torch
 
 
-def test_products_run_short_and_sums_in_full() -> None:
+def test_products_run_short_and_losses_in_full() -> None:
     x, w = flow.randn(4, 8), flow.randn(8, 8)
     with flow.autocast("cpu"):
         y = x @ w
@@ -20,8 +29,6 @@ def test_products_run_short_and_sums_in_full() -> None:
         assert F.conv1d(flow.ones(1, 2, 5), flow.ones(3, 2, 2)).dtype is flow.bfloat16
         q = x[None, None]
         assert F.scaled_dot_product_attention(q, q, q).dtype is flow.bfloat16
-        assert F.softmax(y, -1).dtype is flow.float32
-        assert F.layer_norm(y, (8,)).dtype is flow.float32
         assert F.cross_entropy(y, flow.tensor([0, 1, 2, 3])).dtype is flow.float32
         assert F.mse_loss(y, x).dtype is flow.float32
         assert F.relu(y).dtype is flow.bfloat16, "what costs no digits runs as it comes"
@@ -29,6 +36,86 @@ def test_products_run_short_and_sums_in_full() -> None:
         assert (x.double() @ w.double()).dtype is flow.float64
         assert (x @ y.T).dtype is flow.bfloat16, "mixed operands"
     assert (x @ w).dtype is flow.float32
+
+
+def dtypes_of(y: Any) -> Any:
+    return [dtypes_of(v) for v in y] if isinstance(y, (tuple, list)) else str(getattr(y, "dtype", y)).rpartition(".")[2]
+
+
+rand = functools.partial(torch.rand, dtype=torch.float64)
+V = rand(5)
+LONE = [rand(()), torch.tensor(0)]
+FOR_PICTURES = rand(1, 2, 6, 6, 6)
+MORE: list[tuple[str, Any, Any]] = [
+    ("addmm", (rand(3, 5), rand(3, 4), rand(4, 5)), {}), ("mv", (rand(3, 4), rand(4)), {}), ("dot", (V, V), {}),
+    ("inner", (V, V), {}), ("stack", ([rand(3), rand(3).bfloat16()],), {}),
+    ("index_copy", (V, 0, LONE[1], LONE[0].bfloat16()), {}), ("prelu", (V, V[:1]), {}),
+    *((f"nn.functional.{name}", (V, V.sigmoid().round()), {}) for name in
+      ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss", "hinge_embedding_loss", "kl_div",
+       "poisson_nll_loss", "binary_cross_entropy_with_logits")),
+    ("nn.functional.margin_ranking_loss", (V, V, V.sign()), {}), ("nn.functional.multi_margin_loss", LONE, {}),
+    ("nn.functional.multilabel_margin_loss", LONE, {}), ("nn.functional.cross_entropy", (V, V.softmax(0)), {}),
+    *((f"nn.functional.{name}", (FOR_PICTURES, 2), {}) for name in ("avg_pool3d", "max_pool3d", "adaptive_avg_pool3d")),
+    *((f"nn.functional.{name}", (FOR_PICTURES[0, 0, 0], -1), {}) for name in ("softmax", "log_softmax", "normalize")),
+    ("nn.functional.pad", (FOR_PICTURES[0], (1, 1), "reflect"), {}), ("qr", (rand(3, 3),), {}),
+    ("nn.functional.layer_norm", (rand(3, 4), (4,), rand(4)), {}), ("nn.functional.rms_norm", (rand(3, 4), (4,)), {}),
+    ("nn.functional.group_norm", (rand(2, 4), 2), {}),
+    ("nn.functional.bilinear", (rand(3, 4), rand(3, 5), rand(2, 4, 5)), {}),
+    *((name, (rand(3, 4).abs(),), {}) for name in ("sum", "mean", "prod", "exp", "log", "rsqrt", "var", "pinverse")),
+]  # fmt: skip
+OTHERWISE = {
+    "linalg.pinv",  # torch's is composed of products
+    "einsum",  # torch's, where nothing is summed, is no product
+}
+
+
+WRITTEN = {"nll_loss2d": "nll_loss", "cross_entropy_loss": "cross_entropy", "grid_sampler": "grid_sample",
+           "multilabel_margin_loss_forward": "multilabel_margin_loss", "inverse": "inv", "conv_tbc": None,
+           "grid_sampler_2d": "grid_sample", "grid_sampler_3d": "grid_sample", "convolution": None,
+           "native_layer_norm": "layer_norm", "fake_quantize_per_tensor_affine": None, "mkldnn_rnn_layer": "lstm_scan",
+           "fractional_max_pool2d": "fractional_max_pool2d_at", "fractional_max_pool3d": "fractional_max_pool3d_at",
+           "reflection_pad": "pad_edges", "replication_pad": "pad_edges", "upsample": "interpolate",
+           "householder_product": "orgqr", "lstm_cell": "lstm_scan", "gru_cell": "gru_scan",
+           "rnn_tanh_cell": "rnn_scan",
+           "rnn_relu_cell": "rnn_scan"}  # fmt: skip
+ANSWERED = {"cond", "eigvalsh", "matrix_rank", "svdvals", "tensorinv", "tensorsolve"}  # by ops that have rules
+
+
+@pytest.mark.parametrize("kind", ["cpu", "cuda"])
+def test_every_function_that_torch_casts_has_a_rule(kind: str) -> None:
+    key = f"Autocast{kind.upper()}"
+    found = [n.partition(".")[0] for n in torch._C._dispatch_get_all_op_names()
+             if n.startswith("aten::") and torch._C._dispatch_has_kernel_for_dispatch_key(n, key)]  # fmt: skip
+    assert len(found) > 90
+    names = {re.sub(r"^aten::(linalg_|fft_)?|(?<=_pad)[123]d$|(?<=^aten::upsample)_.*", "", n) for n in found}
+    ours = {WRITTEN.get(n, n) for n in names if not re.match("_|cudnn_", n)} - {None}
+    assert ours <= {*RULES[kind], *ANSWERED}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_call_has_torchs_dtypes() -> None:
+    different = []
+    for name, args, options in (*test_values.CALLS, *test_torch_calls.CALLS, *MORE):
+        ours, theirs = (
+            operator.attrgetter(name)(lib) if hasattr(lib, name.split(".")[0]) else None for lib in (flow, torch)
+        )
+        if ours is None or name in OTHERWISE:
+            continue
+        for given, short in itertools.product((torch.float32, torch.bfloat16), (torch.bfloat16, torch.float16)):
+            own = mapped(
+                (args, options), lambda t, to=given: t.to(to) if getattr(t, "dtype", None) is torch.float64 else t
+            )
+            try:
+                with torch.autocast("cpu", dtype=short):
+                    expected = dtypes_of(theirs(*own[0], **own[1]))
+            except RuntimeError:  # torch has no kernel for it
+                continue
+            args_, options_ = mapped(own, lambda t: of_torch(t.clone()) if isinstance(t, torch.Tensor) else t)
+            with flow.autocast("cpu", dtype=getattr(flow, str(short)[6:])):
+                got = dtypes_of(ours(*args_, **options_))
+            if got != expected:
+                different.append((name, given, short, got, expected))
+    assert not different, "\n".join(map(str, different))
 
 
 def test_a_networks_outputs_and_gradients_are_torchs() -> None:

@@ -320,3 +320,89 @@ def test_gradients_grow_where_they_are() -> None:
     for _ in range(2):
         x.backward(given)
     assert x.grad is not None and x.grad.tolist() == [14.0] * 3 and given.tolist() == [7.0] * 3
+
+
+PAIR = (torch.tensor([0.3, -0.7, 2.0, 2.0]), torch.tensor([0.3, 0.7, -1.0, 2.0]))
+FLAT = ["round", "floor", "ceil", "trunc", "sign", "angle"]
+TAKING = ["maximum", "minimum", "fmax", "fmin", "copysign"]
+WRITING = (
+    "x.fill_(3)",
+    "x.logit_(0.1)",
+    "x[1:].fill_(3)",
+    "x[0].zero_()",
+    "x[1:].copy_(x[:-1].clone())",
+    "x.masked_fill_(x > 0, 1)",
+)
+
+
+@pytest.mark.parametrize("gradient", [float("inf"), float("nan")])
+@pytest.mark.parametrize("text", [*(f"lib.{n}(x)" for n in FLAT), *(f"lib.{n}(x, y)" for n in TAKING), *WRITING])
+def test_a_gradient_of_infinity_reaches_only_what_it_is_of(text: str, gradient: float) -> None:
+    found = []
+    for lib in (torch, flow):
+        x, y = (lib.tensor(t.tolist(), requires_grad=True) for t in PAIR)
+        space = {"lib": lib, "x": x * 1, "y": y}
+        made = eval(text, space)
+        (space["x"] if "_(" in text else made).backward(lib.tensor([gradient] * 4))
+        found.append([[] if t.grad is None else t.grad.tolist() for t in (x, y)])
+    torch.testing.assert_close(torch.tensor(found[1][0]), torch.tensor(found[0][0]), equal_nan=True)
+    torch.testing.assert_close(torch.tensor(found[1][1]), torch.tensor(found[0][1]), equal_nan=True)
+
+
+def test_a_leaf_that_was_frozen_since_gets_no_gradient() -> None:
+    for lib in (torch, flow):
+        x, y = lib.ones(2, requires_grad=True), lib.ones(2, requires_grad=True)
+        product = (x * y).sum()
+        x.requires_grad_(False)
+        product.backward()
+        assert x.grad is None and y.grad.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("road", ["local", "graph", "global"])
+def test_views_stay_what_they_are_when_their_base_takes_another_shape(road: str) -> None:
+    def program(lib: Any, a: Any) -> Any:
+        u = a * 1
+        row, column, flat = u[0], u[:, 1], u.view(-1)
+        u.t_()
+        row.mul_(3)
+        u[0] = 7.0
+        u.unsqueeze_(0)
+        column.add_(1)
+        return row * 1, column * 2, flat * 3, u * 4
+
+    values = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]]
+    theirs, ours = torch.tensor(values, requires_grad=True), flow.tensor(values, requires_grad=True)
+    expected = program(torch, theirs)
+
+    class Calling(flow.nn.Graph):
+        def build(self, a: Any) -> Any:
+            return program(flow, a)
+
+    if road == "graph":
+        found = Calling()(ours.detach())
+    else:
+        place = flow.placement("cpu", [0])
+        found = program(flow, ours if road == "local" else ours.to_global(place, flow.sbp.broadcast))
+        sum(y.sum() for y in found).backward()
+        sum(y.sum() for y in expected).backward()
+        assert ours.grad.tolist() == theirs.grad.tolist()
+    assert [y.tolist() for y in found] == [y.tolist() for y in expected]
+
+
+def test_a_tensor_that_takes_another_shape_in_place_is_told_to_the_tape() -> None:
+    for change in (lambda x, lib: x.t_(), lambda x, lib: x.unsqueeze_(0), lambda x, lib: x.set_(lib.ones(2, 2))):
+        for lib in (torch, flow):
+            w = lib.ones(2, 2, requires_grad=True)
+            x = lib.tensor([[1.0, 2.0], [3.0, 4.0]])
+            y = x @ w
+            change(x, lib)
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                y.sum().backward()
+
+
+@pytest.mark.parametrize("view", ["x[0][1:]", "x.view(-1)", "x[1:].t()"])
+def test_a_view_of_a_view_of_a_leaf_is_not_written(view: str) -> None:
+    for lib in (torch, flow):
+        x = lib.ones(6).view(2, 3).requires_grad_()
+        with pytest.raises(RuntimeError, match="view of a leaf"):
+            eval(view, {"x": x}).mul_(2)

@@ -199,3 +199,34 @@ def test_a_hook_after_accumulation_returns_nothing() -> None:
         x.register_post_accumulate_grad_hook(lambda p: p.grad)
         with pytest.raises(RuntimeError, match="hooks should return None"):
             x.sum().backward()
+
+
+def test_the_nodes_of_the_tape_take_hooks_as_torchs() -> None:
+    found = []
+    for lib in (torch, flow):
+        x, seen = lib.ones(3, requires_grad=True), []
+        y = x * lib.ones(3) * 2
+        y.grad_fn.metadata["mine"] = 1
+        y.grad_fn.register_hook(lambda made, given, seen=seen: seen.append(given[0].tolist()))
+        y.grad_fn.register_prehook(lambda given: tuple(g * 3 for g in given))
+        inner = y.grad_fn.next_functions[0][0]
+        gone = inner.register_hook(lambda made, given: tuple(g * 100 for g in made))
+        gone.remove()
+        inner.register_hook(lambda made, given: tuple(None if g is None else g * 5 for g in made))
+        leaf, _ = inner.next_functions[0]
+        leaf.register_prehook(lambda given: (given[0] + 1,))
+        leaf.register_hook(lambda *_, x=x, seen=seen: seen.append(x.grad.tolist()))
+        y.sum().backward()
+        ends = [None if f is None else f.name().rpartition("::")[2] for f, _ in inner.next_functions]
+        found.append((x.grad.tolist(), seen, y.grad_fn.metadata, leaf.variable is x, ends))
+        parts = lib.split(x * 2, 2)
+        parts[0].grad_fn.register_prehook(lambda given, seen=seen: seen.append([g is None for g in given]))
+        parts[1].sum().backward()
+    assert found[0] == found[1]
+
+
+def test_a_nodes_hook_returns_as_many_gradients() -> None:
+    y = flow.ones(3, requires_grad=True) * 2
+    y.grad_fn.register_prehook(lambda given: (*given, None))
+    with pytest.raises(AutogradError, match="got 1 gradients and returned 2"):
+        y.sum().backward()

@@ -223,6 +223,27 @@ def calls() -> dict[str, Any]:
     }
 
 
+def wrong_calls() -> dict[str, Any]:
+    x, i, v = gl(flow.rand(4, 6)), gl(flow.tensor([1, 2, 0, 1])), gl(flow.rand(9))
+    return {
+        **{
+            f"wrong_{f.__name__}": lambda f=f: f(x, v)
+            for f in (flow.add, flow.mul, flow.pow, flow.maximum, flow.matmul, flow.eq)
+        },
+        **{f"wrong_{f.__name__}": lambda f=f: f(x, v) for f in (F.mse_loss, F.cross_entropy, F.linear, F.embedding)},
+        **{
+            f"wrong_{f.__name__}": lambda f=f: f(x, 5)
+            for f in (flow.sum, flow.softmax, flow.cumsum, flow.argmax, flow.flip)
+        },
+        "wrong_cat": lambda: flow.cat([x, v]),
+        "wrong_stack": lambda: flow.stack([x, v]),
+        "wrong_view": lambda: x.view(5, 5),
+        "wrong_gather": lambda: x.gather(0, i),
+        "wrong_linear": lambda: lay(nn.Linear(5, 4))(x),
+        "wrong_large": lambda: gl(flow.rand(300, 400)) + gl(flow.rand(400, 300)),
+    }
+
+
 class Once(nn.Graph):
     def __init__(self, f: Any) -> None:
         super().__init__()
@@ -239,12 +260,14 @@ def main() -> None:
         AT.clear()
         AT.update(where)
         z = gl(flow.ones(1))
-        for name, f in calls().items():
+        for name, f in [*calls().items(), *wrong_calls().items()]:
             for road in (f, functools.partial(Once(f), z)):
                 try:
                     road()
                 except WeftError:  # some have no place in a graph
-                    assert road is not f
+                    assert road is not f or "wrong" in name
+                else:
+                    assert "wrong" not in name, name
                 loaded = [m for m in HEAVY if m in sys.modules]
                 if loaded:
                     print(f"{name} {sorted(AT)} loaded {loaded}")

@@ -1,6 +1,7 @@
-"""`autocast`: products run in a 16-bit dtype, long sums and powers in float32, everything else in its operands' dtype.
+"""`autocast`: products run in a 16-bit dtype, losses and solvers in float32, everything else in its operands' dtype.
 
 It intercepts calls before the interpreter, so it serves local tensors, global ones, and graphs while they are traced.
+`weft/api/cast_rules.py` has the lists.
 """
 
 from __future__ import annotations
@@ -13,30 +14,16 @@ from typing import Any, Final, Self
 
 import torch
 
+from weft.api.cast_rules import FULL, OWN, RULES, SHORT
+from weft.autograd.trees import leaves, mapped
 from weft.core import dtype as dtypes
-from weft.core.dispatch import here
+from weft.core.dispatch import here, hooks, in_own_dtypes
 from weft.core.dtype import DType
 from weft.core.errors import OptionError
 from weft.ops import ops
 from weft.ops.declaration import Op
 from weft.tensor.tensor import Tensor
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-# products: hardware has 16-bit units for them, which accumulate in float32
-SHORT: Final = _words("""
-    matmul linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d scaled_dot_product_attention
-    addmm addbmm baddbmm bmm einsum lstm_scan gru_scan rnn_scan
-""")
-# 16-bit dtypes lose precision in long sums, and overflow in exponentials and powers
-FULL: Final = _words("""
-    softmax log_softmax layer_norm rms_norm group_norm batch_norm cross_entropy nll_loss square_error ctc_loss
-    sum mean prod cumsum cumprod power_sum var std exp exp2 expm1 log log2 log10 log1p pow rsqrt reciprocal softplus
-    logsigmoid logsumexp erfinv
-""")
 DEFAULTS: Final = {"cpu": dtypes.bfloat16, "cuda": dtypes.float16}
 _SHORTER: Final = (dtypes.bfloat16, dtypes.float16)
 
@@ -95,15 +82,21 @@ class autocast:
 
     def intercept(self, op: Op, args: tuple[Any, ...], proceed: Callable[..., Any]) -> Any:
         """The call, with its operands cast; the innermost autocast decides."""
-        if self.enabled and (op.name in SHORT or op.name in FULL) and innermost(self.device_type) is self:
-            operands = set(op.operands)
-            change = self._shorten if op.name in SHORT else self._lengthen
-            args = tuple(_each(change, a) if i in operands else a for i, a in enumerate(args))
+        rule = RULES[self.device_type].get(op.name)
+        if self.enabled and rule is not None and innermost(self.device_type) is self:
+            args = self._changed(rule, args)
         return proceed(op, args)
 
+    def _changed(self, rule: str, value: Any) -> Any:
+        """Arguments with each floating tensor in the dtype of the rule."""
+        if rule == OWN:
+            return value
+        change = self._shorten if rule == SHORT else self._lengthen if rule == FULL else _to_widest(value)
+        return mapped(value, lambda t: change(t) if isinstance(t, Tensor) and self._here(t) else t)
+
     def _shorten(self, t: Tensor) -> Tensor:
-        if t.dtype is not dtypes.float32 or not self._here(t):
-            return t if t.dtype not in _SHORTER or not self._here(t) else _cast(t, self.dtype)
+        if t.dtype is not dtypes.float32:
+            return _cast(t, self.dtype) if t.dtype in _SHORTER else t
         if not (self.cache_enabled and self._before and t.is_leaf and t.requires_grad):
             return _cast(t, self.dtype)
         key, version = (id(t), here.grad), t._version
@@ -113,22 +106,35 @@ class autocast:
         return found[2]
 
     def _lengthen(self, t: Tensor) -> Tensor:
-        return _cast(t, dtypes.float32) if t.dtype in _SHORTER and self._here(t) else t
+        return _cast(t, dtypes.float32) if t.dtype in _SHORTER else t
 
     def _here(self, t: Tensor) -> bool:
         return (t.placement if t.is_global else t.device).type == self.device_type
 
 
-def _each(change: Callable[[Tensor], Tensor], value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return change(value)
-    if isinstance(value, (list, tuple)):
-        return type(value)(_each(change, v) for v in value)
-    return value
-
-
 def _cast(t: Tensor, dtype: DType) -> Tensor:
     return t if t.dtype is dtype else ops.cast(t, dtype)
+
+
+def _to_widest(value: Any) -> Callable[[Tensor], Tensor]:
+    """A function that casts floating tensors to the widest dtype among those of a tree."""
+    kinds = {t.dtype for t in leaves(value) if isinstance(t, Tensor) and t.is_floating_point()}
+    widest = functools.reduce(torch.promote_types, (kind.torch for kind in kinds), torch.bfloat16)
+    return lambda t: _cast(t, dtypes.of_torch(widest)) if len(kinds) > 1 and t.dtype in kinds else t
+
+
+def _cast_whole(f: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call of a function that has a rule as a whole: its operands are cast, and nothing that it is composed of."""
+    tensors = [t for t in leaves((args, kwargs)) if isinstance(t, Tensor)]
+    for kind, rules in RULES.items():
+        found, rule = innermost(kind), rules.get(name)
+        if found is not None and found.enabled and rule is not None and any(map(found._here, tensors)):
+            args, kwargs = found._changed(rule, (args, kwargs))
+            f = in_own_dtypes(f)
+    return f(*args, **kwargs)
+
+
+hooks.cast = _cast_whole
 
 
 def _released(t: Tensor) -> bool:

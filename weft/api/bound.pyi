@@ -420,6 +420,9 @@ class Bound:
     ) -> Tensor: ...
 
     @staticmethod
+    def binary_cross_entropy_each(x: Tensor, target: Tensor) -> Tensor: ...
+
+    @staticmethod
     def binary_cross_entropy_loss(input: Any, target: Any, weight: Any = None, reduction: str = 'mean') -> Any: ...
 
     @staticmethod
@@ -2488,6 +2491,9 @@ class Bound:
 
     @staticmethod
     def repeat_places(repeats: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def require(x: Tensor, valid: Tensor, message: str) -> Tensor: ...
 
     @staticmethod
     def reshape(x: Tensor, *shape: _int | Sequence[_int]) -> Tensor: ...

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from weft.api import cast_rules
 from weft.autograd.inplace import in_place
 from weft.autograd.plain import numbered, plain
 from weft.core.errors import ArgumentError, WeftError, ours
@@ -163,7 +164,7 @@ def overloaded(name: str, *functions: Function) -> Function:
     dispatch.__doc__ = functions[0].__doc__
     dispatch.signatures = tuple(s.text(name) for s in signatures)  # type: ignore[attr-defined]
     dispatch.functions = functions  # type: ignore[attr-defined]
-    return dispatch
+    return cast_rules.whole(dispatch, name)
 
 
 def _numbers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
@@ -199,7 +200,8 @@ def door(f: F, name: str = "") -> F:
     """
     if hasattr(f, "signatures"):  # overloads, and what is wrapped already, check themselves
         return f
-    return opened(Door(f, name or f.__name__))
+    name = name or f.__name__
+    return opened(Door(cast_rules.whole(f, name), name))
 
 
 def opened(made: Door) -> Any:

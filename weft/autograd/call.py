@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from weft.autograd.freshness import fresh, refresh, state
+from weft.autograd.freshness import fresh, look, refresh, state
 from weft.autograd.graph import Packed, hooks_around
 from weft.autograd.node import Node, Slot, leading
 from weft.autograd.plain import numbered, plain
@@ -55,7 +55,7 @@ def _call(op: Op, args: tuple[Any, ...]) -> Any:
         for y in visible:
             base = args[op.operands[0]]
             others = tuple(a for i, a in enumerate(args) if i != op.operands[0])
-            y._view_of = base, op, others, base.node, state(base)
+            look(y, (base, op, others, base.node, state(base)))
     if here.grad and op.vjp is not None:
         record(op, args, visible, tuple(outputs[op.visible :]), used)
     return visible[0] if op.visible == 1 else visible

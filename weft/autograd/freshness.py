@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,7 +35,7 @@ def refresh(t: Tensor) -> None:
         t = View(*t._view_of).base
     for t in reversed(chain):
         assert t._view_of is not None
-        view = View(*t._view_of)
+        view = as_made(t)
         base = view.base
         now = state(base)
         # a global view may be of a boxed copy: a graph, which writes memory, computes it at each launch
@@ -60,7 +61,43 @@ def refresh(t: Tensor) -> None:
         elif now is not None:
             t.spec, t.shard, again.shard.written = again.spec, again.shard, now
         put(t, again.node)
-        t._requires_grad, t._view_of = again._requires_grad, again._view_of
+        t._requires_grad = again._requires_grad
+        look(t, again._view_of)
+
+
+def look(t: Tensor, view: Any) -> None:
+    """Make a traced or global tensor a view, known to its base."""
+    t._view_of = view
+    if view is not None and (t.value is not None or t.spec is not None):
+        base = view[0]
+        if base._views is None:
+            base._views = weakref.WeakValueDictionary()
+        base._views[id(t)] = t
+
+
+def hand_over(x: Tensor, before: Tensor) -> None:
+    """x takes another shape in place, as a view of `before`, of which its views are views from now on."""
+    before._views, x._views = x._views, None
+    for t in list(before._views.values()) if before._views else ():
+        if t._view_of is not None and t._view_of[0] is x:
+            t._view_of = (before, *t._view_of[1:])
+
+
+def as_made(t: Tensor) -> View:
+    """What a tensor is a view of. The base of a local one may have taken another shape in place since, as a view of
+    what it was."""
+    view = View(*t._view_of)  # type: ignore[misc]
+    own = view
+    while own.base._view_of is not None and t.value is None and t.spec is None and here.trace is None:
+        try:
+            found = own.op.kernel(*own.of(own.base._meta))
+        except Exception:  # the shape doesn't take such a view
+            found = None
+        several = found if isinstance(found, (tuple, list)) else (found,)
+        if any(f is not None and f.is_set_to(t._meta) for f in several):
+            return own
+        own = View(own.base._view_of[0], own.op, own.attributes, None, None)
+    return own
 
 
 def put(t: Tensor, node: Any) -> None:
@@ -154,7 +191,7 @@ def detached(t: Tensor) -> Tensor:
             return first
         view = View(*t._view_of)
         of = rewrap(view.base)
-        twin._view_of = of, view.op, view.attributes, None, state(of)
+        look(twin, (of, view.op, view.attributes, None, state(of)))
         t, twin, left = view.base, of, left - 1
     if here.trace is not None:
         here.trace.memories.share(t, twin)

@@ -11,7 +11,7 @@ from weft.autograd.call import as_it_is, edge, version
 from weft.autograd.graph import Packed, hooks_around
 from weft.autograd.inplace import check_writable, rebase
 from weft.autograd.modes import anomaly, call_stack
-from weft.autograd.node import RELEASED, Slot, opened
+from weft.autograd.node import RELEASED, Hooked, Slot, opened
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, AutogradError, ShapeError
 from weft.ops import ops
@@ -68,7 +68,7 @@ class Context:
         self.materialize_grads = value
 
 
-class CustomNode:
+class CustomNode(Hooked):
     """The tape's node of a `Function`."""
 
     def __init__(
@@ -88,22 +88,14 @@ class CustomNode:
         self.retained: dict[int, Any] | None = None
         self.origin: Any = call_stack() if anomaly() is not None else None
 
-    @property
     def name(self) -> str:
         return f"{self.function.__name__}_backward"
-
-    @property
-    def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        return tuple((e.node, e.index) if type(e) is Slot else (e, 0) for e in self.edges if e is not None)
-
-    def hook(self, index: int, table: dict[int, Callable[..., Any]]) -> None:
-        self.hooks = (self.hooks or {}) | {index: table}
 
     def retain(self, index: int, tensor: Any) -> None:
         self.retained = (self.retained or {}) | {index: tensor}
 
     def release(self) -> None:
-        self.context._saved = RELEASED.format(self.name)
+        self.context._saved = RELEASED.format(self.name())
 
     def backward(self, gradients: list[Tensor | None]) -> tuple[Tensor | None, ...]:
         if self.context.materialize_grads:
@@ -142,7 +134,7 @@ class CustomNode:
         return g if g.dtype is dtype or not dtype.differentiable else ops.cast(g, dtype)
 
     def __repr__(self) -> str:
-        return f"<{self.name}>"
+        return f"<{self.name()}>"
 
 
 class Function:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import torch
 
 from weft.autograd.call import as_it_is, call, flat_operands, record, version
-from weft.autograd.freshness import by_function, put, refresh, shares_memory, state, want
+from weft.autograd.freshness import as_made, by_function, look, put, refresh, shares_memory, state, want
 from weft.autograd.plain import plain
-from weft.core.dispatch import here, hooks, traced
+from weft.core.dispatch import here, hooks, in_own_dtypes, traced
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, AutogradError, DtypeError, ShapeError, TraceError
 from weft.interpreter import eager_local, stack
@@ -24,6 +24,8 @@ from weft.tensor.written import mark
 
 def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
     """Run an op into its first operand, and return that operand."""
+    if any(getattr(i, "casts", False) for i in here.stack):  # memory has the dtype it has
+        return in_own_dtypes(in_place)(op, args)
     args = plain(args)
     x = args[0]
     if not isinstance(x, Tensor):
@@ -109,12 +111,14 @@ def check_writable(x: Tensor, name: str) -> None:
             f"{name}: a view that a custom autograd.Function made is being modified inplace, and that function's "
             "gradient would no longer be that of its base. Return a copy from forward, or write on one: y = y.clone()"
         )
-    base = View(*x._view_of).base if x._view_of is not None else None
-    if here.grad and base is not None and base._requires_grad and base.node is None:
-        raise AutogradError(
-            f"{name}: a view of a leaf Variable that requires grad is being used in an in-place operation; write "
-            f"it under flow.no_grad(), or on a copy"
-        )
+    base = x
+    while here.grad and base._view_of is not None and shares_memory(base):
+        base = View(*base._view_of).base
+        if base._requires_grad and base.node is None:
+            raise AutogradError(
+                f"{name}: a view of a leaf Variable that requires grad is being used in an in-place operation; write "
+                f"it under flow.no_grad(), or on a copy"
+            )
 
 
 def _stand_in(x: Tensor) -> Tensor:
@@ -203,6 +207,9 @@ def _turn(x: Tensor, y: Tensor, views: tuple[Any, ...] = ()) -> None:
         want(x, views)
 
 
+STALE: Final = object()  # no node: the view is computed again
+
+
 def rebase(x: Tensor, y: Tensor, views: tuple[Any, ...] = ()) -> None:
     """Give x the node of y; if x is a view, its base gets a node for the scatter. `views`: the blobs of the views of x
     through which it was written."""
@@ -211,7 +218,7 @@ def rebase(x: Tensor, y: Tensor, views: tuple[Any, ...] = ()) -> None:
     mark((x.shard,))
     if x._view_of is None:
         return
-    view = View(*x._view_of)
+    view = as_made(x)
     base, op = view.base, view.op
     lazy, everywhere = x.value is not None, x.spec is not None  # a global view may look at what was boxed for it
     if not shares_memory(x):
@@ -235,4 +242,6 @@ def rebase(x: Tensor, y: Tensor, views: tuple[Any, ...] = ()) -> None:
         _turn(base, whole, (*views, x.blob))
     if base._view_of is not None:
         rebase(base, base, (*views, x.blob))
-    x._view_of = base, op, view.attributes, base.node, state(base)
+    # from the next use on a view of the base as it is now, through which its gradient goes
+    seen = base.node if lazy or not here.grad else STALE
+    look(x, (base, op, view.attributes, seen, state(base)))

@@ -16,16 +16,77 @@ from weft.core.errors import AutogradError
 from weft.ops import OPS
 from weft.ops.declaration import Op
 from weft.tensor.blob import Blob, blob_of
-from weft.tensor.tensor import Tensor, rewrap
+from weft.tensor.tensor import RemovableHook, Tensor, rewrap
 from weft.tensor.written import next_sequence
 
+BEFORE, AFTER, METADATA = "before", "after", "metadata"  # keys among a node's hooks
 RELEASED = (
     "Trying to backward through the graph a second time: what `{}` had saved has been released since the first. "
     "Write .backward(retain_graph=True) the first time"
 )
 
 
-class Node:
+class Hooked:
+    """What programs ask of a node of the tape: hooks around it, and the nodes it passes gradients to."""
+
+    __slots__ = ()
+    hooks: Any
+    edges: tuple[Any, ...]
+
+    def hook(self, index: Any, table: dict[Any, Any]) -> None:
+        if self.hooks is None:
+            self.hooks = {}
+        self.hooks[index] = table
+
+    def _table(self, kind: str) -> dict[Any, Any]:
+        hooks = self.hooks = self.hooks or {}
+        return hooks.setdefault(kind, {})
+
+    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHook:
+        """Call `fn(grad_outputs)` before the node's backward; what it returns replaces them."""
+        return RemovableHook(self._table(BEFORE), fn)
+
+    def register_hook(self, fn: Callable[..., Any]) -> RemovableHook:
+        """Call `fn(grad_inputs, grad_outputs)` after the node's backward; what it returns replaces `grad_inputs`."""
+        return RemovableHook(self._table(AFTER), fn)
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """For whatever a program wants to keep with the node."""
+        return self._table(METADATA)
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        return tuple((e.node, e.index) if type(e) is Slot else (_function(e), 0) for e in self.edges)
+
+
+class AccumulateGrad(Hooked):
+    """The end of the tape at a leaf, its `variable`: what `next_functions` shows in its place."""
+
+    edges = ()
+
+    def __init__(self, leaf: Tensor) -> None:
+        self.variable, self.hooks = leaf, None
+
+    def name(self) -> str:
+        return type(self).__name__
+
+    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHook:
+        return self.variable.register_hook(lambda g: _only(fn((g,))))
+
+    def register_hook(self, fn: Callable[..., Any]) -> RemovableHook:
+        return self.variable.register_post_accumulate_grad_hook(lambda leaf: fn((), (leaf.grad,)) and None)
+
+
+def _function(edge: Any) -> Any:
+    return AccumulateGrad(edge) if isinstance(edge, Tensor) else edge
+
+
+def _only(replaced: Any) -> Any:
+    return replaced[0] if isinstance(replaced, tuple) else replaced
+
+
+class Node(Hooked):
     """One recorded call. `sequence` grows with time, so descending order is a topological order of backward.
 
     edges      per flattened operand: the Node or Slot that produced it, the leaf itself, or None
@@ -44,29 +105,19 @@ class Node:
     versions: tuple[Any, ...]  # a list for a list
     attributes: tuple[Any, ...]
     outputs: Any  # for several outputs: makes zeros for one without a gradient
-    hooks: dict[int, dict[int, Callable[..., Any]]] | None
+    hooks: dict[Any, dict[Any, Any]] | None  # by output: its tensor's; and by BEFORE, AFTER, METADATA
     retained: dict[int, Any] | None
     origin: Any  # anomaly mode: the stack of the forward call
 
     def __init__(self) -> None:
         self.hooks = self.retained = self.outputs = self.origin = None
 
-    @property
     def name(self) -> str:
         return f"{self.op.name}_backward"
 
     @property
     def outputs_count(self) -> int:
         return self.op.visible
-
-    @property
-    def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        return tuple((e.node, e.index) if type(e) is Slot else (e, 0) for e in self.edges if e is not None)
-
-    def hook(self, index: int, table: dict[int, Callable[..., Any]]) -> None:
-        if self.hooks is None:
-            self.hooks = {}
-        self.hooks[index] = table
 
     def retain(self, index: int, tensor: Any) -> None:
         if self.retained is None:
@@ -85,7 +136,7 @@ class Node:
         """Gradients of the operands from those of the outputs."""
         saved = self.saved
         if saved is None:
-            raise AutogradError(RELEASED.format(self.name))
+            raise AutogradError(RELEASED.format(self.name()))
         op = self.op
         unpack = op.unpack
         if unpack is None:
@@ -151,7 +202,7 @@ class Node:
         return None if self.outputs is None else self.outputs[place]()
 
     def __repr__(self) -> str:
-        return f"<{self.name}>"
+        return f"<{self.name()}>"
 
 
 def opened(packed: Packed) -> Tensor:

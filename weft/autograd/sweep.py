@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from weft.autograd.call import edge
 from weft.autograd.modes import anomaly
-from weft.autograd.node import Node, Slot
+from weft.autograd.node import AFTER, BEFORE, Node, Slot
 from weft.autograd.overwrite import make_overwriting
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, AutogradError, ShapeError
@@ -167,7 +167,10 @@ class Sweep:
     def _visit(self, node: Node, gradients: list[Tensor | None]) -> None:
         if node.hooks is not None:
             for index, table in node.hooks.items():
-                gradients[index] = _hooked(table, gradients[index])
+                if type(index) is int:
+                    gradients[index] = _hooked(table, gradients[index])
+            for hook in tuple(node.hooks.get(BEFORE, {}).values()):
+                gradients = _replaced(hook, (tuple(gradients),), gradients)
         if node.retained is not None and self.accumulate:
             for index, t in node.retained.items():
                 g = gradients[index]
@@ -186,6 +189,8 @@ class Sweep:
         except Exception as error:
             _tell_origin(node, error)
             raise
+        for hook in tuple(node.hooks.get(AFTER, {}).values()) if node.hooks else ():
+            results = _replaced(hook, (tuple(results), tuple(gradients)), results)
         if not self.retain:
             node.release()
         for target, g in zip(node.edges, results, strict=True):
@@ -218,7 +223,7 @@ class Sweep:
             if id(leaf) not in self.wanted_leaves:
                 return
             self.found[id(leaf)] = g
-        if self.accumulate:
+        if self.accumulate and leaf._requires_grad:  # it may have been frozen since
             place = id(blob_of(g))
             accumulate(leaf, g, self.create_graph, shared=place in self.held)
             self.held.add(place)
@@ -233,7 +238,7 @@ class Sweep:
 
 def _tell_origin(node: Node, error: Exception) -> None:
     if node.origin is not None:
-        error.add_note(f"the forward call of `{node.name}` was made here:\n{node.origin}")
+        error.add_note(f"the forward call of `{node.name()}` was made here:\n{node.origin}")
 
 
 def _uses(roots: Iterable[Node]) -> dict[int, int]:
@@ -262,7 +267,7 @@ def _memory(g: Tensor) -> int:
 def _check_numbers(node: Node, results: Sequence[Tensor | None]) -> None:
     for i, g in enumerate(results):
         if g is not None and g.value is None and g.dtype.differentiable and ops.isnan(g).any().item():
-            raise AutogradError(f"`{node.name}` gave nan as gradient {i}, of shape {list(g.shape)}")
+            raise AutogradError(f"`{node.name()}` gave nan as gradient {i}, of shape {list(g.shape)}")
 
 
 def _place(edge: Any) -> tuple[Node, int]:
@@ -282,6 +287,17 @@ def _hooked(table: dict[int, Any], g: Tensor | None) -> Tensor | None:
             _check_replaced(hook, g, replaced)
             g = replaced
     return g
+
+
+def _replaced(hook: Any, args: tuple[Any, ...], before: Sequence[Tensor | None]) -> list[Tensor | None]:
+    """A node's gradients after one of its hooks."""
+    made = hook(*args)
+    found = list(before if made is None else made if isinstance(made, (tuple, list)) else (made,))
+    if len(found) != len(before):
+        raise AutogradError(
+            f"a hook of a node got {len(before)} gradients and returned {len(found)}: return as many, or None"
+        )
+    return found
 
 
 def _check_replaced(hook: Any, g: Tensor, replaced: Any) -> None:

@@ -58,6 +58,7 @@ class Hooks:
     exchange: Callable[[Any, Any], None]  # autograd: `x.data = y` while a graph is traced
     backward: Callable[..., None]  # autograd: Tensor.backward
     taken: Callable[[Any], Any]  # autograd: a torch tensor as a Weft one
+    cast: Callable[..., Any]  # amp: a call of a function that autocast casts as a whole
     placed: Callable[[Any, Any, Any, Any], Any]  # functional: a global tensor from data that every rank has
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from weft.core.derived import GIVEN, lazily
 from weft.nn import attention, functional, init, layers, utils
-from weft.nn.module.module import Module
+from weft.nn.module.module import OF_EVERY_MODULE, Module
 from weft.nn.oneflow import cells, quantization
 from weft.tensor.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
@@ -74,6 +74,7 @@ READ: Final = (attention, cells, quantization)  # at once, as they add to the ta
 HERE: Final = {k.__name__: k for k in (Module, Buffer, Parameter, UninitializedBuffer, UninitializedParameter)}
 EVERY: Final = sorted({*HERE, *(name for names in HOMES.values() for name in names)})
 OF_MODULES: Final = {  # what nn.modules has
-    "__getattr__": __getattr__, "__dir__": lambda: EVERY, "__doc__": __doc__, "__all__": EVERY, **HERE
+    "__getattr__": __getattr__, "__dir__": lambda: EVERY, "__doc__": __doc__, "__all__": EVERY, **HERE,
+    **{f.__name__: f for f in OF_EVERY_MODULE},
 }  # fmt: skip
 __all__ = [*EVERY, "cells", "functional", "init", "utils"]  # pyright: ignore[reportUnsupportedDunderAll]

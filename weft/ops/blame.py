@@ -38,11 +38,8 @@ def blamed(op: Op, args: tuple[Any, ...]) -> Found:
 
 
 def _blamed(op: Op, local: tuple[Any, ...]) -> Found:
+    local = _scaled(op, local, SMALL)
     held = list(_tensors(op, local))
-    if sum(t.numel() for t in held) > SMALL:
-        sizes = sorted({n for t in held for n in t.shape if n > FEW})
-        fewer = {n: FEW + 1 + i for i, n in enumerate(sizes)}
-        local = _changed(op, local, lambda t: t.new_zeros([fewer.get(n, n) for n in t.shape]))
     made = _made(op, local)
     if made is not None:  # the kernel works: writing into the first operand fails
         fits = all(torch.can_cast(y.dtype, held[0].dtype) for y in made[:1])
@@ -58,6 +55,28 @@ def _blamed(op: Op, local: tuple[Any, ...]) -> Found:
     if len(places) > 1 and _works(op, _changed(op, local, lambda t: t.to(together))):
         return errors.DeviceError, ""
     return next(itertools.chain(_of_dtype(op, local), _of_option(op, local)), (errors.ShapeError, ""))
+
+
+def _scaled(op: Op, local: tuple[Any, ...], most: int) -> tuple[Any, ...]:
+    """The arguments with smaller tensors, if they have more elements than this."""
+    held = list(_tensors(op, local))
+    if sum(t.numel() for t in held) <= most:
+        return local
+    sizes = sorted({n for t in held for n in t.shape if n > FEW})
+    fewer = {n: FEW + 1 + i for i, n in enumerate(sizes)}
+    return _changed(op, local, lambda t: t.new_zeros([fewer.get(n, n) for n in t.shape]))
+
+
+def refusal(op: Op, local: tuple[Any, ...]) -> Exception | None:
+    """What a kernel raises for operands of zeros, which hold no memory; None if it works."""
+    if op.random or op.dynamic or op.writes or _works(op, _scaled(op, local, 0)):
+        return None
+    n = len(local) - len(op.keywords)
+    try:
+        op.kernel(*local[:n], **dict(zip(op.keywords, local[n:], strict=True)))
+    except Exception as cause:
+        return cause
+    return None
 
 
 def _of_dtype(op: Op, local: tuple[Any, ...]) -> Iterator[Found]:

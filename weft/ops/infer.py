@@ -9,7 +9,8 @@ import torch
 
 from weft.core import dtype as dtypes
 from weft.core.device import Device
-from weft.core.errors import TraceError
+from weft.core.errors import DtypeError, IndexingError, ShapeError, TraceError
+from weft.ops.blame import refusal
 from weft.ops.declaration import OPS, Op
 from weft.ops.explain import call_text, explain
 from weft.ops.form import Form, declared
@@ -68,14 +69,16 @@ def _infer(name: str, frozen: tuple[Any, ...]) -> tuple[Form, ...]:
     forms = declared(op, args)
     if forms is not None:
         return forms
-    meta = [_meta(a) for a in args]
+    if op.kernel.__module__.startswith("weft.") and (error := _refused(op, args)) is not None:
+        raise error
+    meta = [_made(a, "meta") for a in args]
     if "device" in op.names:
         meta[op.names.index("device")] = META
     try:
         n = len(meta) - len(op.keywords)
         result = op.kernel(*meta[:n], **dict(zip(op.keywords, meta[n:], strict=True)))
     except Exception as cause:
-        shown = tuple(_shown(a) for a in args)
+        shown = tuple(_shown(a, "meta") for a in args)
         if any(words in str(cause) for words in READS_VALUES):
             raise TraceError(
                 f"{op.name} has a result whose shape depends on a tensor's values, which aren't known before it "
@@ -87,16 +90,25 @@ def _infer(name: str, frozen: tuple[Any, ...]) -> tuple[Form, ...]:
     return tuple(Form(tuple(r.shape), dtypes.of_torch(r.dtype)) for r in results)
 
 
-def _meta(a: Any) -> Any:
+def _refused(op: Op, args: tuple[Any, ...]) -> Exception | None:
+    """The error for shapes that real operands would raise: on meta tensors torch imports its compiler to raise it."""
+    cause = refusal(op, tuple(_made(a, "cpu") for a in args))
+    error = None if cause is None else explain(op, cause, tuple(_shown(a, "cpu") for a in args))
+    return error if type(error) in (ShapeError, IndexingError, DtypeError) else None  # others may be of the values
+
+
+def _made(a: Any, device: str) -> Any:
     if isinstance(a, Form):
-        return torch.empty(a.shape, dtype=a.dtype.torch, device="meta")
+        if device == "meta":
+            return torch.empty(a.shape, dtype=a.dtype.torch, device=device)
+        return torch.zeros((), dtype=a.dtype.torch).expand(a.shape)
     if isinstance(a, tuple) and any(isinstance(v, Form) for v in a):
-        return [_meta(v) for v in a]
+        return [_made(v, device) for v in a]
     return a
 
 
-def _shown(a: Any) -> Any:
+def _shown(a: Any, device: str) -> Any:
     """The argument with Weft tensors for forms, so that errors show shapes."""
     if isinstance(a, tuple) and not isinstance(a, Form):
-        return tuple(_shown(v) for v in a)
-    return of_torch(_meta(a)) if isinstance(a, Form) else a
+        return tuple(_shown(v, device) for v in a)
+    return of_torch(_made(a, device)) if isinstance(a, Form) else a

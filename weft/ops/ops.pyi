@@ -50,6 +50,7 @@ from weft.ops.pointwise.integral_functions import bessel_j0 as bessel_j0
 from weft.ops.pointwise.integral_functions import bessel_j1 as bessel_j1
 from weft.ops.pointwise.integral_functions import bessel_y0 as bessel_y0
 from weft.ops.pointwise.integral_functions import bessel_y1 as bessel_y1
+from weft.ops.neural.binary_cross_entropy import binary_cross_entropy_each as binary_cross_entropy_each
 from weft.ops.reduce.counting import bincount as bincount
 from weft.ops.random.draws import binomial as binomial
 from weft.ops.pointwise.logic import bitwise_and as bitwise_and
@@ -267,6 +268,7 @@ from weft.ops.neural.activations import relu as relu
 from weft.ops.neural.activations import relu_grad as relu_grad
 from weft.ops.pointwise.rounding import remainder as remainder
 from weft.ops.reduce.counting import repeat_places as repeat_places
+from weft.ops.pointwise.copies import require as require
 from weft.ops.shape.views import reshape as reshape
 from weft.ops.neural.resize import resize as resize
 from weft.ops.neural.resize import resize_grad as resize_grad

@@ -32,7 +32,16 @@ from weft.tensor.hook import RemovableHook
 
 ABSENT = Blob(None)  # the blob of tensors without local memory: no fast path
 
-NOT_COPIED = ("_hooks", "_accumulated", "_retains_grad", "_static", "_view_of", "_grad", "node")  # by copy.deepcopy
+NOT_COPIED = (
+    "_hooks",
+    "_accumulated",
+    "_retains_grad",
+    "_static",
+    "_view_of",
+    "_views",
+    "_grad",
+    "node",
+)  # by copy.deepcopy
 
 
 def size_asked(data: tuple[Any, ...]) -> tuple[int, ...] | None:
@@ -74,6 +83,7 @@ class Tensor(Described):
     _hooks: dict[int, Callable[[Tensor], Tensor | None]] | None = None
     _accumulated: dict[int, Callable[[Tensor], None]] | None = None
     _view_of: tuple[Tensor, Any, tuple[Any, ...], Any, Any] | None = None  # a `View`, without names
+    _views: Any = None  # of a traced or global tensor: its views by their ids, held weakly
 
     def __init__(self, *data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> None:
         size = size_asked(data)
@@ -123,10 +133,12 @@ class Tensor(Described):
 
     @property
     def is_leaf(self) -> bool:
-        return self.node is None
+        return self.grad_fn is None
 
     @property
     def grad_fn(self) -> Any:
+        if self._view_of is not None:
+            hooks.fresh(self)
         return None if self.node is None else getattr(self.node, "node", self.node)
 
     @property
@@ -327,9 +339,3 @@ def rewrap(t: Tensor) -> Tensor:
     if t.part_of is not None:
         self.part_of = t.part_of
     return self
-
-
-def at_hand(t: Tensor) -> torch.Tensor | None:
-    """A local tensor's data, if reading it waits for nothing: on the CPU, outside of graphs; else None."""
-    data = t.blob.data if t.spec is None and t.value is None and here.trace is None else None
-    return data if data is not None and data.device.type == "cpu" else None

@@ -353,3 +353,34 @@ def test_all_members_of_a_role_can_be_exchanged() -> None:
     first, second = layers
     layers._modules = {"0": second, "1": first}
     assert list(layers) == [second, first] and list(layers._parameters) == ["scale"]
+
+
+def test_hooks_of_every_module_are_torchs() -> None:
+    found = []
+    for lib in (torch, flow):
+        where, seen = lib.nn.modules.module, []
+        told = lambda kind, seen=seen: lambda module, *rest: seen.append((kind, type(module).__name__, len(rest)))  # noqa: E731
+        handles = [
+            where.register_module_forward_pre_hook(told("before")),
+            where.register_module_forward_hook(
+                lambda module, args, y: y * 2 if type(module).__name__ == "ReLU" else None
+            ),
+            where.register_module_full_backward_pre_hook(told("before backward")),
+            where.register_module_full_backward_hook(told("backward")),
+            where.register_module_module_registration_hook(told("module")),
+            where.register_module_parameter_registration_hook(told("parameter")),
+            where.register_module_buffer_registration_hook(told("buffer")),
+        ]
+        net = lib.nn.Sequential(lib.nn.ReLU(), lib.nn.BatchNorm1d(2, affine=False), lib.nn.PReLU())
+        net[2].register_forward_hook(told("own"))
+        x = lib.ones(3, 2, requires_grad=True)
+        y = net[0](x)
+        net(x).sum().backward()
+        for handle in handles:
+            handle.remove()
+        kept = len(seen)
+        lib.nn.ReLU()(x)
+        assert len(seen) == kept
+        found.append((seen, y.tolist()))
+    assert found[0][1] == found[1][1]
+    assert found[0][0] == found[1][0]

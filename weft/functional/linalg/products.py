@@ -84,7 +84,7 @@ def bmm(x: Tensor, mat2: Tensor, transpose_a: bool = False, transpose_b: bool = 
     return _matmul(x, mat2, transpose_a, transpose_b, alpha)
 
 
-def _product(name: str, dims: tuple[int, int], doc: str) -> None:
+def _product(name: str, dims: tuple[int, int], doc: str) -> Any:
     """Bind matmul for tensors with these numbers of dimensions alone."""
 
     def multiply(x: Tensor, other: Tensor) -> Tensor:
@@ -94,11 +94,12 @@ def _product(name: str, dims: tuple[int, int], doc: str) -> None:
     multiply.__name__ = multiply.__qualname__ = name
     multiply.__doc__ = doc
     public("flow tensor")(multiply)
+    return door(multiply)
 
 
 _product("mm", (2, 2), "The product of two matrices.")
 _product("mv", (2, 1), "The product of a matrix and a vector.")
-_product("dot", (1, 1), "The inner product of two vectors.")
+_dot = _product("dot", (1, 1), "The inner product of two vectors.")
 
 
 @with_in_place
@@ -158,6 +159,8 @@ def inner(x: Any, other: Any) -> Any:
     """
     if not x.ndim or not other.ndim:
         return x * other
+    if x.ndim == other.ndim == 1:
+        return _dot(x, other)
     a, b = (ops.reshape(t, (math.prod(t.shape[:-1]), t.shape[-1])) for t in (x, other))
     return ops.reshape(ops.matmul(a, ops.transpose(b, 0, 1)), (*x.shape[:-1], *other.shape[:-1]))
 

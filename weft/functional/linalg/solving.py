@@ -125,7 +125,10 @@ def cholesky_inverse(L: Any, upper: bool = False) -> Any:
     >>> flow.cholesky_inverse(flow.tensor([[2.0, 0.0], [0.0, 1.0]])).tolist()
     [[0.25, 0.0], [0.0, 1.0]]
     """
-    return cholesky_solve(creation.eye(L.shape[-1], dtype=L.dtype, **device_of(L)), L, upper)
+    unit = creation.eye(L.shape[-1], dtype=L.dtype, **device_of(L))
+    found = "cholesky_inverse: the inversion could not be completed because the input matrix is singular"
+    L = ops.require(L, ops.logical_or(ops.ne(L, 0), ops.eq(ops.expand(unit, tuple(L.shape)), 0)), found)
+    return cholesky_solve(unit, L, upper)
 
 
 def tensorinv(A: Any, ind: int = 2) -> Any:

@@ -7,10 +7,10 @@ from typing import Any
 from weft.api.table import public
 from weft.core.dtype import int64
 from weft.core.errors import OptionError, ShapeError
-from weft.functional.neural.losses import reduced
+from weft.functional.neural.losses import floats, reduced
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
-from weft.tensor.tensor import Tensor, at_hand
+from weft.tensor.tensor import Tensor
 
 
 @public("neural")
@@ -101,17 +101,7 @@ def binary_cross_entropy(
 ) -> Tensor:
     """The negative log probability of the target, 0 or 1 or between, under probability `input`."""
     _same_shape("binary_cross_entropy", input, target)
-    for name, t in (("input", input), ("target", target)):
-        data = at_hand(t)
-        if data is not None and data.numel() and not 0 <= data.min() <= data.max() <= 1:
-            raise OptionError(
-                f"binary_cross_entropy: all elements of {name} should be between 0 and 1; they lie from "
-                f"{float(data.min()):g} to {float(data.max()):g}. Of scores, take binary_cross_entropy_with_logits"
-            )
-    least = -100.0  # as torch: log(0) is clamped
-    yes = ops.mul(target, ops.clamp(ops.log(input), least))
-    no = ops.mul(ops.sub(1.0, target), ops.clamp(ops.log(ops.sub(1.0, input)), least))
-    loss = ops.neg(ops.add(yes, no))
+    loss = ops.binary_cross_entropy_each(*floats("binary_cross_entropy", input, target))
     return reduced(loss if weight is None else ops.mul(loss, weight), reduction)
 
 

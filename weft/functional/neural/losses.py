@@ -37,7 +37,7 @@ def _paired(x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     return ops.cast(x, dtype), ops.cast(target, dtype)
 
 
-def _floats(name: str, x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+def floats(name: str, x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Both in their common floating dtype."""
     pair = _paired(x, target)
     if not pair[0].dtype.is_floating_point:
@@ -72,9 +72,9 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Ten
     if weight is not None:
         return _weighted(mse_loss(input, target, "none"), weight, input, reduction)
     if reduction in ("mean", "sum") and input.shape == target.shape:
-        input, target = _floats("mse_loss", input, target)
+        input, target = floats("mse_loss", input, target)
         return square_error(input, target, reduction == "mean")
-    return reduced(ops.square(ops.sub(*_floats("mse_loss", input, target))), reduction)
+    return reduced(ops.square(ops.sub(*floats("mse_loss", input, target))), reduction)
 
 
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
@@ -97,8 +97,8 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
         return l1_loss(input, target, reduction)
     _warn_of_broadcast(input, target)
     if reduction in ("mean", "sum") and input.shape == target.shape:
-        return bent_error(*_floats("smooth_l1_loss", input, target), beta, 1.0, reduction == "mean")
-    d = ops.sub(*_floats("smooth_l1_loss", input, target))
+        return bent_error(*floats("smooth_l1_loss", input, target), beta, 1.0, reduction == "mean")
+    d = ops.sub(*floats("smooth_l1_loss", input, target))
     size = ops.abs(d)
     far = ops.ge(size, beta)
     near = ops.masked_fill(d, far, 0.0)  # whose square is finite
@@ -119,7 +119,7 @@ def huber_loss(
     _warn_of_broadcast(input, target)
     if reduction in ("mean", "sum") and input.shape == target.shape and input.dtype is target.dtype:
         return bent_error(input, target, delta, delta, reduction == "mean")
-    d = ops.sub(*_floats("huber_loss", input, target))
+    d = ops.sub(*floats("huber_loss", input, target))
     size = ops.abs(d)
     far = ops.gt(size, delta)
     near = ops.masked_fill(d, far, 0.0)  # whose square is finite
@@ -159,14 +159,19 @@ def poisson_nll_loss(
     return reduced(loss, reduction)
 
 
+NEGATIVE = "gaussian_nll_loss: var has negative entry/entries: it holds variances"
+
+
 def gaussian_nll_loss(
     input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
     """The negative log likelihood of targets that are normal around `input` with these variances."""
     if isinstance(var, Tensor):
-        width: Any = var
+        width: Any = ops.require(var, ops.ge(var, 0), NEGATIVE)
         if width.ndim == input.ndim - 1:
             width = ops.unsqueeze(width, -1)
+    elif var < 0:
+        raise OptionError(f"{NEGATIVE}; got {var}")
     else:
         width = ops.full_like(input.detach(), float(var))
     # clamped without a gradient, as in torch

@@ -51,8 +51,8 @@ def multi_margin_loss(
     input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, reduction: str = "mean"
 ) -> Any:
     """How much other classes' scores exceed the target's minus the margin."""
-    alone = input.ndim == 1
-    x, labels = (ops.unsqueeze(input, 0), ops.reshape(target, (1,))) if alone else (input, target)
+    alone = input.ndim < 2
+    x, labels = (ops.reshape(input, (1, -1)), ops.reshape(target, (1,))) if alone else (input, target)
     index = ops.unsqueeze(labels, 1)
     right = ops.gather(x, 1, index)
     lacks = ops.relu(margin - right + x)
@@ -66,8 +66,8 @@ def multi_margin_loss(
 
 def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
     """How much other classes' scores exceed each target's minus 1; a row's targets end with -1."""
-    alone = input.ndim == 1
-    x, labels = (ops.unsqueeze(input, 0), ops.unsqueeze(target, 0)) if alone else (input, target)
+    alone = input.ndim < 2
+    x, labels = (ops.reshape(input, (1, -1)), ops.reshape(target, (1, -1))) if alone else (input, target)
     given = ops.cumsum(ops.cast(labels < 0, dtypes.int64), 1) == 0
     index = ops.cast(ops.where(given, labels, 0), dtypes.int64)
     counts = ops.cast(given, x.dtype)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from weft.api.signature import door
 from weft.api.table import public
 from weft.core.errors import ArgumentError, OptionError
@@ -18,7 +16,7 @@ from weft.functional.tensor.conversion import cast
 from weft.ops import ops
 from weft.ops.explain import LONGER
 from weft.ops.shape.views import dim_of, together
-from weft.tensor.tensor import Tensor, at_hand
+from weft.tensor.tensor import Tensor
 
 
 @public("flow tensor")
@@ -47,6 +45,9 @@ def multinomial(x: Tensor, num_samples: int, replacement: bool = False, *, gener
         return ops.multinomial(x, num_samples, replacement)
 
 
+NO_WIDTH = "normal expects all elements of std >= 0.0"
+
+
 @public("flow")
 def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, **options: Any) -> Tensor:
     """Draws from normal distributions: one mean and standard deviation for a size, or one for each element.
@@ -54,8 +55,10 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     >>> flow.normal(flow.tensor([1.0, 2.0]), 0.0).tolist()
     [1.0, 2.0]
     """
-    if (least := at_hand(std) if isinstance(std, Tensor) else torch.as_tensor(std)) is not None and (least < 0).any():
-        raise ArgumentError("normal expects all elements of std >= 0.0")
+    if isinstance(std, Tensor):
+        std = ops.require(std, ops.ge(std, 0), NO_WIDTH)
+    elif std < 0:
+        raise ArgumentError(f"{NO_WIDTH}; got {std}")
     wanted, shape = options.pop("requires_grad", False), size
     given = [v for v in (mean, std) if isinstance(v, Tensor)]
     if given and size is None:

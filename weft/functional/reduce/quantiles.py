@@ -16,7 +16,7 @@ from weft.functional.shape.views import movedim
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
 from weft.ops.shape.views import dim_of
-from weft.tensor.tensor import Tensor, at_hand
+from weft.tensor.tensor import Tensor
 
 WAYS = ("linear", "lower", "higher", "nearest", "midpoint")  # of interpolation between two elements
 
@@ -37,22 +37,22 @@ def _median_along(x: Tensor, dim: int, keepdim: bool = False) -> Ranked:
 median = public("flow tensor", "median")(overloaded("median", _median_of_all, _median_along))
 
 
-def _check_q(name: str, q: Any) -> None:
-    """Raise unless q is in [0, 1], a number or a vector, as far as its data is known."""
+def _share(name: str, q: Any) -> Any:
+    """q, a number or a vector, in [0, 1]."""
     if isinstance(q, Tensor):
         if q.ndim > 1:
             raise ShapeError(f"{name}(): quantile() q must be a scalar or 1D tensor; got {list(q.shape)}")
-        data = at_hand(q)
-        if data is not None and not bool(((data >= 0) & (data <= 1)).all()):
-            raise OptionError(f"{name}(): quantile() q values must be in the range [0, 1] but got {data.tolist()}")
-    elif not isinstance(q, (list, tuple)) and not 0 <= q <= 1:
+        within = ops.logical_and(ops.ge(q, 0), ops.le(q, 1))
+        return ops.require(q, within, f"{name}(): quantile() q values must be in the range [0, 1]")
+    if not isinstance(q, (list, tuple)) and not 0 <= q <= 1:
         raise OptionError(f"{name}(): quantile() q must be in the range [0, 1] but got {q}")
+    return q
 
 
 def _quantile(name: str, x: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
     if interpolation not in WAYS:
         raise ArgumentError(f"{name}(): interpolation is one of {', '.join(WAYS)}; got {interpolation!r}")
-    _check_q(name, q)
+    q = _share(name, q)
     d = None if dim is None else dim_of(dim, x.ndim)
     rows = ops.reshape(x, (-1,)) if d is None or not x.ndim else movedim(x, d, -1)
     ordered = ops.sort(rows, -1)[0]  # NaN comes last

@@ -6,14 +6,14 @@ from typing import Any
 
 from weft.api.table import public
 from weft.core.dtype import bool_
-from weft.core.errors import ArgumentError, DtypeError, ShapeError
+from weft.core.errors import DtypeError, ShapeError
 from weft.functional.create import creation
 from weft.functional.reduce.sums import Dims, _count
 from weft.functional.tensor.conversion import cast
 from weft.functional.tensor.dtypes import promote_types
 from weft.ops import ops
 from weft.ops.reduce.sums import dims_of, spread
-from weft.tensor.tensor import Tensor, at_hand
+from weft.tensor.tensor import Tensor
 
 
 @public("flow")
@@ -46,8 +46,9 @@ def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = No
     if x.ndim > 2:
         raise ShapeError(f"cov(): expected input to have two or fewer dimensions; got shape {list(x.shape)}")
     rows = ops.reshape(x, (1, -1)) if x.ndim < 2 else x
-    for name, w in (("fweights", fweights), ("aweights", aweights)):
-        _check_weights(name, w, rows.shape[1])
+    fweights, aweights = (
+        _weights(name, w, rows.shape[1]) for name, w in (("fweights", fweights), ("aweights", aweights))
+    )
     kinds = [t.dtype for t in (rows, aweights) if t is not None and t.dtype.differentiable]
     kind = promote_types(kinds[0], kinds[-1]) if kinds else creation.get_default_dtype()
     rows = rows if rows.dtype is kind else cast(rows, kind)
@@ -68,9 +69,9 @@ def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = No
     return found.squeeze() if found.numel() == 1 else found
 
 
-def _check_weights(name: str, w: Any, count: int) -> None:
+def _weights(name: str, w: Any, count: int) -> Any:
     if w is None:
-        return
+        return None
     if w.ndim > 1 or w.numel() != count:
         raise ShapeError(
             f"cov(): expected {name} to have one or fewer dimensions and the same numel as there are observations "
@@ -78,9 +79,7 @@ def _check_weights(name: str, w: Any, count: int) -> None:
         )
     if name == "fweights" and (w.dtype.differentiable or w.dtype is bool_):
         raise DtypeError(f"cov(): expected fweights to have integral dtype but got {w.dtype}: they count repetitions")
-    data = at_hand(w)
-    if data is not None and bool((data < 0).any()):
-        raise ArgumentError(f"cov(): {name} cannot be negative; got {data.min().item()}")
+    return ops.require(w, ops.ge(w, 0), f"cov(): {name} cannot be negative")
 
 
 @public("flow tensor")

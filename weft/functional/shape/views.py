@@ -8,6 +8,7 @@ from typing import Any
 
 from weft.api.fast_path import Short, shortened
 from weft.api.table import public
+from weft.core.dispatch import here
 from weft.core.dtype import DType
 from weft.core.errors import IndexingError, ShapeError
 from weft.functional.create.creation import Sizes, size_of
@@ -189,6 +190,12 @@ def as_strided(x: Tensor, size: Sequence[int], stride: Sequence[int], storage_of
     [[0, 1], [3, 4]]
     """
     at = 0 if storage_offset is None else storage_offset - x.storage_offset()
+    last = at + sum((n - 1) * step for n, step in zip(size, stride, strict=False))
+    if here.trace is not None and 0 not in size and not 0 <= at <= last < x.numel():
+        raise ShapeError(
+            f"as_strided(): sizes {list(size)} and strides {list(stride)} from {at} are out of bounds for storage of "
+            f"{x.numel()} elements: in a graph each tensor has its own"
+        )
     return ops.as_strided(x, tuple(size), tuple(stride), at)
 
 

@@ -9,7 +9,7 @@ from weft.api.signature import overloaded
 from weft.api.table import overwriting, public
 from weft.autograd.inplace import assign, held
 from weft.autograd.trees import leaves
-from weft.core.dispatch import here
+from weft.core.dispatch import here, in_own_dtypes
 from weft.core.errors import ArgumentError
 from weft.core.sbp import broadcast
 from weft.functional.create import creation
@@ -49,7 +49,7 @@ def into(x: Tensor, f: Callable[..., Tensor], *args: Any, **options: Any) -> Ten
     given = (v for v in leaves((x, args, options)) if isinstance(v, Tensor))
     if here.grad and here.trace is None and any(v.requires_grad for v in given):
         before = ops.clone(x)
-    made = f(before, *args, **options)
+    made = in_own_dtypes(f)(before, *args, **options)
     held(f.__name__, made.dtype, x.dtype)
     return copy_(x, made)
 

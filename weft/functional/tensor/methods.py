@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from weft.api.table import public
+from weft.autograd.freshness import hand_over, look
 from weft.autograd.inplace import check_writable
 from weft.core.dispatch import here
 from weft.core.errors import AutogradError, DtypeError, IndexingError, ShapeError
@@ -19,6 +20,7 @@ from weft.functional.shape import views
 from weft.functional.tensor import conversion
 from weft.functional.tensor.in_place import refuse_out
 from weft.ops import ops
+from weft.tensor.blob import blob_of
 from weft.tensor.data import local_data
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import RemovableHook, Tensor, of_shard, of_torch, size_asked
@@ -114,6 +116,13 @@ def check_meta_consistency(x: Tensor) -> None:
 # ---- in place ----------------------------------------------------------------------------------------
 
 
+def _tell_the_tape(x: Tensor) -> None:
+    """Gradients that saved x don't fit it any more: its memory counts as overwritten."""
+    data = blob_of(x).data
+    if data is not None:
+        torch.autograd.graph.increment_version(data)
+
+
 def _reshaping(name: str, f: Callable[..., Tensor]) -> None:
     """Bind `name_`, by which the tensor becomes its view."""
 
@@ -122,10 +131,13 @@ def _reshaping(name: str, f: Callable[..., Tensor]) -> None:
         check_writable(x, f"{name}_")
         before = object.__new__(Tensor)
         before.__dict__.update(x.__dict__)
+        hand_over(x, before)
         y = f(before, *args, **options)
         for member in ("blob", "spec", "shard", "value", "node", "_view_of"):
             if member in y.__dict__:
                 x.__dict__[member] = y.__dict__[member]
+        look(x, y._view_of)
+        _tell_the_tape(x)
         return x
 
     become.__name__ = become.__qualname__ = f"{name}_"
@@ -206,13 +218,19 @@ def is_set_to(x: Tensor, other: Tensor) -> bool:
 @public("tensor")
 def dim_order(x: Tensor) -> tuple[int, ...]:
     """The dimensions in memory order: by stride, the largest first."""
-    return tuple(local_data(x, "dim_order()").dim_order())
+    return tuple(sorted(range(x.ndim), key=lambda d: -x.stride(d)))
 
 
 @public("tensor")
 def set_(x: Tensor, source: Tensor) -> Tensor:
     """Set x to the source's memory and shape."""
-    x.data = source
+    check_writable(x, "set_")
+    if source.is_global or here.trace is not None:
+        x.data = source
+        return x
+    data, version = local_data(source, "set_()").data, x._version  # which has a count of versions of its own
+    x.data = of_torch(data)
+    torch._C._autograd._unsafe_set_version_counter((data,), (version + 1,))  # type: ignore[attr-defined]
     return x
 
 

@@ -11,6 +11,7 @@ from weft.tensor.tensor import RemovableHook, Tensor
 
 KINDS = (
     "forward_pre", "forward", "backward_pre", "backward", "state_dict_pre", "state_dict", "load_pre", "load_post",
+    "module", "parameter", "buffer",
 )  # fmt: skip
 
 
@@ -27,7 +28,12 @@ class Hooks:
         return RemovableHook(self.tables[kind], (hook, flag), first)
 
     def of(self, kind: str) -> tuple[tuple[Callable[..., Any], bool], ...]:
-        return tuple(self.tables[kind].values())
+        """The hooks of one kind, those of every module first."""
+        everywhere = EVERYWHERE.tables[kind].values() if self is not EVERYWHERE else ()
+        return (*everywhere, *self.tables[kind].values())
+
+
+EVERYWHERE = Hooks()  # of every module; classes share it once there is one, so that modules needn't ask
 
 
 class Table(MutableMapping[int, Any]):
@@ -54,7 +60,7 @@ class Table(MutableMapping[int, Any]):
 
 def table(kind: str) -> Any:
     """A property for a module's hooks of one kind."""
-    return property(lambda module: Table(module._hooks, kind))
+    return property(lambda module: Table(module.__dict__.get("_hooks"), kind))
 
 
 def call(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -72,7 +78,7 @@ def call(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any
             changed = hook(module, args)
             if changed is not None:
                 args = changed if isinstance(changed, tuple) else (changed,)
-    watched = module._watch(hooks) if hooks.tables["backward"] or hooks.tables["backward_pre"] else None
+    watched = module._watch(hooks) if hooks.of("backward") or hooks.of("backward_pre") else None
     if watched is not None:
         args = watched.inputs(args)
     result = module.forward(*args, **kwargs)
@@ -158,3 +164,15 @@ class _Pass(Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         return (None, *ctx.function(gradients))
+
+
+def everywhere(name: str, kind: str, module: type, doc: str) -> Callable[..., RemovableHook]:
+    """The function `register_module_{name}_hook`, whose hooks are of every module."""
+
+    def register(hook: Callable[..., Any], *, with_kwargs: bool = False) -> RemovableHook:
+        module._hooks = EVERYWHERE  # type: ignore[attr-defined]
+        return EVERYWHERE.add(kind, hook, with_kwargs)
+
+    register.__name__ = register.__qualname__ = f"register_module_{name}_hook"
+    register.__doc__ = f"For every module of the program, call {doc}."
+    return register

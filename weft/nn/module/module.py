@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from weft.autograd import no_grad
 from weft.core import dtype as dtypes
@@ -110,6 +110,9 @@ class Module:
     def _take(self, name: str, role: str, value: Any) -> None:
         if name in self._roles and self.__dict__[name] is not value and BUFFER not in (role, self._roles[name]):
             counters.exchanged += 1
+        for hook, _ in hooks.EVERYWHERE.tables[role].values() if value is not None or role != PARAMETER else ():
+            changed = hook(self, name, value)
+            value = value if changed is None else changed
         Members(self, role)[name] = value
 
     def __delattr__(self, name: str) -> None:
@@ -377,10 +380,9 @@ class Module:
     # ---- hooks ---------------------------------------------------------------------------------------
 
     def _hook(self, kind: str, hook: Any, flag: bool = False, first: bool = False) -> RemovableHook:
-        if self._hooks is None:
-            self.__dict__["_hooks"] = Hooks()
-        assert self._hooks is not None
-        return self._hooks.add(kind, hook, flag, first)
+        own = self.__dict__.setdefault("_hooks", None) or Hooks()
+        self.__dict__["_hooks"] = own
+        return own.add(kind, hook, flag, first)
 
     def _watch(self, hooks: Hooks) -> Any:  # observes the gradients of one call
         return Watch(self, hooks)
@@ -450,3 +452,16 @@ class Module:
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(type(self)), *self.__dict__})
+
+
+OF_EVERY_MODULE: Final = tuple(
+    hooks.everywhere(name, kind, Module, doc)
+    for name, kind, doc in (
+        ("forward_pre", "forward_pre", "`hook(module, args)` before forward: it may return others"),
+        ("forward", "forward", "`hook(module, args, output)` after forward: it may return another output"),
+        ("full_backward_pre", "backward_pre", "`hook(module, grad_output)` before backward"),
+        ("full_backward", "backward", "`hook(module, grad_input, grad_output)` after backward"),
+        *((f"{role}_registration", role, f"`hook(module, name, {role})` at registration: it may return another")
+          for role in (MODULE, PARAMETER, BUFFER)),
+    )
+)  # fmt: skip

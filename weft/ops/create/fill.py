@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import Scalar, op
-from weft.ops.pointwise.arithmetic import mul
 from weft.ops.reduce.sums import sum
 
 
@@ -27,5 +27,5 @@ def _(x, value):
     return x.zero_() if type(value) is int and value == 0 else x.fill_(value)  # zero_ is faster
 
 
-fill.grad(lambda dy, needs: (mul(dy, 0.0) if needs[0] else None, sum(dy) if needs[1] else None))
+fill.grad(lambda dy, needs: (zeros_like(dy) if needs[0] else None, sum(dy) if needs[1] else None))
 fill.samples(lambda rand: [(rand(4, 6), 2.5), (rand(4, 6), rand(1)[0])])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import op
 from weft.ops.index.indexing import _along, gather, scatter_add
 from weft.ops.pointwise.arithmetic import div, mul
@@ -48,8 +49,8 @@ def _(dy, x, dim, index, src, reduce, include_self, y, needs):
 def _untouched(dy, dim, index, value=None):
     """dy, or a value, at positions outside the index; zero elsewhere."""
     ones = mul(cast(eq(index, index), dy.dtype), 1.0)
-    touched = scatter_add(mul(dy, 0.0), dim, index, ones)
-    return where(eq(touched, 0.0), dy if value is None else value, mul(dy, 0.0))
+    touched = scatter_add(zeros_like(dy), dim, index, ones)
+    return where(eq(touched, 0.0), dy if value is None else value, zeros_like(dy))
 
 
 @scatter_reduced.samples

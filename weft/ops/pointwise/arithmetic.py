@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 
 from weft.core.errors import AutogradError
-from weft.ops.pointwise.copies import cast
+from weft.ops.create.constructors import zeros_like
+from weft.ops.pointwise.copies import where
 from weft.ops.pointwise.declaring import binary, unary
-from weft.ops.pointwise.logic import eq, gt
+from weft.ops.pointwise.logic import eq, gt, lt
 from weft.ops.shape.broadcast import fit
 
 conj = unary("conj", torch.conj_physical, "The complex conjugate; x itself, if it is real.", "3.0 -> 3.0", linear=True)
@@ -105,9 +106,9 @@ minimum.grad(lambda dy, input, other, input_shape, other_shape: _share(dy, other
 
 def _share(dy: Any, larger: Any, smaller: Any, a_shape: Any, b_shape: Any) -> Any:
     """The gradient goes to the operand that was selected; ties share it."""
-    tie = mul(cast(eq(larger, smaller), dy.dtype), 0.5)
-    first = add(cast(gt(larger, smaller), dy.dtype), tie)
-    return fit(mul(dy, first), a_shape), fit(mul(dy, sub(1.0, first)), b_shape)
+    shared = where(eq(larger, smaller), mul(dy, 0.5), dy)  # no product with 0, which makes nan of inf
+    first, second = where(lt(larger, smaller), 0.0, shared), where(gt(larger, smaller), 0.0, shared)
+    return fit(first, a_shape), fit(second, b_shape)
 
 
 neg = unary("neg", torch.neg, "-x.", "3.0 -> -3.0", linear=True, inplace=torch.neg_)
@@ -125,7 +126,7 @@ sgn = unary(
 )  # fmt: skip
 
 sign = unary("sign", torch.sign, "-1, 0 or 1, by the sign of x.", "-3.0 -> -1.0", inplace=Tensor.sign_)
-sign.grad(lambda dy: mul(dy, 0.0))
+sign.grad(lambda dy: zeros_like(dy))
 
 reciprocal = unary("reciprocal", torch.reciprocal, "1 / x.", "4.0 -> 0.25", positive=True, inplace=torch.reciprocal_)
 

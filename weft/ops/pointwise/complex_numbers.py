@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import op
 from weft.ops.pointwise.arithmetic import abs, add, conj, div, mul, neg, sgn, square, sub
 from weft.ops.pointwise.copies import where
@@ -89,7 +90,7 @@ def angle(x: Tensor) -> Tensor:
 @angle.grad
 def _(dy, x):
     if not x.dtype.is_complex:
-        return mul(dy, 0.0)
+        return zeros_like(dy)
     pairs = view_as_real(x)
     a, b = select(pairs, -1, 0), select(pairs, -1, 1)
     scaled = div(dy, add(square(a), square(b)))
@@ -102,7 +103,7 @@ angle.samples(lambda rand: [(rand(4, 6),), (torch.complex(rand(4, 6), rand(4, 6)
 @sgn.grad
 def _(dy, x, y):
     if not x.dtype.is_complex:
-        return mul(dy, 0.0)
+        return zeros_like(dy)
     across = sub(dy, mul(y, real(mul(dy, conj(y)))))  # the component along x doesn't change the direction
     return where(eq(x, 0), 0.0, div(across, abs(x)))
 

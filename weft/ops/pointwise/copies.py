@@ -7,6 +7,7 @@ from torch import Tensor
 
 from weft.core import dtype as dtypes
 from weft.core.dtype import DType
+from weft.core.errors import OptionError
 from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import OPS, Scalar, op
 from weft.ops.shape.broadcast import fit
@@ -31,6 +32,24 @@ def _(value, x):
 
 steady.grad(lambda dy, needs: (dy if needs[0] else None, zeros_like(dy) if needs[1] else None))
 steady.samples(lambda rand: [(rand(4, 6), rand(4, 6))])
+
+
+@op("..., ... -> ...")
+def require(x: Tensor, valid: Tensor, message: str) -> Tensor:
+    """x, if `valid` holds for all of it; else an error, in a graph's launch, too.
+
+    >>> x = flow.tensor([2.0])
+    >>> flow._C.require(x, x > 0, "positive numbers only").tolist()
+    [2.0]
+    """
+    if valid.device.type != "meta" and not bool(valid.all()):
+        raise OptionError(f"{message}; {float(x[~valid][0]):g} is among {x.numel()}")
+    return x.clone()
+
+
+require.form(lambda x, valid, message: x if x.shape == valid.shape else None)
+require.grad(lambda dy: (dy, None))
+require.samples(lambda rand: [(x := rand(4, 6), x == x, "")])
 
 
 @op("... -> ...")

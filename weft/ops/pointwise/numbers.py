@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import op
-from weft.ops.pointwise.arithmetic import add, div, mul, neg, reciprocal, sign, sub
+from weft.ops.pointwise.arithmetic import add, div, mul, neg, sign, sub
 from weft.ops.pointwise.copies import cast, where
 from weft.ops.pointwise.declaring import binary, unary
 from weft.ops.pointwise.elementary import exp, log, log_number
@@ -48,7 +49,7 @@ def logit(x: Tensor, eps: float | None = None) -> Tensor:
 def _(dy, x, eps):
     least = 0.0 if eps is None else eps
     outside = logical_or(_below(x, least), _below(sub(1.0, x), least))
-    return mul(dy, where(outside, math.nan if eps is None else 0.0, reciprocal(mul(x, sub(1.0, x)))))
+    return where(outside, math.nan if eps is None else 0.0, div(dy, mul(x, sub(1.0, x))))
 
 
 def _below(x: Any, limit: float) -> Any:
@@ -104,8 +105,8 @@ def _(dy, input, other, input_shape, other_shape):
 
 def _taken(dy: Any, first: Any, other: Any, input_shape: Any, other_shape: Any) -> Any:
     """The gradient goes to the operand that was selected; for ties and NaN, the first one."""
-    first = cast(logical_or(first, isnan(other)), dy.dtype)
-    return fit(mul(dy, first), input_shape), fit(mul(dy, sub(1.0, first)), other_shape)
+    first = logical_or(first, isnan(other))
+    return fit(where(first, dy, 0.0), input_shape), fit(where(first, 0.0, dy), other_shape)
 
 
 hypot = binary("hypot", torch.hypot, "sqrt(a * a + b * b), without overflow.", "3.0, flow.tensor([4.0]) -> 5.0",
@@ -129,7 +130,7 @@ copysign.prepared(None)
 @copysign.grad
 def _(dy, input, y, input_shape, other_shape):
     da = fit(mul(dy, mul(sign(input), sign(y))), input_shape)
-    return da, None if other_shape is None else fit(mul(dy, 0.0), other_shape)
+    return da, None if other_shape is None else fit(zeros_like(dy), other_shape)
 
 
 heaviside = binary("heaviside", torch.heaviside, "0 below zero, 1 above, b at zero.",

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import Op, Scalar, op
 from weft.ops.pointwise.arithmetic import mul, neg
 from weft.ops.pointwise.declaring import of_two, unary
@@ -17,7 +18,7 @@ from weft.ops.shape.broadcast import fit
 
 def _whole(name: str, kernel: Callable[..., Any], doc: str, overwrite: Callable[..., Any]) -> Op:
     declared = unary(name, kernel, doc, inplace=overwrite)
-    declared.grad(lambda dy: mul(dy, 0.0))
+    declared.grad(lambda dy: zeros_like(dy))
     return declared
 
 
@@ -55,7 +56,7 @@ fmod = _division("fmod", torch.fmod, "The remainder of a / b, with a's sign, as 
 
 @floor_divide.grad
 def _(dy, input_shape, other_shape, needs):
-    zero = mul(dy, 0.0)
+    zero = zeros_like(dy)
     return fit(zero, input_shape) if needs[0] else None, fit(zero, other_shape) if needs[1] else None
 
 

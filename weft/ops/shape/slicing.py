@@ -8,7 +8,6 @@ from torch import Tensor
 
 from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import Size, op
-from weft.ops.pointwise.arithmetic import sub
 from weft.ops.shape.views import axes_at, dim_of, unsqueeze
 
 # ---- narrow ------------------------------------------------------------------------------------------
@@ -79,9 +78,9 @@ narrow_scatter.layout(lambda base, part, dim, *_: axes_at("<!>, <p!> -> <!>", le
 
 
 @narrow_scatter.grad
-def _(dy, base_shape, dim, start, length, step, needs):
-    zero = narrow_scatter_zeros(narrow(dy, dim, start, length, step), tuple(base_shape), dim, start, length, step)
-    return sub(dy, zero) if needs[0] else None, narrow(dy, dim, start, length, step)
+def _(dy, dim, start, length, step, needs):
+    part = narrow(dy, dim, start, length, step)
+    return narrow_scatter(dy, zeros_like(part), dim, start, length, step) if needs[0] else None, part
 
 
 narrow_scatter.samples(lambda rand: [(rand(4, 6), rand(4, 2), 1, 3, 2)])
