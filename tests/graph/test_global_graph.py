@@ -205,6 +205,30 @@ def test_between_any_two_placements() -> None:
     assert spawn_threads(4, from_grid_to_grid, deadline=60) == [[]] * 4
 
 
+class Twice(nn.Graph):
+    def __init__(self, *ways: tuple[Any, Any]) -> None:
+        super().__init__()
+        self.ways = ways
+
+    def build(self, x: Any) -> Any:
+        y = x * 2
+        return [y.to_global(placement=p, sbp=s).to_global(placement=x.placement, sbp=x.sbp) + 1 for p, s in self.ways]
+
+
+@on(4)
+def test_one_tensor_moves_to_two_placements() -> None:
+    values, home = np.arange(6.0), flow.placement("cpu", [0, 1])
+    for ranks, others in itertools.product([[0], [2, 0], [0, 1, 2], [[0, 1], [2, 3]], [1, 3]], repeat=2):
+        a, b = (flow.placement("cpu", r) for r in (ranks, others))
+        for one, other in ((B, B), (S(0), B), (B, S(0))):
+            graph = Twice((a, [one] * a.ndim), (b, [other] * b.ndim))
+            results: Any = graph(flow.tensor(values, placement=home, sbp=S(0)))
+            found = [y.numpy() for y in results]
+            if flow.env.get_rank() in home:
+                assert [y.tolist() for y in found] == [(values * 2 + 1).tolist()] * 2, (ranks, others, one, other)
+            graph.close()
+
+
 @on(2)
 def test_parts_of_a_largest_value_begin_with_the_least() -> None:
     class Largest(nn.Graph):

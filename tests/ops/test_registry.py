@@ -85,6 +85,11 @@ def test_layouts(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_layouts_of_integers(name: str) -> None:
+    apply(registry.check_integers, name)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_empty_parts(name: str) -> None:
     apply(registry.check_empty_parts, name)
 

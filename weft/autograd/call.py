@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from weft.autograd.freshness import fresh, look, refresh, state
+from weft.autograd.freshness import fresh, look, own_memory, refresh, state
 from weft.autograd.graph import Packed, hooks_around
 from weft.autograd.node import Node, Slot, leading
 from weft.autograd.plain import numbered, plain
@@ -56,6 +56,8 @@ def _call(op: Op, args: tuple[Any, ...]) -> Any:
             base = args[op.operands[0]]
             others = tuple(a for i, a in enumerate(args) if i != op.operands[0])
             look(y, (base, op, others, base.node, state(base)))
+            if y.spec is not None and y.value is None and base._view_of is not None:
+                own_memory(y)
     if here.grad and op.vjp is not None:
         record(op, args, visible, tuple(outputs[op.visible :]), used)
     return visible[0] if op.visible == 1 else visible

@@ -13,8 +13,9 @@ from weft.autograd.node import Slot
 from weft.core.dispatch import here, hooks
 from weft.core.errors import AutogradError
 from weft.ops.declaration import Op
-from weft.tensor.blob import Alias
+from weft.tensor.blob import Alias, Blob
 from weft.tensor.counters import counters
+from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, View, rewrap
 from weft.vm.dependency import shared
 
@@ -100,6 +101,18 @@ def as_made(t: Tensor) -> View:
     return own
 
 
+def gained(t: Tensor) -> bool:
+    """Whether a base was overwritten since by what requires a gradient, so that its view, not yet refreshed, does."""
+    chain: list[Tensor] = []
+    while t._view_of is not None:
+        chain.append(t)
+        view = View(*t._view_of)
+        if view.base.node is not view.node:
+            return view.base._requires_grad and all(map(shares_memory, chain))
+        t = view.base
+    return False
+
+
 def put(t: Tensor, node: Any) -> None:
     """Give a tensor another node. Its hooks stay with the one before; the gradient that it retains is that of the
     tensor as it is now."""
@@ -155,6 +168,13 @@ def shares_memory(t: Tensor) -> bool:
         b = _layout(base)
         a = view.op.kernel(*view.of(b))
     return a.untyped_storage()._cdata == b.untyped_storage()._cdata
+
+
+def own_memory(t: Tensor) -> None:
+    """Give a global tensor that is a copy to the program, as a reshape of a transposed tensor is, memory of its own:
+    this rank's part may have been viewed."""
+    if View(*t._view_of).op.name == "reshape" and not shares_memory(t):  # type: ignore[misc]
+        t._view_of, t.shard = None, Blob(local_data(t, "reshape").clone())
 
 
 def in_order(t: Tensor) -> bool:

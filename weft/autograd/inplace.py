@@ -183,6 +183,8 @@ def _overwrite(x: Tensor, y: Tensor) -> None:
         memory = x.shard.now
     assert memory is not None
     given = local_data(y, "in place")
+    if given.untyped_storage()._cdata == memory.untyped_storage()._cdata:  # a view's part, put back
+        given = given.clone()
     try:
         memory.copy_(given)
     except RuntimeError as error:

@@ -155,6 +155,7 @@ def _call(name: str, frozen: tuple[Any, ...]) -> _Call:
     forms = infer(op, replaced(op, args, lambda s: Form(s.shape, s.dtype)))
     shapes, outputs = tuple(s.shape for s in specs), tuple(f.shape for f in forms)
     rules = op.rules(replaced(op, args, lambda s: s.shape), shapes, outputs)
+    rules = tuple(r for r in rules if _keeps_sums(op, r, specs, forms))
     wanted = None
     if op.placed is not None:
         wanted = sbps.nd(args[op.names.index("sbp")], placement.ndim, len(outputs[0]))
@@ -163,6 +164,19 @@ def _call(name: str, frozen: tuple[Any, ...]) -> _Call:
     if len(rules) == 1 and wanted is None:
         _warn(op, specs)
     return _Call(op, specs, forms, placement, rules, wanted, _written(op, args))
+
+
+def _keeps_sums(op: Op, rule: Rule, specs: list[Spec], forms: tuple[Form, ...]) -> bool:
+    """Whether parts of a sum stay such in the result's dtype: integers wrap, and a narrower dtype rounds each part."""
+    taken = [s.dtype for s, n in zip(specs, rule.inputs, strict=True) if n is sbps.partial_sum]
+    given = {f.dtype for f, n in zip(forms, rule.outputs, strict=True) if n is sbps.partial_sum}
+    return all(
+        a.to_real().itemsize <= b.to_real().itemsize
+        if a.differentiable and b.differentiable
+        else a is b and not op.rounds
+        for a in taken
+        for b in given
+    )
 
 
 def _legal(call: _Call) -> Iterator[Combination]:

@@ -305,10 +305,10 @@ class _Lowering:
         """The packets of an exchange between two chains; pieces for this rank itself use one, too."""
         a, b = keys
         part = Crossing.of(node, self.rank)
-        v = node.args[0]
+        v = node.outputs[0]  # by which its entry is known: its operand may go elsewhere, too
         self.crossings[k][node] = part
         if k == a:
-            shape = local_shape(v, self.rank)
+            shape = local_shape(node.args[0], self.rank)
             for rank, where in part.sends:
                 packet = self.packet(a, b, self.rank, rank, self.copies(a, b))
                 packet.entries[v] = sliced(shape, where)

@@ -17,7 +17,7 @@ import torch.utils.data as theirs
 
 from weft.core import random
 from weft.data.samplers import Late, RandomSampler
-from weft.tensor.data import local_data
+from weft.tensor.data import own_data
 from weft.tensor.tensor import Tensor, of_torch
 
 
@@ -39,7 +39,7 @@ def to_weft(value: Any) -> Any:
 
 
 def to_torch(value: Any) -> Any:
-    return each(value, Tensor, lambda t: local_data(t, "a batch"))
+    return each(value, Tensor, lambda t: own_data(t, "a batch"))
 
 
 def default_collate(samples: Any) -> Any:

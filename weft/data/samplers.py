@@ -13,7 +13,7 @@ from weft.autograd.plain import plain
 from weft.core import random
 from weft.core.errors import OptionError, ShapeError
 from weft.core.rank import current
-from weft.tensor.data import local_data
+from weft.tensor.data import own_data
 from weft.tensor.tensor import Tensor, of_torch
 
 
@@ -46,7 +46,7 @@ class TensorDataset(theirs.Dataset[Any]):
                 f"the tensors of a dataset must have the same length; got {[list(t.shape) for t in tensors]}"
             )
         self.tensors = tensors
-        self._data = [local_data(t, "TensorDataset") for t in tensors]
+        self._data = [own_data(t, "TensorDataset") for t in tensors]
 
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
         return tuple(of_torch(t[index]) for t in self._data)

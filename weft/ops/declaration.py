@@ -83,13 +83,13 @@ class Op:
     def __init__(
         self, kernel: Callable[..., Any], layout: str | None, linear: str, returns: str, reduce: str,
         view: bool, random: bool, dynamic: bool, writes: str, shape_of: str, conversion: bool, uniform: bool,
-        steady: str, rejection: bool, promotes: bool, adds: str, sums: int, strided: bool,
+        steady: str, rejection: bool, promotes: bool, adds: str, sums: int, strided: bool, rounds: bool,
     ) -> None:  # fmt: skip
         self.name = self.__name__ = kernel.__name__.rstrip("_") if kernel.__name__.endswith("__") else kernel.__name__
         self.__doc__, self.__module__, self.__wrapped__ = kernel.__doc__, kernel.__module__, kernel
         self.kernel, self.notation, self.reduce = kernel, layout, reduce
         self.view, self.random, self.dynamic, self.conversion = view, random, dynamic, conversion
-        self.uniform, self.rejection, self.promotes = uniform, rejection, promotes
+        self.uniform, self.rejection, self.promotes, self.rounds = uniform, rejection, promotes, rounds
         self.adds, self.sums, self.strided = adds, sums, strided
         self.elementwise_lists = False  # goes through its lists element by element, whatever their shapes
         self.elementwise = layout is not None and set(re.split(" *(?:,|->) *", layout)) == {"..."}
@@ -340,7 +340,7 @@ def op(
     layout: str | None = None, *, linear: str = "", returns: str = "y", reduce: str = "sum", view: bool = False,
     random: bool = False, dynamic: bool = False, writes: str = "", shape_of: str = "",
     conversion: bool = False, uniform: bool = False, steady: str = "", rejection: bool = False, promotes: bool = False,
-    adds: str = "", sums: int = 1, strided: bool = False,
+    adds: str = "", sums: int = 1, strided: bool = False, rounds: bool = False,
 ) -> Callable[[Callable[..., Any]], Op]:  # fmt: skip
     """Declare an op.
 
@@ -350,6 +350,7 @@ def op(
     reduce     how outputs that lack a split axis combine: sum, max or min
     view       the output shares memory with the first operand
     random     draws from the generator; dynamic: the output's shape depends on data
+    rounds     its results on integers are rounded, so that parts of a sum aren't such of the result
     rejection  how many random numbers it draws depends on their values
     writes     operands that the kernel overwrites
     shape_of   the attribute that holds the output's logical shape
@@ -367,7 +368,7 @@ def op(
     def declare(kernel: Callable[..., Any]) -> Op:
         declared = Op(
             kernel, layout, linear, returns, reduce, view, random, dynamic, writes, shape_of, conversion, uniform,
-            steady, rejection, promotes, adds, sums, strided,
+            steady, rejection, promotes, adds, sums, strided, rounds,
         )  # fmt: skip
         assert declared.name not in OPS, f"{declared.name} is declared twice"
         declared._say(__module__=_declaring() or kernel.__module__)

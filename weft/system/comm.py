@@ -14,10 +14,10 @@ import torch
 from weft.core import dtype as dtypes
 from weft.core.device import Device
 from weft.core.dispatch import here, hooks
-from weft.core.errors import ArgumentError, RankError, SbpError, ShapeError
+from weft.core.errors import ArgumentError, RankError, ShapeError
 from weft.core.rank import current
 from weft.tensor import header
-from weft.tensor.data import local_data
+from weft.tensor.data import own_data
 from weft.tensor.tensor import Tensor, of_torch
 from weft.transport import Group, transport_of
 from weft.vm.instruction import Instruction
@@ -53,9 +53,7 @@ def _data(what: str, t: Any, write: bool = False) -> torch.Tensor:
     """The memory of a local tensor, once it is safe to read or write."""
     if not isinstance(t, Tensor):
         raise ArgumentError(f"comm.{what}(): takes tensors, not {type(t).__name__}")
-    if t.is_global:
-        raise SbpError(f"comm.{what}() works on local tensors; move a global one with x.to_global(sbp=...)")
-    data = local_data(t, f"comm.{what}()")
+    data = own_data(t, f"comm.{what}()")
     if write and t.blob.access is not None:
         hooks.wait_write(t.blob)
     return data

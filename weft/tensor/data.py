@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from weft.core.dispatch import hooks
-from weft.core.errors import TraceError
+from weft.core.errors import SbpError, TraceError
 from weft.tensor.described import Described
 
 
@@ -22,6 +22,16 @@ def local_data(t: Described, what: str) -> torch.Tensor:
         hooks.wait_read(blob)
     assert blob.data is not None
     return blob.data
+
+
+def own_data(t: Described, what: str) -> torch.Tensor:
+    """A local tensor's data, for what would take a global one's part for the whole."""
+    if t.spec is not None:
+        raise SbpError(
+            f"{what} works on local tensors, and of a global one this rank has a part: take that, x.to_local(), or the "
+            "whole, x.to_global(sbp=flow.sbp.broadcast).to_local()"
+        )
+    return local_data(t, what)
 
 
 def whole_data(t: Described, what: str) -> torch.Tensor:

@@ -25,7 +25,7 @@ from weft.core.spec import Spec
 from weft.tensor.array import array_of, numbers
 from weft.tensor.blob import Blob
 from weft.tensor.counters import counters
-from weft.tensor.data import local_data, whole_data
+from weft.tensor.data import local_data, own_data, whole_data
 from weft.tensor.described import Described
 from weft.tensor.gradient import check_gradient
 from weft.tensor.hook import RemovableHook
@@ -88,13 +88,14 @@ class Tensor(Described):
     def __init__(self, *data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> None:
         size = size_asked(data)
         given: Any = data[0] if size is None else size
+        place = placement is not None or sbp is not None
         if not isinstance(given, (Tensor, torch.Tensor)):
             made = torch.tensor if size is None else torch.empty
-            given = made(numbers(given), dtype=torch.get_default_dtype())
-            if here.place is not None or placement is not None or sbp is not None:
-                self.__dict__.update(hooks.placed(given, device, placement, sbp).__dict__)
-                return
-        given = local_data(given, "Tensor(tensor)") if isinstance(given, Tensor) else given
+            given, place = made(numbers(given), dtype=torch.get_default_dtype()), place or here.place is not None
+        given = own_data(given, "Tensor(tensor)") if isinstance(given, Tensor) else given
+        if place:
+            self.__dict__.update(hooks.placed(given, device, placement, sbp).__dict__)
+            return
         self.blob = Blob(given if device is None else given.to(Device(device).check().torch))
 
     # ---- gradients -----------------------------------------------------------------------------------
@@ -113,7 +114,7 @@ class Tensor(Described):
 
     @property
     def requires_grad(self) -> bool:
-        return self._requires_grad
+        return self._requires_grad or (self._view_of is not None and hooks.gained(self))
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -153,8 +154,10 @@ class Tensor(Described):
         hooks.backward((self,), (gradient,), retain_graph, create_graph, inputs)
 
     def retain_grad(self) -> None:
-        if not self._requires_grad:
+        if not self.requires_grad:
             raise AutogradError("can't retain the gradient of a tensor that requires none")
+        if self._view_of is not None:
+            hooks.fresh(self)
         if self.node is not None:
             self._retains_grad = True
             slot = self.node
@@ -167,7 +170,7 @@ class Tensor(Described):
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHook:
         """`hook(gradient)` runs when this tensor's gradient is known; what it returns replaces the gradient."""
-        if not self._requires_grad:
+        if not self.requires_grad:
             raise AutogradError("can't register a hook on a tensor that doesn't require a gradient")
         if self._view_of is not None:
             hooks.fresh(self)
@@ -241,7 +244,7 @@ class Tensor(Described):
         return data.item()
 
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
-        return local_data(self, "__dlpack__()").__dlpack__(*args, **kwargs)
+        return whole_data(self, "__dlpack__()").__dlpack__(*args, **kwargs)
 
     def __dlpack_device__(self) -> Any:
         return local_data(self, "__dlpack_device__()").__dlpack_device__()

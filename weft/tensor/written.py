@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from weft.tensor.blob import Blob
 from weft.tensor.counters import counters
 
-next_sequence = itertools.count().__next__
+next_sequence = itertools.count(1).__next__  # 0: never written
 
 
 def mark(blobs: Iterable[Blob | None]) -> None:

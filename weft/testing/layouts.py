@@ -88,6 +88,8 @@ def _parts(t: torch.Tensor, s: Sbp, n: int, g: torch.Generator) -> list[torch.Te
     if s is partial_sum:
         rest = t - sum(noise[1:])
         return [rest, *noise[1:]]
+    if t.dtype == torch.uint8:
+        noise = [torch.minimum(d, t) for d in noise]  # nothing is less than 0
     owner = torch.randint(0, n, t.shape, generator=g)
     away = [t - d.abs() if s is partial_max else t + d.abs() for d in noise]
     return [torch.where(owner == i, t, d) for i, d in enumerate(away)]
@@ -119,7 +121,9 @@ def _join(parts: list[torch.Tensor], s: Sbp) -> torch.Tensor | None:
     if parts[0].dtype == torch.bool:
         return None
     stacked = torch.stack(parts)
-    return stacked.sum(0) if s is partial_sum else stacked.amax(0) if s is partial_max else stacked.amin(0)
+    if s is partial_sum:
+        return stacked.sum(0, dtype=stacked.dtype)
+    return stacked.amax(0) if s is partial_max else stacked.amin(0)
 
 
 def close(a: torch.Tensor, b: torch.Tensor) -> bool:

@@ -16,13 +16,17 @@ from typing import Any
 
 import torch
 
+from weft.boxing import signature
 from weft.core import dtype as dtypes
 from weft.core import random
 from weft.core.placement import Placement
+from weft.core.sbp import broadcast
+from weft.core.spec import Spec
 from weft.ops import OPS
 from weft.ops.declaration import Op
 from weft.ops.form import Form
-from weft.ops.infer import infer
+from weft.ops.infer import freeze, infer
+from weft.ops.notation import Rule
 from weft.tensor.tensor import of_torch
 from weft.testing.cases import Skipped, cases, copied, rand, shown
 from weft.testing.gradients import check_gradient, differentiable
@@ -46,6 +50,7 @@ WITHOUT_SAMPLES = {
     "to_local": "boxing does it: tests/boxing, tests/interpreter",
     "from_local": "boxing does it: tests/boxing, tests/interpreter",
 }
+PAIR = Placement("cpu", [0, 1])
 UNEVEN = (2, 3)  # ranks: samples have sizes that don't divide by all of them
 
 
@@ -53,10 +58,10 @@ UNEVEN = (2, 3)  # ranks: samples have sizes that don't divide by all of them
 
 
 def check_inference(op: Op, args: Args) -> None:
-    if op.dynamic:
-        raise Skipped("its shape depends on data")
     got = infer(op, replaced(op, args, [Form(tuple(t.shape), dtypes.of_torch(t.dtype)) for t in tensors(op, args)]))
     expected = tuple(Form(tuple(y.shape), dtypes.of_torch(y.dtype)) for y in run_kernel(op, copied(op, args)))
+    if op.dynamic:  # its shape depends on data, but not how many dimensions it has, which other ranks wait for
+        got, expected = ([(len(f.shape), f.dtype) for f in forms] for forms in (got, expected))
     assert got == expected, f"inferred {got}, got {expected}"
 
 
@@ -168,6 +173,32 @@ def check_layouts(op: Op, args: Args) -> int:
                 assert not wrong, f"{rule} over {n} ranks: {wrong}"
                 held += 1
     return held
+
+
+def check_integers(op: Op, args: Args) -> None:
+    """Check every layout over 2 ranks with integers, which wrap and may be rounded, in place of floating numbers."""
+    if op.random or op.dynamic or op.conversion or not op.operands:
+        raise Skipped("no kernel of it runs on parts")
+    ran = False
+    for kind in (torch.uint8, torch.int64):
+        numbers = [(t.real * 3).round().abs().to(kind) if t.dtype.is_floating_point else t for t in tensors(op, args)]
+        given = replaced(op, args, numbers)
+        try:
+            run_kernel(op, copied(op, given))
+        except (RuntimeError, TypeError, ValueError, IndexError):
+            continue
+        ran = True
+        whole = replaced(
+            op, args, [Spec(tuple(t.shape), dtypes.of_torch(t.dtype), PAIR, (broadcast,)) for t in numbers]
+        )
+        for s in signature.candidates(op.name, freeze(whole)):
+            ins, outs = (tuple(spec.nd_sbp[0] for spec in specs) for specs in (s.inputs, s.outputs))
+            rule = Rule(ins, outs, s.ranked)
+            if not any(t.dtype == torch.bool and i.is_partial for t, i in zip(numbers, rule.inputs, strict=True)):
+                wrong = disagreements(op, given, [rule], PAIR)
+                assert not wrong, f"{rule} of {kind} over 2 ranks: {wrong}"
+    if not ran:
+        raise Skipped("it has no kernel for integers")
 
 
 def check_empty_parts(op: Op, args: Args) -> None:

@@ -147,26 +147,26 @@ def _straight(chain: Chain, n: Node) -> bool:
     part = chain.crossings[n]
     if len(part.receives) != 1 or len(part.receives[0][1]) != 1 or part.fill:
         return False
-    return chain.arrivals[n, part.receives[0][1][0]].entries[n.args[0]] == part.shape
+    return chain.arrivals[n, part.receives[0][1][0]].entries[n.outputs[0]] == part.shape
 
 
 def crossing(chain: Chain, n: Node, place: Place, at: str) -> Iterator[Call]:
     """This chain's end of an exchange between two chains: it writes what it sends, or reads what arrived."""
-    part, source, out = chain.crossings[n], n.args[0], n.outputs[0]
+    part, out = chain.crossings[n], n.outputs[0]
     for rank, where in part.sends:
         packet = chain.departures.get((n, rank))
         if packet is not None:
-            yield _sent(f"{source.name}.to.{rank}", source, packet, where, chain, at)
+            yield _sent(f"{out.name}.to.{rank}", n, packet, where, chain, at)
     if not _arrives(chain, n):
         return
     if _straight(chain, n):
         packet = chain.arrivals[n, part.receives[0][1][0]]
-        yield Call("read", results=(_entry(out.name, source, packet),), name=n.name, at=at)
+        yield Call("read", results=(_entry(out.name, out, packet),), name=n.name, at=at)
         return
     pieces: dict[int, str] = {}
     for rank in dict.fromkeys(r for _, ranks in part.receives for r in ranks):
         pieces[rank] = f"{out.name}.from.{rank}"
-        yield Call("read", results=(_entry(pieces[rank], source, chain.arrivals[n, rank]),), name=pieces[rank], at=at)
+        yield Call("read", results=(_entry(pieces[rank], out, chain.arrivals[n, rank]),), name=pieces[rank], at=at)
     order = list(pieces)
     options: list[tuple[str, Any]] = [
         ("receives", tuple((where, tuple(map(order.index, ranks))) for where, ranks in part.receives)),
@@ -178,11 +178,11 @@ def crossing(chain: Chain, n: Node, place: Place, at: str) -> Iterator[Call]:
     yield Call("box.merge", tuple(map(Ref, pieces.values())), (result,), tuple(options), n.name, at)
 
 
-def _sent(name: str, v: Value, packet: Packet, where: Slices, chain: Chain, at: str) -> Call:
-    shape = chain.shape(v)
+def _sent(name: str, n: Node, packet: Packet, where: Slices, chain: Chain, at: str) -> Call:
+    shape = chain.shape(n.args[0])
     whole = sliced(shape, where) == shape
     options = () if whole else (("where", where),)
-    return Call("box.copy", (Ref(v.name),), (_entry(name, v, packet),), options, name, at)
+    return Call("box.copy", (Ref(n.args[0].name),), (_entry(name, n.outputs[0], packet),), options, name, at)
 
 
 def _entry(name: str, v: Value, packet: Packet) -> Result:

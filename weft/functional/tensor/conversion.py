@@ -56,7 +56,7 @@ def to(
         dtype = other.dtype
         if other.is_local:
             device = other.device
-        else:
+        elif x.placement is not other.placement:  # else x itself, whose memory a program may write
             x = to_global(x, other.placement, other.sbp)
     y = x if device is None else _on(x, Device(device), non_blocking)
     if dtype is not None:

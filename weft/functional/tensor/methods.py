@@ -21,7 +21,7 @@ from weft.functional.tensor import conversion
 from weft.functional.tensor.in_place import refuse_out
 from weft.ops import ops
 from weft.tensor.blob import blob_of
-from weft.tensor.data import local_data
+from weft.tensor.data import local_data, own_data, whole_data
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import RemovableHook, Tensor, of_shard, of_torch, size_asked
 
@@ -181,7 +181,7 @@ def contiguous_(x: Tensor) -> Tensor:
 def resize_(x: Tensor, *size: Sizes) -> Tensor:
     """Change the shape in place; existing elements keep their order, new ones are uninitialized."""
     check_writable(x, "resize_")
-    data = local_data(x, "resize_()")
+    data = own_data(x, "resize_()")
     y = data.new_empty(size_of("resize_", size))
     kept = min(y.numel(), data.numel())
     y.view(-1)[:kept] = data.reshape(-1)[:kept]
@@ -198,15 +198,13 @@ def resize_as_(x: Tensor, other: Tensor) -> Tensor:
 @public("tensor")
 def apply_(x: Tensor, f: Callable[[Any], Any]) -> Tensor:
     """Overwrite each element of a CPU tensor with f(element). Slow."""
-    local_data(x, "apply_()").apply_(f)
-    return x
+    return x.copy_(of_torch(whole_data(x, "apply_()").clone().apply_(f)))
 
 
 @public("tensor")
 def map_(x: Tensor, other: Tensor, f: Callable[[Any, Any], Any]) -> Tensor:
     """Overwrite each element of a CPU tensor with f(element, the other's element). Slow."""
-    local_data(x, "map_()").map_(local_data(other, "map_()"), f)
-    return x
+    return x.copy_(of_torch(whole_data(x, "map_()").clone().map_(whole_data(other, "map_()"), f)))
 
 
 @public("tensor")

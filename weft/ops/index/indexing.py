@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from weft.ops.create.constructors import zeros_like
-from weft.ops.declaration import Scalar, Size, op
+from weft.ops.declaration import OPS, Scalar, Size, op
 from weft.ops.pointwise.arithmetic import mul
 from weft.ops.shape.broadcast import fit
 from weft.ops.shape.views import axes_at, dim_of, reshape, together
@@ -124,6 +125,20 @@ def _(x, indices, value, accumulate):
     lead = len(names) - len(value)
     part = ["1" if n == 1 and sizes[lead + k] != 1 else names[lead + k] for k, n in enumerate(value)]
     return f"{', '.join([left, *lists, ' '.join(part)])} -> {left}"
+
+
+@index_put.instead
+def _(x, indices, value, accumulate):
+    if not any(i is not None and i.dtype.torch in MASKS for i in indices):
+        return NotImplemented
+    places: list[Any] = []
+    for i in indices:
+        if i is None or i.dtype.torch not in MASKS:
+            places.append(i)
+        else:  # where it is true: how often depends on data
+            found = OPS["nonzero"](i)
+            places += (OPS["select"](found, 1, d) for d in range(len(i.shape)))
+    return index_put(x, places, value, accumulate)
 
 
 @index_put.inplace

@@ -166,7 +166,7 @@ def _(x: Any, target: Any, weight: Any, ignore_index: int, reduction: str, label
 
 def _count(target: Any, weight: Any, ignore: int, dtype: Any) -> Any:
     keep = ne(target, ignore)
-    return sum(cast(keep, dtype) if weight is None else mul(_weights(weight, target, keep), cast(keep, dtype)))
+    return sum(cast(keep, dtype) if weight is None else mul(_weights(weight.detach(), target, keep), cast(keep, dtype)))
 
 
 def _weights(weight: Any, target: Any, keep: Any) -> Any:

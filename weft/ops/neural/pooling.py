@@ -11,8 +11,6 @@ from torch import Tensor
 
 from weft.core.dtype import int64
 from weft.core.errors import ShapeError
-from weft.core.sbp import broadcast
-from weft.ops.create.convert import to_global
 from weft.ops.declaration import Op, Size, op
 from weft.ops.form import Form, alike
 from weft.ops.kernels import aten
@@ -163,19 +161,12 @@ def _avg_pool(dims: int) -> Op:
             ceil_mode=ceil_mode, count_include_pad=count_include_pad, divisor_override=divisor_override,
         )  # fmt: skip
 
-    declared = _declare(body, f"avg_pool{dims}d", "The mean of each window of {}.", dims, 2, linear="x")
+    declared = _declare(body, f"avg_pool{dims}d", "The mean of each window of {}.", dims, 2, linear="x", rounds=True)
 
     @declared.form
     def _(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
         sizes = [spread(v, dims) for v in (kernel_size, _stride(stride, kernel_size), padding, 1)]
         return _pooled(x, dims, *sizes) if not ceil_mode and divisor_override is None else None
-
-    @declared.instead
-    def _(x, *options):
-        whole = tuple(s if s.is_split and s.dim < x.ndim - dims else broadcast for s in x.sbp)
-        if x.dtype.differentiable or whole == tuple(x.sbp):
-            return NotImplemented
-        return declared(to_global(x, x.placement, whole), *options)  # rounding isn't linear in partial sums of integers
 
     @declared.grad
     def _(dy, x_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
@@ -190,7 +181,7 @@ def _avg_pool(dims: int) -> Op:
     return declared
 
 
-@op(linear="dy", returns="dx", shape_of="shape")
+@op(linear="dy", returns="dx", shape_of="shape", rounds=True)
 def avg_pool_grad(
     dy: Tensor, shape: Size, kernel_size: Size, stride: Size, padding: Size, ceil_mode: bool, count_include_pad: bool,
     divisor_override: int | None,

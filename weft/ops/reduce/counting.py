@@ -91,7 +91,9 @@ def unique_values(x: Tensor, dim: int | None = None) -> Any:
     """
     if x.device.type == "meta":
         none = torch.empty(0, dtype=torch.int64, device="meta")
-        return x.new_empty(0), none.new_empty(x.shape if dim is None else x.shape[dim]), none
+        if dim is None:
+            return x.new_empty(0), none.new_empty(x.shape), none
+        return x.narrow(dim, 0, 0), none.new_empty(x.shape[dim]), none
     return tuple(torch.unique(x, return_inverse=True, return_counts=True, dim=dim))
 
 

@@ -27,8 +27,8 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 @cat.layout
 def _(tensors, dim):
-    parts = ", ".join(f"<b{k}!>" for k in range(len(tensors)))
-    return axes_at(f"{parts} -> <!>", len(tensors[0]), dim)
+    parts = ", ".join("_" if s == (0,) else f"<b{k}!>" for k, s in enumerate(tensors))  # empty vectors fit anything
+    return axes_at(f"{parts} -> <!>", max(map(len, tensors)), dim)
 
 
 @cat.form
