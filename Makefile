@@ -56,6 +56,7 @@ zoo: $(STAMP)
 	$(PIP) install --quiet --target $(OLD) --upgrade 'setuptools<80' wheel pybind11
 	PYTHONPATH=$(abspath $(OLD)) $(PIP) install --quiet --no-build-isolation --no-deps libai==0.1.1 flowvision==0.2.2
 	$(BIN)/python -m tests.zoo
+	$(BIN)/python -m tests.zoo.trainers
 	PYTHONPATH=$(abspath $(OLD)) $(BIN)/python -m tests.zoo.programs
 
 clean:

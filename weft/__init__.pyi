@@ -1411,7 +1411,8 @@ def full(
 
 def full_like(
     x: Tensor, fill_value: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
-    requires_grad: _bool = False, *, out: Tensor | None = None, layout: Any = None, pin_memory: _bool = False
+    requires_grad: _bool = False, *, memory_format: Any = None, out: Tensor | None = None, layout: Any = None,
+    pin_memory: _bool = False
 ) -> Tensor:
     """A tensor like x, filled with one value."""
 

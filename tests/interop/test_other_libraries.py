@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import pickle
 import sys
@@ -201,6 +202,114 @@ def test_functions_of_others_run_as_code_of_torchs_modules(tmp_path: Path, monke
     torch.testing.assert_close(given.to_torch(), norm([X, Y], X.device))
 
 
+def test_torchs_files_of_wefts_tensors(tmp_path: Path) -> None:
+    """What torch wrote and reads is torch's: outside of its modules, and inside, where its functions are Weft's."""
+    layer = flow.from_torch(torch.nn.Linear(4, 2))
+    seen: dict[str, Any] = {"model": layer.state_dict(), "step": 3, "also": [layer.weight]}
+
+    def written(seen: Any) -> Any:
+        torch.save(seen, tmp_path / "s")
+        found = torch.load(tmp_path / "s")
+        assert type(found["model"]["weight"]) is torch.Tensor and found["step"] == 3
+        assert found["also"][0].data_ptr() == found["model"]["weight"].data_ptr()  # memory that is shared stays so
+        return found["model"]["weight"]
+
+    for each in (written, flow.from_torch(written)):
+        assert torch.equal(torch.as_tensor(each(seen)), layer.weight.detach().to_torch())
+    torch.save(layer, tmp_path / "m")
+    assert type(torch.load(tmp_path / "m", weights_only=False)) is torch.nn.Linear
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(X), 2, num_workers=1)
+    read = flow.from_torch(lambda: torch.cat([x for (x,) in loader]))
+    assert torch.equal(read().to_torch(), X)
+    with pytest.raises(ArgumentError, match="weight is global"):
+        torch.save({"weight": flow.ones(2, placement=P, sbp=flow.sbp.broadcast)}, tmp_path / "s")
+
+
+def test_programs_that_train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as the trainers of transformers and Lightning: their methods see torch's tensors, all the way in; so do
+    those of a family of classes, as diffusers' schedulers are."""
+    (tmp_path / "accelerate").mkdir()
+    (tmp_path / "accelerate" / "__init__.py").touch()
+    (tmp_path / "accelerate" / "accelerator.py").write_text(
+        "import torch\nclass Accelerator:\n    def __init__(self, model):\n        self.model = model\n"
+        "    def train(self, x):\n        optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)\n"
+        "        for p in self.model.parameters():\n            assert isinstance(p, torch.nn.Parameter)\n"
+        "        loss = self.model(x).sum()\n        assert isinstance(loss, torch.Tensor)\n"
+        "        assert loss.device == torch.device('cpu') and loss.dtype == torch.float32\n"
+        "        assert next(self.rows(i for i in (3,))) == 3\n"
+        "        loss.backward()\n        optimizer.step()\n        return loss, torch.zeros(2) + loss.detach()\n"
+        "    def rows(self, them):\n        return them\n"
+    )
+    _only(tmp_path, "accelerate", monkeypatch)
+    kind = importlib.import_module("accelerate.accelerator").Accelerator
+    torch.manual_seed(0)
+    theirs = torch.nn.Linear(4, 2)
+    ours = flow.from_torch(copy.deepcopy(theirs))
+    (expected, _), (got, also) = kind(theirs).train(X), kind(ours).train(X)
+    assert isinstance(also, flow.Tensor) and got.item() == pytest.approx(expected.item())
+    assert type(kind(theirs).train(X)[0]) is torch.Tensor
+    assert next(kind(ours).rows(i for i in (3,))) == 3  # what is read as it goes stays so
+    kind(ours).train(X)
+    torch.testing.assert_close(ours.weight.detach().to_torch(), theirs.weight.detach())
+    with pytest.raises(ArgumentError, match=r"Accelerator gives each rank other rows.*global"):
+        kind(ours.to_global(P, flow.sbp.broadcast))
+    _only(tmp_path, "accelerate", monkeypatch)
+
+    class Scheduler:
+        pass
+
+    other_libraries._family(Scheduler, "")
+
+    class Euler(Scheduler):
+        def step(self, x: Any) -> Any:
+            assert isinstance(x, torch.Tensor), type(x)
+            return x + torch.ones(x.shape, dtype=x.dtype, device=x.device)
+
+    assert torch.equal(Euler().step(flow.from_torch(X)).to_torch(), X + 1)  # type: ignore[arg-type]
+    assert type(Euler().step(X)) is torch.Tensor
+
+
+def test_custom_functions_outside_of_modules() -> None:
+    """Their gradient is their own, not that of what `forward` calls."""
+
+    class Tenfold(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            assert isinstance(x, torch.Tensor)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, dy: Any) -> Any:  # type: ignore[override]
+            return dy * 10
+
+    for x in (X.clone().requires_grad_(), flow.from_torch(X).requires_grad_()):
+        y = Tenfold.apply(x)
+        assert type(y) is type(x.detach())
+        y.sum().backward()
+        assert x.grad is not None and x.grad.tolist() == [[10.0] * 4] * 3
+
+
+def test_torchs_modes_of_gradients_are_wefts() -> None:
+    x = flow.ones(2, requires_grad=True)
+    for mode in (torch.no_grad, torch.inference_mode):
+        with mode():
+            assert not (x * 2).requires_grad and not flow.is_grad_enabled()
+            with torch.enable_grad() if mode is torch.no_grad else flow.enable_grad():
+                assert (x * 2).requires_grad
+        assert (x * 2).requires_grad and not mode()(lambda: x * 2)().requires_grad
+    with flow.no_grad(), torch.no_grad():
+        pass
+    ours, theirs = flow.no_grad(), torch.no_grad()  # out of step, as generators may
+    ours.__enter__()
+    theirs.__enter__()
+    ours.__exit__(None, None, None)
+    theirs.__exit__(None, None, None)
+    assert flow.is_grad_enabled()
+    with torch.no_grad():
+        x.add_(1)
+    assert x.tolist() == [2.0, 2.0]
+
+
 def test_what_writes_a_model_down_takes_those_of_from_torch() -> None:
     layer = flow.from_torch(torch.nn.Linear(4, 2))
     written = torch.jit.trace(layer, flow.from_torch(X))
@@ -215,4 +324,6 @@ def test_every_name_of_the_table_is_there() -> None:
     for path, names in other_libraries.REPLACED.items():
         if path.partition(".")[0] in ("torch", "safetensors") and "tensorboard" not in path:
             module = importlib.import_module(path)
-            assert not [n for n in names if not hasattr(getattr(module, n, None), "__wrapped__")], path
+            replaced = {n: getattr(module, n, None) for n in names}
+            parts = {n: [*vars(f).values()] if isinstance(f, type) else [f] for n, f in replaced.items()}
+            assert not [n for n, fs in parts.items() if not any(hasattr(f, "__wrapped__") for f in fs)], path

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
+import torch.distributed.nn.functional
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
+from torch.distributed.algorithms.ddp_comm_hooks.post_localSGD_hook import PostLocalSGDState, post_localSGD_hook
+from torch.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager
+from torch.distributed.optim import PostLocalSGDOptimizer, ZeroRedundancyOptimizer
 
 import weft as flow
 from weft.core.errors import ArgumentError
@@ -300,11 +306,52 @@ def everything(net: Any, core: Any, optimizer: Any, xs: list[Any], rank: int) ->
     return [*seen, *(v.reshape(-1).tolist() for v in core.state_dict().values())]
 
 
+HOOKS: dict[str, Callable[[], tuple[Any, Any]]] = {
+    "fp16": lambda: (None, default_hooks.fp16_compress_hook),
+    "power": lambda: (powerSGD_hook.PowerSGDState(None, 1, 2, 0.1), powerSGD_hook.powerSGD_hook),
+    "local": lambda: (PostLocalSGDState(None, torch.distributed.new_subgroups(1)[0], 1), post_localSGD_hook),
+    "wrapped": lambda: (None, default_hooks.fp16_compress_wrapper(default_hooks.allreduce_hook)),
+}
+
+
+def with_torchs_hooks() -> None:
+    """Gradients compressed by torch's hooks, under torch's class and under Weft's, which torch's name gives;
+    torch's optimizers average parameters, and split their state over the ranks."""
+    rank = flow.env.get_rank()
+    for hook in HOOKS.values():
+        results = []
+        for wrap in (lambda m: m, from_torch):
+            torch.manual_seed(0)
+            m = wrap(torch.nn.Sequential(torch.nn.Linear(8, 6), torch.nn.Tanh(), torch.nn.Linear(6, 1)))
+            wrapped = torch.nn.parallel.DistributedDataParallel(m)
+            assert wrap is not from_torch or wrapped is m
+            wrapped.register_comm_hook(*hook())
+            inner = ZeroRedundancyOptimizer(m.parameters(), torch.optim.AdamW, lr=0.05)
+            averager = PeriodicModelAverager(period=2, process_group=torch.distributed.group.WORLD)
+            optimizer = PostLocalSGDOptimizer(inner, averager)
+            for step in range(4):
+                x = torch.arange(16.0).reshape(2, 8).sin() + rank + step
+                optimizer.zero_grad()
+                wrapped(x).square().mean().backward()
+                optimizer.step()
+            total = sum(p.detach().abs().sum() for p in m.parameters())
+            torch.distributed.all_reduce(total)
+            results.append(total.item())
+        assert abs(results[0] - results[1]) < 1e-5, (hook()[1], results)
+    share = from_torch(torch.ones(2, requires_grad=True)).requires_grad_()
+    torch.distributed.nn.functional.all_reduce(share * (rank + 1)).sum().backward()
+    assert share.grad.tolist() == [2.0 * (rank + 1)] * 2
+
+
 def beside_torch() -> None:
     """In a process of its own: the same training under torch's DistributedDataParallel and under Weft's."""
     rank = flow.env.get_rank()
     flow.comm.barrier()
+    net: Any = DistributedDataParallel(flow.nn.Linear(2, 1))
+    with pytest.raises(flow.errors.ArgumentError, match=r"fp16_compress_hook.*init_process_group"):
+        net.register_comm_hook(*HOOKS["fp16"]())
     torch.distributed.init_process_group("gloo")
+    with_torchs_hooks()
     torch.manual_seed(rank)
     theirs = uneven(torch)
     ours = load_torch(uneven(flow), theirs)

@@ -1166,7 +1166,7 @@ class Bound:
     @staticmethod
     def full_like(
         x: Tensor, fill_value: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
-        requires_grad: _bool = False
+        requires_grad: _bool = False, *, memory_format: Any = None
     ) -> Tensor: ...
 
     @staticmethod

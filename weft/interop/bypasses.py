@@ -25,7 +25,7 @@ from weft.autograd.graph import saved_tensors_hooks
 from weft.autograd.modes import inference_mode
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
-from weft.interop.entering import Callback, entered
+from weft.interop.entering import WEFTS, Callback, entered, holds
 from weft.interop.facade import Facade, as_itself, inward, outward
 from weft.interop.inside import inside
 
@@ -187,6 +187,27 @@ def _replace_context(kind: Any, ours: Callable[[Any], Any]) -> None:
     kind.__enter__, kind.__exit__ = functools.wraps(enter)(__enter__), functools.wraps(leave)(__exit__)
 
 
+def _follow(kind: Any) -> None:
+    """Let a mode of torch's that turns gradients on or off do so for Weft's tensors, wherever it is entered."""
+    enter, leave = kind.__enter__, kind.__exit__
+
+    @functools.wraps(enter)
+    def __enter__(self: Any) -> Any:
+        before, found = here.grad, enter(self)
+        if not running():  # there, torch's functions are Weft's
+            here.grad = torch.is_grad_enabled()
+            self.__dict__.setdefault("_grads", []).append(before is not here.grad)
+        return found
+
+    @functools.wraps(leave)
+    def __exit__(self: Any, *error: Any) -> Any:
+        leave(self, *error)
+        if self.__dict__.get("_grads") and self._grads.pop():  # as it may be entered, and left, out of step with Weft's
+            here.grad = not here.grad
+
+    kind.__enter__, kind.__exit__ = __enter__, __exit__
+
+
 # ---- the table ---------------------------------------------------------------------------------------
 
 CHECKPOINT: Final = between(recompute.checkpoint)
@@ -217,7 +238,36 @@ def _refused(name: str) -> Callable[..., Any]:
     return call
 
 
+def _grouped(lists: Any, with_indices: bool = False) -> dict[Any, Any]:
+    """Lists of tensors, by the devices and dtypes of the first one's."""
+    groups: dict[Any, Any] = {}
+    for i, t in enumerate(lists[0]):
+        columns, indices = groups.setdefault((t.device, t.dtype), ([[] for _ in lists], []))
+        for column, values in zip(columns, lists, strict=True):
+            column.extend(values[i : i + 1])  # some lists may be empty
+        indices.append(i)
+    return groups
+
+
 STATES: Final = frozenset({"get_rng_state", "set_rng_state", "manual_seed", "seed", "initial_seed", "is_tracing"})
+
+
+def install_everywhere() -> None:
+    """Install what holds outside of torch's modules, too: its modes of gradients, and its custom functions, which would
+    leave the gradient to what `forward` calls."""
+
+    def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        if running():
+            return _apply(cls, *args, **kwargs)
+        if not inside.depth and holds(args, WEFTS):
+            install()
+            return Callback(functools.partial(_apply, cls))(*args, **kwargs)
+        base: Any = super(_SingleLevelFunction, cls)
+        return base.apply(*args, **kwargs)
+
+    _SingleLevelFunction.apply = classmethod(apply)  # type: ignore[assignment]
+    for mode in (torch.no_grad, torch.enable_grad, torch.inference_mode):
+        _follow(mode)
 
 
 @functools.cache
@@ -225,15 +275,11 @@ def install() -> None:
     """Install the replacements, once for the process, at the first module."""
     root = sys.modules[WEFT]
 
-    def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        base: Any = super(_SingleLevelFunction, cls)
-        return _apply(cls, *args, **kwargs) if running() else base.apply(*args, **kwargs)
-
-    _SingleLevelFunction.apply = classmethod(apply)  # type: ignore[assignment]
     BLOCK.__dynamo_disable = _checkpoint  # what its decorator calls, once it has looked that up
     for kind, ours in CONTEXTS.items():
         _replace_context(kind, ours)
     replace(torch._C._functions, "DelayedError", _delayed)  # type: ignore[attr-defined]
+    replace(torch._C, "_group_tensors_by_device_and_dtype", _grouped)
     replace(torch.autograd, "backward", between(root.autograd.backward))
     for home, ours in ((torch, root), (torch.random, root.random), (torch.jit, root.jit)):
         for name, theirs in list(vars(home).items()):  # what is drawn, and which casts are at work

@@ -7,7 +7,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, MutableMapping
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch.overrides import _get_current_function_mode_stack as modes
@@ -15,9 +15,10 @@ from torch.overrides import _get_current_function_mode_stack as modes
 from weft.core.dispatch import here
 from weft.core.sbp import broadcast
 from weft.functional.random.generators import Generator
-from weft.interop.facade import TO_TORCHS, TO_WEFTS, inward, outward
+from weft.interop.facade import TO_TORCHS, TO_WEFTS, Facade, inward, outward
 from weft.interop.functions import Mode
 from weft.interop.inside import inside
+from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
 
@@ -70,6 +71,19 @@ class entered:
         inside.depth -= 1
         inside.everywhere, grad, here.place = self.before
         torch._C._set_grad_enabled(grad)
+
+
+def holds(values: Iterable[Any], kinds: tuple[type, ...] = (Tensor, Module)) -> bool:
+    """Whether one of Weft's tensors or modules is among the values, or in tuples, lists and dicts of them."""
+    for v in values:
+        if isinstance(v, kinds):
+            return True
+        if isinstance(v, (list, tuple, dict)) and holds(v.values() if isinstance(v, dict) else v, kinds):
+            return True
+    return False
+
+
+WEFTS: Final = (Tensor, Facade, Module)
 
 
 class Callback:

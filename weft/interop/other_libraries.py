@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import FrameType, FunctionType, GeneratorType, ModuleType
 from typing import Any, Final
 
 import torch
@@ -25,12 +25,14 @@ from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
 from weft.core.program_line import warn
 from weft.graph.graph import Graph
-from weft.interop.entering import Callback
-from weft.interop.facade import Facade
+from weft.interop import bypasses
+from weft.interop.entering import Callback, entered, holds
+from weft.interop.facade import Facade, facade, given, inward, returned
 from weft.interop.inside import inside
-from weft.interop.torch_modules import to_module
+from weft.interop.torch_modules import data_of, left, outside
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
+from weft.transport.c10d import SENDING
 
 Function = Callable[..., Any]
 
@@ -67,16 +69,6 @@ def _tensors(values: Any) -> Iterable[torch.Tensor]:
             yield v
         elif isinstance(v, (list, tuple)):
             yield from _tensors(v)
-
-
-def holds(values: Iterable[Any]) -> bool:
-    """Whether one of Weft's tensors or modules is among the values, or in tuples, lists and dicts of them."""
-    for v in values:
-        if isinstance(v, (Tensor, Module)):
-            return True
-        if isinstance(v, (list, tuple, dict)) and holds(v.values() if isinstance(v, dict) else v):
-            return True
-    return False
 
 
 @functools.cache  # torch has some under several names, each of which must stay the same function
@@ -124,20 +116,99 @@ def _compile(theirs: Function) -> Function:
     return compile
 
 
+# ---- programs of others ------------------------------------------------------------------------------
+
+
+def _program(theirs: type, name: str) -> type:
+    """Run a class's methods as code of torch's modules, where the object or an argument holds what is Weft's."""
+    for method, f in list(vars(theirs).items()):
+        if isinstance(f, FunctionType) and (method[0] != "_" or method == "__init__"):
+            setattr(theirs, method, _on_modules(f))
+    return theirs
+
+
+def _family(theirs: Any, name: str) -> type:
+    """Likewise for those that derive from the class."""
+
+    def __init_subclass__(cls: type, **kwargs: Any) -> None:
+        super(theirs, cls).__init_subclass__(**kwargs)
+        _program(cls, "")
+
+    theirs.__init_subclass__ = classmethod(__init_subclass__)
+    return _program(theirs, name)
+
+
+def _on_modules(theirs: Function) -> Function:
+    @functools.wraps(theirs)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if inside.depth:
+            return theirs(self, *args, **kwargs)
+        args = tuple(map(_listed, args))
+        if not holds(values := (*vars(self).values(), *args, *kwargs.values())):
+            return theirs(self, *args, **kwargs)
+        if any(p.is_global for m in values if isinstance(m, Module) for p in m.parameters()):
+            raise ArgumentError(
+                f"{type(self).__name__} gives each rank other rows of the data, so its model is local, and averaged by "
+                "DistributedDataParallel; this one's parameters are global. Train it by a loop of your own, or a graph"
+            )
+        with entered(values):
+            return returned(theirs(self, *map(given, args), **given(kwargs)))
+
+    return call
+
+
+def _listed(v: Any) -> Any:
+    """A module's parameters as a list, so that they can be looked at; any other iterator stays as it is."""
+    return list(v) if isinstance(v, GeneratorType) and v.__qualname__.startswith("Module.") else v
+
+
+def _optimizer(theirs: Any, name: str) -> type:
+    """Let torch's optimizers, and those derived from them, train Weft's parameters: they see stand-ins for these."""
+    add = theirs.add_param_group
+
+    @functools.wraps(add)
+    def add_param_group(self: Any, param_group: Any) -> None:
+        if isinstance(param_group, dict) and "params" in param_group:
+            params = param_group["params"]
+            param_group["params"] = tree_map_only(
+                Tensor, facade, list(params) if isinstance(params, Iterator) else params
+            )
+        add(self, param_group)
+        kind = type(self)
+        if Facade in map(type, self.param_groups[-1]["params"]) and not hasattr(kind.step, "enters"):
+            kind.step = _stepping(kind.step)
+
+    theirs.add_param_group = add_param_group
+    return theirs
+
+
+def _averaged(theirs: Any, name: str) -> type:
+    """Weft's class of the same name, for Weft's modules."""
+
+    def __new__(cls: Any, module: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(module, Module):
+            return object.__new__(cls)
+        with left():
+            return sys.modules[WEFT].nn.parallel.DistributedDataParallel(module, *inward(args), **inward(kwargs))
+
+    theirs.__new__ = functools.wraps(theirs.__new__)(__new__)
+    return theirs
+
+
+def _stepping(theirs: Function) -> Function:
+    @functools.wraps(theirs)
+    def step(self: Any, *args: Any, **kwargs: Any) -> Any:
+        ours = [p.of for group in self.param_groups for p in group["params"] if type(p) is Facade]
+        if not ours:
+            return theirs(self, *args, **kwargs)
+        with entered(ours):
+            return returned(theirs(self, *map(given, args), **given(kwargs)))
+
+    step.enters = True  # type: ignore[attr-defined]
+    return step
+
+
 # ---- other packages ----------------------------------------------------------------------------------
-
-
-def _data(t: Any, name: str = "") -> Any:
-    """A local tensor as torch's, over the same memory; other values unchanged."""
-    if not isinstance(t, Tensor):
-        return t
-    if t.is_global:
-        raise ArgumentError(
-            f"safetensors.torch writes what one rank has{name and f', and {name} is global'}: "
-            "flow.save(state, 'model.safetensors') writes the same format, and flow.save(state, folder, "
-            "max_shard_size='5GB') a model's folder, each rank its own slices"
-        )
-    return t.detach().to_torch()
 
 
 class States:
@@ -147,24 +218,10 @@ class States:
         self.module = module
 
     def state_dict(self) -> dict[str, Any]:
-        return {name: _data(t, name) for name, t in self.module.state_dict().items()}
+        return {name: data_of(t, name) for name, t in self.module.state_dict().items()}
 
     def load_state_dict(self, state: dict[str, Any], strict: bool = True) -> Any:
         return self.module.load_state_dict(state, strict=strict)
-
-
-@functools.cache
-def _exporting(theirs: Function, name: str) -> Function:
-    """For what writes a model down, make a torch module of one that `from_torch` took, and torch's tensors."""
-
-    @functools.wraps(theirs)
-    def call(model: Any, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(model, Module):
-            model = to_module(model)
-            args, kwargs = tree_map_only(Tensor, lambda t: t.detach().to_torch(), (args, kwargs))
-        return theirs(model, *args, **kwargs)
-
-    return call
 
 
 def _first(convert: Function) -> Callable[[Function, str], Function]:
@@ -203,11 +260,10 @@ def _calls(theirs: type, name: str) -> type:
 
 
 def _named_array(theirs: Function, name: str) -> Function:
-    return functools.wraps(theirs)(lambda tag, x: theirs(tag, _data(x)))
+    return functools.wraps(theirs)(lambda tag, x: theirs(tag, data_of(x)))
 
 
 _array = _first(lambda x: x.numpy() if isinstance(x, Tensor) else x)
-_state = _first(lambda x: {k: _data(t, k) for k, t in x.items()} if isinstance(x, dict) else x)
 _module = _first(lambda x: States(x) if isinstance(x, Module) else x)
 
 TORCHS: Final = str(Path(torch.__file__).parent)
@@ -220,22 +276,41 @@ CLIPS: Final = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", 
 WEFT: Final = __name__.partition(".")[0]
 PLACES: Final = {**dict.fromkeys(TRANSFORMS, "func"), **dict.fromkeys(CLIPS, "nn.utils")}
 REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
-    "torch": {"vmap": counterpart, "compile": lambda theirs, name: _compile(theirs)},
+    "torch": {
+        "vmap": counterpart,
+        "compile": lambda theirs, name: _compile(theirs),
+        "save": outside,
+        "load": outside,
+    },
+    "torch.serialization": {"save": outside, "load": outside},
+    "torch._utils": {"_rebuild_tensor": outside},
+    **{module.__name__: dict.fromkeys(names, outside) for module, names in SENDING.items()},
+    "torch.nn.parallel.distributed": {"DistributedDataParallel": _averaged},
+    "torch.distributed.optim.zero_redundancy_optimizer": {"ZeroRedundancyOptimizer": _program},
     "torch.func": dict.fromkeys(TRANSFORMS, counterpart),
     "torch.nn.utils": dict.fromkeys(CLIPS, counterpart),
     "torch.nn.utils.clip_grad": dict.fromkeys(CLIPS[:2], counterpart),
     "torch.nn.init": {name: counterpart for name in vars(torch.nn.init) if name.endswith("_") and name[0] != "_"},
-    "torch.onnx": {"export": _exporting},
-    "torch.export": {"export": _exporting},
-    "torch.jit": {"trace": _exporting},
-    "torch.jit._trace": {"trace": _exporting},
+    "torch.onnx": {"export": outside},
+    "torch.export": {"export": outside},
+    "torch.jit": {"trace": outside},
+    "torch.jit._trace": {"trace": outside},
     "torch.utils.tensorboard._convert_np": {"make_np": _array},
-    "torch.utils.tensorboard.writer": {"graph": _exporting, "tensor_proto": _named_array},
+    "torch.utils.tensorboard.writer": {"graph": outside, "tensor_proto": _named_array},
     "tensorboardX.x2num": {"make_np": _array},
+    "torch.optim.optimizer": {"Optimizer": _optimizer},
+    "transformers.trainer": {"Trainer": _program},
+    "diffusers.schedulers.scheduling_utils": {"SchedulerMixin": _family},
+    "torchmetrics.metric": {"Metric": _family},
+    "accelerate.accelerator": {"Accelerator": _program},
     "einops.einops": dict.fromkeys(("reduce", "einsum", "parse_shape", "asnumpy"), _entering),
     "einops.packing": dict.fromkeys(("pack", "unpack"), _entering),
     "torchvision.transforms.v2._transform": {"Transform": _calls},  # which leave alone what is no torch.Tensor
-    "safetensors.torch": {"save": _state, "save_file": _state, "save_model": _module, "load_model": _module},
+    "safetensors.torch": {
+        **dict.fromkeys(("save", "save_file", "load", "load_file"), outside),
+        "save_model": _module,
+        "load_model": _module,
+    },
 }
 
 
@@ -278,6 +353,7 @@ class Later(MetaPathFinder, Loader):
 
 def install() -> None:
     """Install the hook, once for the process, when Weft is imported."""
+    bypasses.install_everywhere()
     Tensor.__torch_function__ = classmethod(_answered)  # type: ignore[attr-defined]
     for name in REPLACED:
         if name in sys.modules:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import torch
+from torch.utils._pytree import tree_map_only
 
 from weft.core.errors import ArgumentError
 from weft.nn.layers.rnn import MODES, RNNBase
@@ -102,11 +103,55 @@ def cell(mode: str) -> Callable[..., Any]:
     return step
 
 
+def each(name: str) -> Callable[..., Any]:
+    """`torch._foreach_<name>`: Weft's method of that name, on one tensor of the lists after another."""
+    method = name.replace("maximum", "clamp_min").replace("minimum", "clamp_max")  # these take numbers, too
+
+    def at(i: int, value: Any) -> Any:
+        return value[i] if isinstance(value, (list, tuple)) else value
+
+    def call(*args: Any, **kwargs: Any) -> list[Any]:
+        count = next(len(a) for a in args if isinstance(a, (list, tuple)))
+        if name.startswith("addc") and len(args) == 4:
+            *args, kwargs["value"] = args  # type: ignore[assignment]
+        made = []
+        for i in range(count):
+            first, *rest = (at(i, a) for a in args)
+            f = getattr(Tensor, method if isinstance(first, Tensor) else f"__r{method}__")
+            # a power of a number is the exponent's
+            given = (first, *rest) if isinstance(first, Tensor) else (*rest, first)
+            made.append(f(*given, **{k: at(i, v) for k, v in kwargs.items()}))
+        return made
+
+    return call
+
+
+def on_memory(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel of torch's that writes into its arguments, over the memory of local tensors."""
+
+    def data(t: Tensor) -> torch.Tensor:
+        if t.is_global or t.value is not None:
+            raise ArgumentError(
+                f"torch.{kernel.__name__} writes the memory of local tensors. Give the optimizer fused=False"
+            )
+        return t.detach().to_torch()
+
+    def call(*args: Any, **kwargs: Any) -> None:
+        kernel(*tree_map_only(Tensor, data, args), **tree_map_only(Tensor, data, kwargs))
+
+    return call
+
+
 _RECURRENT = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN_TANH", "rnn_relu": "RNN_RELU"}
 COMPOSED: Final[dict[Any, Callable[..., Any]]] = {
     **dict.fromkeys((torch.cat, torch.concat, torch.concatenate), cat),
     "transformers.grouped_mm_fallback": grouped_mm,
     "aten.slice": sliced,
+    **{getattr(torch, n): each(n.removeprefix("_foreach_")) for n in dir(torch) if n.startswith("_foreach_")},
+    **{
+        getattr(torch, f"_fused_{n}_"): on_memory(getattr(torch, f"_fused_{n}_"))
+        for n in ("adagrad", "adam", "adamw", "sgd")
+    },
     torch._weight_norm: weight_norm,
     torch._grouped_mm: grouped_mm,
     **{getattr(torch, name): recurrent(mode) for name, mode in _RECURRENT.items()},

@@ -7,6 +7,7 @@ replaces torch's as the base, so parameters, states, layouts and graphs are Weft
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import threading
@@ -15,11 +16,12 @@ from types import FunctionType
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_map_with_path
 
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
 from weft.interop import bypasses
-from weft.interop.entering import Callback, entered
+from weft.interop.entering import WEFTS, Callback, entered, holds
 from weft.interop.facade import COPIED, Facade, as_itself, facade, given, inward, kept, outward, returned
 from weft.interop.inside import inside
 from weft.nn.module.hooks import Hooks, Watch
@@ -222,7 +224,9 @@ def _twin(kind: type) -> type:
     for c in reversed(kind.__mro__):  # also what stands behind torch's Module, such as the `generate` of transformers
         for name, value in vars(c).items() if c is not torch.nn.Module else ():
             own = isinstance(value, FunctionType) and value is getattr(kind, name)
-            if own and not name.startswith("__") and name != "extra_repr":
+            if own and name in WRITING:
+                space[name] = outside(value)
+            elif own and not name.startswith("__") and name != "extra_repr":
                 space[name] = _entering(value, name.startswith("_"))
     return type(kind)(kind.__name__, (kind, TorchModule), space)
 
@@ -291,4 +295,54 @@ def _become_torchs(m: Any) -> None:
     held["_is_full_backward_hook"] = True if held["_backward_hooks"] else None
 
 
+# ---- torch's own functions on what is Weft's ----
+
+
+def data_of(t: Any, name: str = "") -> Any:
+    """A local tensor as torch's, over the same memory; other values unchanged."""
+    if not isinstance(t, Tensor):
+        return t
+    if t.is_global:
+        raise ArgumentError(
+            f"this takes what one rank has, and {name or 'the tensor'} is global: "
+            "flow.save(state, 'model.safetensors') writes the same format, and flow.save(state, folder, "
+            "max_shard_size='5GB') a model's folder, each rank its own slices"
+        )
+    return t.detach().to_torch()
+
+
+def _torchs(path: Any, v: Any) -> Any:
+    """One of Weft's tensors or modules as torch's, over the same memory; other values unchanged."""
+    if isinstance(v, Module):
+        return to_module(v)
+    return data_of(v.of if type(v) is Facade else v, str(getattr(path[-1], "key", "")))
+
+
+@contextlib.contextmanager
+def left() -> Iterator[None]:
+    """A context in which torch's functions are its own, and modules and tensors as their callers outside see them."""
+    with as_itself():
+        depth, inside.depth = inside.depth, 0
+        try:
+            yield
+        finally:
+            inside.depth = depth
+
+
+@functools.cache
+def outside(theirs: Callable[..., Any], name: str = "") -> Callable[..., Any]:
+    """Run what writes, reads or sends tensors on torch's own, and as if it weren't called by a module."""
+
+    @functools.wraps(theirs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not inside.depth and not holds((*args, *kwargs.values()), WEFTS):
+            return theirs(*args, **kwargs)
+        with left():
+            args, kwargs = tree_map_with_path(_torchs, (args, kwargs))
+            return theirs(*args, **kwargs)
+
+    return call
+
+
+WRITING = ("save_pretrained",)  # methods that write a model's files
 TABLE_OF = {PARAMETER: "_parameters", BUFFER: "_buffers", MODULE: "_modules"}

@@ -26,6 +26,7 @@ from weft.tensor.hook import RemovableHook
 from weft.tensor.tensor import Tensor, of_torch
 from weft.transport import transport_of
 from weft.transport.base import UnderWay
+from weft.transport.c10d import joined
 from weft.transport.check import Check, compare_data, every_steps, keep_alike
 
 M = TypeVar("M", bound=Module)
@@ -118,7 +119,8 @@ def no_sync(module: Module) -> Iterator[None]:
 
 def register_comm_hook(module: Module, state: Any, hook: Callable[[Any, GradBucket], Any]) -> None:
     """Let `hook(state, bucket)` compute a bucket's gradients, in place of their mean over the ranks: it returns a
-    tensor, or an object whose `wait()` or `value()` does. The hook communicates itself.
+    tensor, or an object whose `wait()` or `value()` does. The hook communicates itself. PyTorch's own hooks, of
+    `torch.distributed.algorithms.ddp_comm_hooks`, do so over torch's groups.
 
     >>> model = flow.nn.parallel.DistributedDataParallel(flow.nn.Linear(2, 1))
     >>> model.register_comm_hook(None, lambda state, bucket: bucket.buffer() * 0)
@@ -132,28 +134,41 @@ def register_comm_hook(module: Module, state: Any, hook: Callable[[Any, GradBuck
     averager = _averager(module)
     if averager.hook is not None:
         raise ArgumentError("register_comm_hook(): the module has one already, and each gradient goes by one")
+    if torchs(hook) and not joined():
+        raise ArgumentError(
+            f"register_comm_hook(): {getattr(hook, '__name__', hook)} sends over torch's groups, and there are none. "
+            'Make them first, on all ranks: torch.distributed.init_process_group("gloo")'
+        )
     averager.hook = functools.partial(hook, state)
+
+
+def torchs(hook: Any) -> bool:
+    """Whether a hook is torch's own, also where it wraps another (`fp16_compress_wrapper(hook)`)."""
+    return str(getattr(hook, "__module__", "")).startswith("torch.")
 
 
 class GradBucket:
     """A bucket of gradients, one after another in memory, for hooks of `register_comm_hook`."""
 
-    def __init__(self, bucket: Bucket, index: int, count: int) -> None:
+    def __init__(self, bucket: Bucket, index: int, count: int, torchs: bool = False) -> None:
         self._bucket, self._index, self._count = bucket, index, count
+        self._given: Callable[[torch.Tensor], Any] = torch.Tensor.detach if torchs else of_torch
+        assert bucket.flat is not None and bucket.used is not None
+        self._buffer: Any = self._given(bucket.flat[: -len(bucket.used)])
 
-    def buffer(self) -> Tensor:
+    def buffer(self) -> Any:
         """All gradients as one tensor, over their memory."""
-        assert self._bucket.flat is not None and self._bucket.used is not None
-        return of_torch(self._bucket.flat[: -len(self._bucket.used)])
+        return self._buffer
 
-    def set_buffer(self, buffer: Tensor) -> None:
-        self.buffer().copy_(buffer)
+    def set_buffer(self, buffer: Any) -> None:
+        """Let `buffer()` be another tensor from now on, in a shorter dtype, say."""
+        self._buffer = buffer
 
-    def gradients(self) -> list[Tensor]:
-        return list(map(of_torch, self._bucket.views))
+    def gradients(self) -> list[Any]:
+        return list(map(self._given, self._bucket.views))
 
-    def parameters(self) -> list[Tensor]:
-        return self._bucket.params
+    def parameters(self) -> list[Any]:
+        return [self._given(local_data(p, "parameters()")) for p in self._bucket.params]
 
     def index(self) -> int:
         return self._index
@@ -162,14 +177,15 @@ class GradBucket:
         return self._index == self._count - 1
 
 
-def _result(given: Any) -> Tensor:
+def _result(given: Any) -> Any:
     """The tensor that a hook returned, or its future's."""
+    tensors = (Tensor, torch.Tensor)
     for later in ("wait", "value"):
-        if not isinstance(given, (Tensor, list, tuple)) and hasattr(given, later):
+        if not isinstance(given, (*tensors, list, tuple)) and hasattr(given, later):
             found = getattr(given, later)()
-            given = found if isinstance(found, (Tensor, list, tuple)) else given
+            given = found if isinstance(found, (*tensors, list, tuple)) else given
     given = given[0] if isinstance(given, (list, tuple)) and given else given
-    if not isinstance(given, Tensor):
+    if not isinstance(given, tensors):
         raise ArgumentError(
             f"a hook of register_comm_hook gave {type(given).__name__}; it gives the gradients as a tensor of the form "
             "of bucket.buffer(), or what has a wait() or value() that gives it"
@@ -205,7 +221,7 @@ class Averager:
     def __init__(self, module: Module, bucket_size: int) -> None:
         self.names = {id(p): name for name, p in module.named_parameters()}
         self.active = True
-        self.hook: Callable[[GradBucket], Any] | None = None
+        self.hook: functools.partial[Any] | None = None
         self.follow = True  # whether the next forward broadcasts the buffers: it follows an average
         self.buckets: list[Bucket] = []
         self.place: dict[int, Bucket] = {}
@@ -318,7 +334,7 @@ class Averager:
         group = transport.group(tuple(range(current().world_size)), LINE)
         with self.marked():
             if self.hook is not None:  # in program order, as its collectives are; then the counts
-                bucket.given = self.hook(GradBucket(bucket, self.next - 1, len(self.buckets)))
+                bucket.given = self.hook(GradBucket(bucket, self.next - 1, len(self.buckets), torchs(self.hook.func)))
             bucket.sum = group.begin_all_reduce(bucket.flat if self.hook is None else bucket.used)
 
     def _all_have(self, bucket: Bucket) -> bool:
@@ -336,7 +352,7 @@ class Averager:
             if self.hook is None:
                 bucket.flat.div_(current().world_size)
             else:
-                GradBucket(bucket, 0, 1).set_buffer(_result(bucket.given))
+                GradBucket(bucket, 0, 1).buffer().copy_(_result(bucket.given))
                 bucket.given = None
             places, views = [], []
             for p, view, uses in zip(bucket.params, bucket.views, used, strict=True):

@@ -5,13 +5,16 @@ Process groups are made directly over a separate store, so torch.distributed's d
 
 from __future__ import annotations
 
+import inspect
 import os
 import queue
+import re
 import socket
 import threading
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Sequence
 from datetime import timedelta
+from types import FunctionType
 from typing import Any
 from zlib import crc32
 
@@ -335,3 +338,18 @@ def _spoken(needs: Sequence[Need]) -> str:
     """A description of the messages that a rank waits for."""
     other = {"send": "recv", "recv": "send"}
     return "; ".join(f"{other[n.key[:4]]} of message {n.key[5:]}" for n in needs[:3])
+
+
+def joined() -> bool:
+    """Whether the program has groups of torch's own."""
+    return dist.is_initialized()
+
+
+SENDING = {  # torch's functions that send tensors or objects, by the modules where programs find them
+    module: [
+        name
+        for name, f in vars(module).items()
+        if type(f) is FunctionType and name[0] != "_" and re.search("tensor|object", str(inspect.signature(f)))
+    ]
+    for module in (dist, dist.distributed_c10d)
+}

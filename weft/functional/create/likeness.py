@@ -92,9 +92,10 @@ _like("empty_like", constructors.empty_like)
 @public("flow", short=Making(torch.full_like, "x.blob.now, fill_value"))
 def full_like(
     x: Tensor, fill_value: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
-    requires_grad: bool = False,
+    requires_grad: bool = False, *, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """A tensor like x, filled with one value."""
+    idle_format("empty_like and the like(memory_format)", memory_format)
     if device is None and placement is None and sbp is None:
         value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
         return finished(constructors.full_like(x, value, None if dtype is None else dtypes.of(dtype)), requires_grad)
