@@ -17,7 +17,7 @@ from weft.tensor.blob import Alias, Blob
 from weft.tensor.counters import counters
 from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, View, rewrap
-from weft.vm.dependency import shared
+from weft.vm.dependency import alias, shared
 
 
 def fresh(t: Tensor) -> Tensor:
@@ -216,6 +216,14 @@ def detached(t: Tensor) -> Tensor:
     if here.trace is not None:
         here.trace.memories.share(t, twin)
     return first
+
+
+def unversioned(t: Tensor) -> Tensor:
+    """A tensor without autograd, over the same memory, but with a count of versions of its own."""
+    y = t.detach()
+    if t.spec is None and t.value is None and here.trace is None and (memory := t.blob.data) is not None:
+        y.blob = alias(t.blob, memory.data)
+    return y
 
 
 DEEP = 4  # views of views that stay views when they are detached: only graphs ask, as local memory is shared anyway
