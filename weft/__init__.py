@@ -116,8 +116,8 @@ __version__ = "0.1.0"
 globals().update(table.listed("flow"))
 # names that Python has too
 globals().update(
-    bool=_dtypes.bool_, float=float32, double=float64, half=float16, int=int32, long=int64, short=int16,
-    cfloat=complex64, cdouble=complex128,
+    bool=_dtypes.bool_, float=float32, double=float64, half=float16, int=int32, long=int64, short=int16, char=int8,
+    byte=uint8, cfloat=complex64, cdouble=complex128,
 )  # fmt: skip
 # numbers, and PyTorch's words for how memory lies, which kernels decide here
 pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None

@@ -116,10 +116,12 @@ _C: Bound
 __version__: str
 bfloat16: DType
 bool: DType
+byte: DType
 cdouble: DType
 cfloat: DType
 channels_last: torch.memory_format
 channels_last_3d: torch.memory_format
+char: DType
 complex128: DType
 complex64: DType
 contiguous_format: torch.memory_format

@@ -191,15 +191,15 @@ def test_ranks_agree(world: Any) -> None:
 
 def test_random_models_train_over_two_ranks_as_on_one(fusing: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Micro-batches, pipelines, ZeRO, recomputation, in-place ops, views."""
-    made, drawn = training.Train.__init__, training.cases(6)
+    made = training.Train.__init__
 
     def asking(self: Any, *args: Any) -> None:
         made(self, *args)
         self.config.enable_inductor()
 
     monkeypatch.setattr(training.Train, "__init__", asking)
-    monkeypatch.setattr(training, "cases", lambda count: drawn)
-    training.test_as_on_one_rank()
+    for case in training.cases(6):
+        training.test_two_ranks_train_as_the_eager_program(case)
 
 
 def test_saved_and_loaded(fusing: None, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from weft.autograd import modes as grad_mode
 from weft.autograd.call import call, whole
 from weft.autograd.engine import backward, grad
 from weft.autograd.entry import make_entry
-from weft.autograd.freshness import detached, fresh, gained, unversioned
+from weft.autograd.freshness import detached, fresh, gained
 from weft.autograd.function import Function
 from weft.autograd.inplace import exchange
 from weft.autograd.modes import (
@@ -38,7 +38,6 @@ hooks.whole = whole
 hooks.fresh = fresh
 hooks.gained = gained
 hooks.detached = detached
-hooks.unversioned = unversioned
 hooks.exchange = exchange
 hooks.backward = backward
 hooks.taken = taken

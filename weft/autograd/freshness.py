@@ -17,7 +17,7 @@ from weft.tensor.blob import Alias, Blob
 from weft.tensor.counters import counters
 from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, View, rewrap
-from weft.vm.dependency import alias, shared
+from weft.vm.dependency import shared
 
 
 def fresh(t: Tensor) -> Tensor:
@@ -95,7 +95,7 @@ def as_made(t: Tensor) -> View:
         except Exception:  # the shape doesn't take such a view
             found = None
         several = found if isinstance(found, (tuple, list)) else (found,)
-        if any(f is not None and f.is_set_to(t._meta) for f in several):
+        if any(f is not None and _same_place(f, t._meta) for f in several):
             return own
         own = View(own.base._view_of[0], own.op, own.attributes, None, None)
     return own
@@ -111,6 +111,12 @@ def gained(t: Tensor) -> bool:
             return view.base._requires_grad and all(map(shares_memory, chain))
         t = view.base
     return False
+
+
+def _same_place(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """`is_set_to`, which torch doesn't have on meta tensors."""
+    alike = a.untyped_storage()._cdata == b.untyped_storage()._cdata and a.storage_offset() == b.storage_offset()
+    return alike and a.shape == b.shape and a.stride() == b.stride()
 
 
 def put(t: Tensor, node: Any) -> None:
@@ -216,14 +222,6 @@ def detached(t: Tensor) -> Tensor:
     if here.trace is not None:
         here.trace.memories.share(t, twin)
     return first
-
-
-def unversioned(t: Tensor) -> Tensor:
-    """A tensor without autograd, over the same memory, but with a count of versions of its own."""
-    y = t.detach()
-    if t.spec is None and t.value is None and here.trace is None and (memory := t.blob.data) is not None:
-        y.blob = alias(t.blob, memory.data)
-    return y
 
 
 DEEP = 4  # views of views that stay views when they are detached: only graphs ask, as local memory is shared anyway

@@ -55,7 +55,6 @@ class Hooks:
     whole: Callable[[Any, str], Any]  # autograd: a global tensor's logical value on every rank, as a local tensor
     fresh: Callable[[Any], Any]  # autograd: a view brought up to date
     gained: Callable[[Any], bool]  # autograd: whether a view's base has got a gradient since, so that the view has one
-    unversioned: Callable[[Any], Any]  # autograd: `x.data`
     detached: Callable[[Any], Any]  # autograd: `detach()` of a view, or while a graph is traced
     exchange: Callable[[Any, Any], None]  # autograd: `x.data = y` while a graph is traced
     backward: Callable[..., None]  # autograd: Tensor.backward

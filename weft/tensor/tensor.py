@@ -198,8 +198,7 @@ class Tensor(Described):
 
     @property
     def data(self) -> Tensor:
-        """The same memory without autograd, which doesn't see writes through it: they don't count as versions."""
-        return hooks.unversioned(self)
+        return self.detach()
 
     @data.setter
     def data(self, other: Tensor) -> None:
