@@ -310,6 +310,23 @@ def test_torchs_modes_of_gradients_are_wefts() -> None:
     assert x.tolist() == [2.0, 2.0]
 
 
+def test_torchs_set_grad_enabled_is_wefts_as_a_context() -> None:
+    x = flow.ones(2, requires_grad=True)
+
+    @torch.set_grad_enabled(False)
+    def without() -> bool:
+        return (x * 2).requires_grad
+
+    assert (x * 2).requires_grad and not without() and (x * 2).requires_grad
+    with torch.set_grad_enabled(False):
+        assert not (x * 2).requires_grad
+    with flow.no_grad():
+        with torch.set_grad_enabled(True):
+            assert (x * 2).requires_grad
+        assert not (x * 2).requires_grad
+    assert (x * 2).requires_grad
+
+
 def test_what_writes_a_model_down_takes_those_of_from_torch() -> None:
     layer = flow.from_torch(torch.nn.Linear(4, 2))
     written = torch.jit.trace(layer, flow.from_torch(X))

@@ -266,7 +266,7 @@ def install_everywhere() -> None:
         return base.apply(*args, **kwargs)
 
     _SingleLevelFunction.apply = classmethod(apply)  # type: ignore[assignment]
-    for mode in (torch.no_grad, torch.enable_grad, torch.inference_mode):
+    for mode in (torch.no_grad, torch.enable_grad, torch.inference_mode, torch.set_grad_enabled):
         _follow(mode)
 
 
