@@ -21,6 +21,13 @@ def lying(a: Any, turned: bool) -> Any:
     return type(a)(lying(v, turned) for v in a) if isinstance(a, (list, tuple)) else a
 
 
+def as_room(want: Any) -> Any:
+    """Tensors to write to; of results that may be absent, only those that aren't."""
+    if isinstance(want, torch.Tensor):
+        return torch.ones(want.shape, dtype=want.dtype)
+    return [None if t is None else as_room(t) for t in want]
+
+
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_results_are_those_of_the_kernel(name: str, turned: bool) -> None:
@@ -29,13 +36,43 @@ def test_results_are_those_of_the_kernel(name: str, turned: bool) -> None:
         args = lying(case, turned)
         cut = len(args) - len(op.keywords)
         want = op.kernel(*args[:cut], **dict(zip(op.keywords, args[cut:], strict=True)))
-        if not isinstance(want, torch.Tensor):
-            continue
         for prepared in (False, True):
-            out = torch.ones(want.shape, dtype=want.dtype)
-            found = op.prepare(out, *args) if prepared and op.prepare is not None else None
+            out = as_room(want)
+            outs = [out] if isinstance(out, torch.Tensor) else out
+            found = op.prepare(*outs, *args) if prepared and op.prepare is not None else None
             for function, positional, keywords in found if isinstance(found, list) else [found] if found else []:
                 function(*positional, **keywords)
             if not found:
                 op.out_kernel(out, *args)
-            torch.testing.assert_close(out, want, rtol=1e-4, atol=1e-5, equal_nan=True)
+            torch.testing.assert_close(
+                outs, [want] if isinstance(want, torch.Tensor) else list(want), rtol=1e-4, atol=1e-5, equal_nan=True
+            )
+
+
+@pytest.mark.parametrize(
+    "batch, mask, width, dtype",
+    [
+        (8, None, 64, torch.float32),
+        (5, (5, 4, 128, 128), 64, torch.float32),
+        (5, (1, 1, 128, 128), 64, torch.float32),
+        (7, (128,), 64, torch.float32),
+        (3, (3, 1, 1, 128), 64, torch.bool),
+        (5, (5, 1, 128, 1), 32, torch.float32),  # values are narrower than keys: without the fused kernel
+    ],
+)
+def test_gradients_of_attention_are_those_of_the_whole_batch(
+    batch: int, mask: tuple[int, ...] | None, width: int, dtype: torch.dtype
+) -> None:
+    """A large batch is done a part at a time."""
+    torch.manual_seed(batch)
+    attention: Any = OPS["scaled_dot_product_attention"]
+    grad: Any = OPS["attention_grad"]
+    q, k, v = (torch.randn(batch, 4, 128, n) for n in (64, 64, width))
+    added = None if mask is None else torch.randn(mask) if dtype.is_floating_point else torch.rand(mask) < 0.9
+    for causal in (False, True):
+        y, logsumexp = attention.kernel(q, k, v, added, causal)
+        args = torch.randn(y.shape), q, k, v, y, logsumexp, added, causal, None
+        want = grad.kernel(*args)
+        out = as_room(want)
+        grad.out_kernel(out, *args)
+        torch.testing.assert_close(out, list(want), rtol=1e-5, atol=1e-5)
