@@ -6,12 +6,13 @@ import os
 import signal
 import socket
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from tests.worlds import until_noted
+from tests.worlds import World, until_noted
 from weft.core.errors import DeadlineError, RankError
 from weft.core.rank import Rank, current
 from weft.launch import spawn, spawn_threads
@@ -260,3 +261,32 @@ def test_a_rank_dies_while_c10d_connects(world: Any) -> None:
     done = world("dies_connecting", 2, "c10d", env={"WEFT_DEADLINE": "60"})
     assert f"PeerFailed: rank 1 (process {done.pids[1]}) died without a word" in done.said(0)
     assert done.ended[0][0] - done.ended[1][0] < NOTICED
+
+
+def late() -> None:
+    """Rank 2 dies while rank 0 waits for rank 1, which lives but makes no further call."""
+    transport = transport_of()
+    transport.group((0, 1, 2)).barrier()
+    if transport.rank == 0:
+        transport.group((0, 1)).barrier()
+        transport.group((0, 1)).all_reduce(torch.ones(10_000))
+    if transport.rank == 1:
+        transport.group((0, 1)).barrier()
+        time.sleep(100)
+    time.sleep(0.5)  # until rank 0 waits
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_rank_ends_though_another_has_not_come_to_a_call_that_was_given_up(world: Any) -> None:
+    seconds = []
+
+    def first_end(found: World) -> None:
+        found.wait_for(0, "PeerFailed: rank 2 ")
+        start = time.monotonic()
+        while Path(f"/proc/{found.pids[0]}").exists() and time.monotonic() < start + NOTICED:
+            time.sleep(0.01)
+        seconds.append(time.monotonic() - start)
+        found.signal(1, signal.SIGKILL)
+
+    world("late", 3, "c10d", env={"WEFT_DEADLINE": "60"}, during=first_end)
+    assert seconds[0] < NOTICED

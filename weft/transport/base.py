@@ -123,6 +123,11 @@ class Group(ABC):
         self.all_reduce(t)
         return UnderWay()
 
+    @property
+    def under_way(self) -> bool:
+        """Whether a call has begun and not ended, or was broken off."""
+        return self._began >= 0
+
     def came(self) -> int:
         """The number of calls that this member has made, for deadlock detection. Without a count it seems to have made
         all: then no cycle of waits is found, rather than a false one."""

@@ -46,7 +46,7 @@ class C10dTransport(Connected):
         self.link, self.several_hosts = slow_link(), self.several_hosts or (self._imagined is None and not self._here)
         self._processes: dict[tuple[tuple[int, ...], str, str], Any] = {}
         self._watch = Watch(meeting)
-        self._closed = False
+        self._closed = self._failed = False
         self._waiters: list[Waiter] = []
         self._ends: list[C10dChannel] = []
         self._kept: list[object] = []
@@ -315,6 +315,7 @@ class C10dTransport(Connected):
         self._watch.look_around(needed)
 
     def fail(self, why: str, followed: bool = False) -> None:
+        self._failed = True
         self._watch.leave(why, followed)
 
     def close(self) -> None:
@@ -322,10 +323,12 @@ class C10dTransport(Connected):
             return
         self._closed = True
         self._watch.leave()
+        given_up = self._failed or self._watch.failure is not None or any(g.under_way for g in self._groups.values())
         self._groups.clear()
         for channel in self._ends:
             self._kept += channel.farewell()
-        end(self._waiters, [(ranks, p) for (ranks, on, _), p in self._processes.items() if on == "cpu"], self.rank)
+        groups = [(ranks, p) for (ranks, on, _), p in self._processes.items() if on == "cpu"]
+        end(self._waiters, groups, self.rank, given_up)
         self._processes.clear()
 
 

@@ -28,7 +28,7 @@ FIRST_TAG = 16  # below: the collectives' and the exchange's own
 MESSAGES = 1 << 30  # tags of messages; those of channels are below
 LEAVING = 1.0  # seconds that an end waits for what is under way
 BREAKING = 0.001  # seconds after which a receive breaks its connections
-BROKEN = 0.2  # seconds for those who wait on them to notice
+BROKEN = 1.0  # seconds at most for those who wait on them to notice
 
 Key = tuple[tuple[int, ...], str, str]  # ranks, type of device, line
 
@@ -204,18 +204,19 @@ class Waiter:
         return not self._thread.is_alive()
 
 
-def end(waiters: Sequence[Waiter], groups: Sequence[tuple[tuple[int, ...], Any]], rank: int) -> None:
-    """End the threads, at the end of a rank. Where ranks diverged, some wait for ever, and where one died, Gloo forgets
-    what it was sent. A thread that came back from Gloo when Python has ended would abort the process."""
+def end(waiters: Sequence[Waiter], groups: Sequence[tuple[tuple[int, ...], Any]], rank: int, given_up: bool) -> None:
+    """End the threads, at the end of a rank, and if calls were given up, their groups' connections: Gloo would wait
+    until its timeout for ranks that live but come no more, or forget what a dead rank was sent. A thread that came
+    back from Gloo when Python has ended would abort the process."""
     for waiter in waiters:
         waiter.end()
-    if _ended(waiters, 0.0 if any(waiter.error for waiter in waiters) else LEAVING):
+    given_up = given_up or any(waiter.error for waiter in waiters)
+    if _ended(waiters, 0.0 if given_up else LEAVING) and not given_up:
         return
     nothing = torch.empty(1, dtype=torch.uint8)
     for ranks, group in groups:
-        peer = next((i for i, r in enumerate(ranks) if r != rank), None)
-        with contextlib.suppress(RuntimeError):  # a receive that is late fails all of its group's waits
-            if peer is not None:
+        for peer in (i for i, r in enumerate(ranks) if r != rank):
+            with contextlib.suppress(RuntimeError):  # a receive that is late breaks all of its group's connections
                 group.recv([nothing], peer, MESSAGES - 1).wait(timedelta(seconds=BREAKING))
     _ended(waiters, BROKEN)
 

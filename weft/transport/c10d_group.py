@@ -187,7 +187,7 @@ class C10dGroup(Group):
     def begin_all_reduce(self, t: Tensor) -> UnderWay:
         if self.size == 1:
             return UnderWay()
-        if self._began >= 0:
+        if self.under_way:
             raise self._refused("all_reduce")
         begun = Sum(self, self._call(ALL_REDUCE, t.dtype, (t,), "sum"), t)
         self._sums.append(begun)
