@@ -189,7 +189,7 @@ def test_functions_of_others_run_as_code_of_torchs_modules(tmp_path: Path, monke
         def forward(self, x: Any) -> Any:
             return 1 - x if isinstance(x, torch.Tensor) else x
 
-    Invert = type("Invert", (other_libraries._calls(Transform, ""),), {})
+    Invert = type("Invert", (other_libraries._wrap_calls(Transform, ""),), {})
     for invert in (Invert(), flow.from_torch(Invert())):
         assert torch.equal(invert(flow.from_torch(X)).to_torch(), 1 - X)
     assert torch.equal(Invert()(X), 1 - X)
@@ -258,7 +258,7 @@ def test_programs_that_train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     class Scheduler:
         pass
 
-    other_libraries._family(Scheduler, "")
+    other_libraries._wrap_subclasses(Scheduler, "")
 
     class Euler(Scheduler):
         def step(self, x: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from weft.autograd.freshness import fresh, look, own_memory, refresh, state
+from weft.autograd.freshness import fresh, own_memory, refresh, set_view, version_of
 from weft.autograd.graph import Packed, hooks_around
 from weft.autograd.node import Node, Slot, leading
 from weft.autograd.plain import numbered, plain
@@ -55,7 +55,7 @@ def _call(op: Op, args: tuple[Any, ...]) -> Any:
         for y in visible:
             base = args[op.operands[0]]
             others = tuple(a for i, a in enumerate(args) if i != op.operands[0])
-            look(y, (base, op, others, base.node, state(base)))
+            set_view(y, (base, op, others, base.node, version_of(base)))
             if y.spec is not None and y.value is None and base._view_of is not None:
                 own_memory(y)
     if here.grad and op.vjp is not None:

@@ -36,9 +36,9 @@ def refresh(t: Tensor) -> None:
         t = View(*t._view_of).base
     for t in reversed(chain):
         assert t._view_of is not None
-        view = as_made(t)
+        view = original_view(t)
         base = view.base
-        now = state(base)
+        now = version_of(base)
         # a global view may be of a boxed copy: a graph, which writes memory, computes it at each launch
         captured = here.trace is not None and t.spec is not None and t.value is None
         if base.node is view.node and now is view.state and not captured:
@@ -46,7 +46,7 @@ def refresh(t: Tensor) -> None:
         if not shares_memory(t):
             t._view_of = None
             continue
-        if here.grad and by_function(t):
+        if here.grad and made_by_function(t):
             raise AutogradError(
                 "what a view that a custom autograd.Function made looks at has been modified inplace, and that "
                 "function's gradient is no longer the view's. Return a copy from forward, or write on one: "
@@ -61,12 +61,12 @@ def refresh(t: Tensor) -> None:
             here.trace.memories.become(t, again.value)
         elif now is not None:
             t.spec, t.shard, again.shard.written = again.spec, again.shard, now
-        put(t, again.node)
+        set_node(t, again.node)
         t._requires_grad = again._requires_grad
-        look(t, again._view_of)
+        set_view(t, again._view_of)
 
 
-def look(t: Tensor, view: Any) -> None:
+def set_view(t: Tensor, view: Any) -> None:
     """Make a traced or global tensor a view, known to its base."""
     t._view_of = view
     if view is not None and (t.value is not None or t.spec is not None):
@@ -76,7 +76,7 @@ def look(t: Tensor, view: Any) -> None:
         base._views[id(t)] = t
 
 
-def hand_over(x: Tensor, before: Tensor) -> None:
+def rebase_views(x: Tensor, before: Tensor) -> None:
     """x takes another shape in place, as a view of `before`, of which its views are views from now on."""
     before._views, x._views = x._views, None
     for t in list(before._views.values()) if before._views else ():
@@ -84,7 +84,7 @@ def hand_over(x: Tensor, before: Tensor) -> None:
             t._view_of = (before, *t._view_of[1:])
 
 
-def as_made(t: Tensor) -> View:
+def original_view(t: Tensor) -> View:
     """What a tensor is a view of. The base of a local one may have taken another shape in place since, as a view of
     what it was."""
     view = View(*t._view_of)  # type: ignore[misc]
@@ -101,7 +101,7 @@ def as_made(t: Tensor) -> View:
     return own
 
 
-def gained(t: Tensor) -> bool:
+def requires_grad_by_base(t: Tensor) -> bool:
     """Whether a base was overwritten since by what requires a gradient, so that its view, not yet refreshed, does."""
     chain: list[Tensor] = []
     while t._view_of is not None:
@@ -119,7 +119,7 @@ def _same_place(a: torch.Tensor, b: torch.Tensor) -> bool:
     return alike and a.shape == b.shape and a.stride() == b.stride()
 
 
-def put(t: Tensor, node: Any) -> None:
+def set_node(t: Tensor, node: Any) -> None:
     """Give a tensor another node. Its hooks stay with the one before; the gradient that it retains is that of the
     tensor as it is now."""
     if t.node is not None and t.node is not node:
@@ -133,7 +133,7 @@ def put(t: Tensor, node: Any) -> None:
         t.retain_grad()
 
 
-def by_function(t: Tensor) -> bool:
+def made_by_function(t: Tensor) -> bool:
     """Whether a view, or a view that it is of, was made by a custom function, whose gradient isn't known to be that of
     a view."""
     while t._view_of is not None:
@@ -145,7 +145,7 @@ def by_function(t: Tensor) -> bool:
     return False
 
 
-def want(base: Tensor, known: tuple[Any, ...]) -> None:
+def require_grad_of_views(base: Tensor, known: tuple[Any, ...]) -> None:
     """Views that were made of a tensor before it required a gradient require one, too; `known`: blobs of views that
     do."""
     access = base.blob.access
@@ -183,7 +183,7 @@ def own_memory(t: Tensor) -> None:
         t._view_of, t.shard = None, Blob(local_data(t, "reshape").clone())
 
 
-def in_order(t: Tensor) -> bool:
+def is_contiguous(t: Tensor) -> bool:
     """Whether a tensor is contiguous; for traced and global ones inferred from logical shapes, too."""
     return (t._meta if t.value is None and t.spec is None else _layout(t)).is_contiguous()
 
@@ -195,7 +195,7 @@ def _layout(t: Tensor) -> torch.Tensor:
     return torch.empty(tuple(t.shape), dtype=t.dtype.torch, device="meta")
 
 
-def state(base: Tensor) -> Any:
+def version_of(base: Tensor) -> Any:
     """What a write changes, equally on every rank: a traced tensor's symbol, a global one's mark."""
     if here.trace is not None and base.value is None:
         here.trace.memories.follow(base)
@@ -210,21 +210,21 @@ def detached(t: Tensor) -> Tensor:
     The detached view is the same view of its detached base, so that it keeps nothing of the autograd graph alive.
     """
     first = twin = rewrap(fresh(t))
-    left = DEEP if t.spec is None and here.trace is None else -1
+    left = MAX_DETACHED if t.spec is None and here.trace is None else -1
     while t._view_of is not None:
         if left == 0:
             first._view_of = None
             return first
         view = View(*t._view_of)
         of = rewrap(view.base)
-        look(twin, (of, view.op, view.attributes, None, state(of)))
+        set_view(twin, (of, view.op, view.attributes, None, version_of(of)))
         t, twin, left = view.base, of, left - 1
     if here.trace is not None:
         here.trace.memories.share(t, twin)
     return first
 
 
-DEEP = 4  # views of views that stay views when they are detached: only graphs ask, as local memory is shared anyway
+MAX_DETACHED = 4  # nested views stay views when detached, up to here: only graphs ask, as local memory is shared anyway
 
 
 def _is_newer(t: Tensor) -> bool:
@@ -233,7 +233,7 @@ def _is_newer(t: Tensor) -> bool:
     return node is not None and node.sequence > counters.overwritten
 
 
-def looking_each(
+def views_at(
     x: Tensor, op: Op, attributes: Sequence[tuple[Any, ...]], parts: Sequence[torch.Tensor]
 ) -> tuple[Tensor, ...]:
     """The views of a local tensor that an op would make with each of these attributes, over existing memory; not

@@ -7,7 +7,16 @@ from typing import Any, Final
 import torch
 
 from weft.autograd.call import as_it_is, call, flat_operands, record, version
-from weft.autograd.freshness import as_made, by_function, look, put, refresh, shares_memory, state, want
+from weft.autograd.freshness import (
+    made_by_function,
+    original_view,
+    refresh,
+    require_grad_of_views,
+    set_node,
+    set_view,
+    shares_memory,
+    version_of,
+)
 from weft.autograd.plain import plain
 from weft.core.dispatch import here, hooks, in_own_dtypes, traced
 from weft.core.dtype import DType
@@ -106,7 +115,7 @@ def check_writable(x: Tensor, name: str) -> None:
             f"{name}: a leaf Variable that requires grad is being used in an in-place operation, and its gradient "
             f"would be lost. Write it under flow.no_grad(), or on a copy: x = x.clone()"
         )
-    if here.grad and by_function(x):
+    if here.grad and made_by_function(x):
         raise AutogradError(
             f"{name}: a view that a custom autograd.Function made is being modified inplace, and that function's "
             "gradient would no longer be that of its base. Return a copy from forward, or write on one: y = y.clone()"
@@ -202,11 +211,11 @@ def _check_scatter(x: Tensor) -> None:
 
 def _turn(x: Tensor, y: Tensor, views: tuple[Any, ...] = ()) -> None:
     """Give x the place of y in the graph of gradients."""
-    gained = y._requires_grad and not x._requires_grad
-    put(x, y.node)
+    requires_grad_by_base = y._requires_grad and not x._requires_grad
+    set_node(x, y.node)
     x._requires_grad = y._requires_grad or x._requires_grad
-    if gained and x._view_of is None and here.trace is None:
-        want(x, views)
+    if requires_grad_by_base and x._view_of is None and here.trace is None:
+        require_grad_of_views(x, views)
 
 
 STALE: Final = object()  # no node: the view is computed again
@@ -220,7 +229,7 @@ def rebase(x: Tensor, y: Tensor, views: tuple[Any, ...] = ()) -> None:
     mark((x.shard,))
     if x._view_of is None:
         return
-    view = as_made(x)
+    view = original_view(x)
     base, op = view.base, view.op
     lazy, everywhere = x.value is not None, x.spec is not None  # a global view may look at what was boxed for it
     if not shares_memory(x):
@@ -246,4 +255,4 @@ def rebase(x: Tensor, y: Tensor, views: tuple[Any, ...] = ()) -> None:
         rebase(base, base, (*views, x.blob))
     # from the next use on a view of the base as it is now, through which its gradient goes
     seen = base.node if lazy or not here.grad else STALE
-    look(x, (base, op, view.attributes, seen, state(base)))
+    set_view(x, (base, op, view.attributes, seen, version_of(base)))

@@ -54,7 +54,7 @@ class Hooks:
     wait_over: Callable[[Any], Any]  # vm: likewise, whether the pending work succeeds or fails
     whole: Callable[[Any, str], Any]  # autograd: a global tensor's logical value on every rank, as a local tensor
     fresh: Callable[[Any], Any]  # autograd: a view brought up to date
-    gained: Callable[[Any], bool]  # autograd: whether a view's base has got a gradient since, so that the view has one
+    requires_grad_by_base: Callable[[Any], bool]  # autograd: of a view whose base was overwritten
     detached: Callable[[Any], Any]  # autograd: `detach()` of a view, or while a graph is traced
     exchange: Callable[[Any, Any], None]  # autograd: `x.data = y` while a graph is traced
     backward: Callable[..., None]  # autograd: Tensor.backward

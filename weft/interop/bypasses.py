@@ -25,28 +25,28 @@ from weft.autograd.graph import saved_tensors_hooks
 from weft.autograd.modes import inference_mode
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
-from weft.interop.entering import WEFTS, Callback, entered, holds
-from weft.interop.facade import Facade, as_itself, inward, outward
+from weft.interop.entering import WEFTS, Callback, contains, entered
+from weft.interop.facade import Facade, inward, outward, without_torch_function
 from weft.interop.inside import inside
 
 WEFT: Final = __name__.partition(".")[0]
 
 
-def running() -> bool:
+def in_torch_code() -> bool:
     """Whether the caller is a torch module's own code, and not Weft's work for it, which runs on torch's kernels."""
     return inside.depth > 0 and torch._C._is_torch_function_mode_enabled()
 
 
-def between(ours: Callable[..., Any]) -> Callable[..., Any]:
+def with_facades(ours: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a function of Weft's to take and return facades; its first argument and result, if functions, too."""
 
     @functools.wraps(ours)
     def call(*args: Any, **kwargs: Any) -> Any:
-        with as_itself():
+        with without_torch_function():
             given = [Callback(a) if callable(a) and not i and type(a) is not Facade else inward(a)
                      for i, a in enumerate(args)]  # fmt: skip
             y = ours(*given, **{k: inward(v) for k, v in kwargs.items()})
-            return between(y) if inspect.isfunction(y) else outward(y)
+            return with_facades(y) if inspect.isfunction(y) else outward(y)
 
     return call
 
@@ -57,7 +57,7 @@ def replace(home: Any, name: str, ours: Callable[..., Any]) -> None:
 
     @functools.wraps(theirs)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return (ours if running() else theirs)(*args, **kwargs)
+        return (ours if in_torch_code() else theirs)(*args, **kwargs)
 
     setattr(home, name, call)
 
@@ -65,7 +65,7 @@ def replace(home: Any, name: str, ours: Callable[..., Any]) -> None:
 # ---- custom autograd functions -----------------------------------------------------------------------
 
 
-class Held(FunctionCtx):
+class TorchContext(FunctionCtx):
     """The `ctx` of a torch.autograd.Function."""
 
     to_save: tuple[Any, ...] = ()
@@ -86,11 +86,11 @@ class Held(FunctionCtx):
         ctx.set_materialize_grads(self.materialize_grads)
 
 
-class Custom(Function):
+class TorchFunction(Function):
     """A torch.autograd.Function as one of Weft's."""
 
     @staticmethod
-    def forward(ctx: Any, held: Held, *args: Any) -> Any:
+    def forward(ctx: Any, held: TorchContext, *args: Any) -> Any:
         ctx.held, given, held.args = held, held.args, ()
         held.needs_input_grad = ctx.needs_input_grad[1:]
         with entered(args):
@@ -114,7 +114,7 @@ class Custom(Function):
 
 @functools.cache
 def _named(kind: type) -> type[Function]:
-    return type(kind.__name__, (Custom,), {"__module__": kind.__module__})
+    return type(kind.__name__, (TorchFunction,), {"__module__": kind.__module__})
 
 
 def _apply(kind: Any, *args: Any, **kwargs: Any) -> Any:
@@ -124,8 +124,8 @@ def _apply(kind: Any, *args: Any, **kwargs: Any) -> Any:
     if kwargs:
         raise ArgumentError(f"{kind.__name__}.apply takes no keywords; got {', '.join(kwargs)}: give them by place")
     given = tuple(outward(a) if isinstance(a, torch.Tensor) else a for a in args)
-    held = Held(kind, given)
-    with as_itself():
+    held = TorchContext(kind, given)
+    with without_torch_function():
         return outward(_named(kind).apply(held, *(a.of if type(a) is Facade else a for a in given)))
 
 
@@ -152,12 +152,13 @@ CONTEXTS: Final[dict[Any, Callable[[Any], Any]]] = {
     torch.amp.autocast_mode.autocast: _autocast,
     torch.inference_mode: lambda self: inference_mode(self.mode),
     torch.autograd.graph.saved_tensors_hooks: lambda self: saved_tensors_hooks(
-        lambda t: _raw(self.pack_hook, outward(t)), lambda kept: inward(_raw(self.unpack_hook, kept))
+        lambda t: _call_in_torch_code(self.pack_hook, outward(t)),
+        lambda kept: inward(_call_in_torch_code(self.unpack_hook, kept)),
     ),
 }
 
 
-def _raw(function: Callable[..., Any], value: Any) -> Any:
+def _call_in_torch_code(function: Callable[..., Any], value: Any) -> Any:
     with entered((value.of if type(value) is Facade else value,)):
         return function(value)
 
@@ -166,7 +167,7 @@ def _replace_context(kind: Any, ours: Callable[[Any], Any]) -> None:
     enter, leave = kind.__enter__, kind.__exit__
 
     def __enter__(self: Any) -> Any:
-        if not running():
+        if not in_torch_code():
             return enter(self)
         found = ours(self)
         self.__dict__.setdefault("_wefts", []).append(found)
@@ -187,14 +188,14 @@ def _replace_context(kind: Any, ours: Callable[[Any], Any]) -> None:
     kind.__enter__, kind.__exit__ = functools.wraps(enter)(__enter__), functools.wraps(leave)(__exit__)
 
 
-def _follow(kind: Any) -> None:
+def _follow_grad_mode(kind: Any) -> None:
     """Let a mode of torch's that turns gradients on or off do so for Weft's tensors, wherever it is entered."""
     enter, leave = kind.__enter__, kind.__exit__
 
     @functools.wraps(enter)
     def __enter__(self: Any) -> Any:
         before, found = here.grad, enter(self)
-        if not running():  # there, torch's functions are Weft's
+        if not in_torch_code():  # there, torch's functions are Weft's
             here.grad = torch.is_grad_enabled()
             self.__dict__.setdefault("_grads", []).append(before is not here.grad)
         return found
@@ -210,12 +211,12 @@ def _follow(kind: Any) -> None:
 
 # ---- the table ---------------------------------------------------------------------------------------
 
-CHECKPOINT: Final = between(recompute.checkpoint)
+CHECKPOINT: Final = with_facades(recompute.checkpoint)
 BLOCK: Any = torch.utils.checkpoint.checkpoint.__wrapped__  # type: ignore[attr-defined]
 
 
 def _checkpoint(*args: Any, **kwargs: Any) -> Any:
-    return (CHECKPOINT if running() else _undecorated())(*args, **kwargs)
+    return (CHECKPOINT if in_torch_code() else _undecorated())(*args, **kwargs)
 
 
 def _undecorated() -> Any:
@@ -257,9 +258,9 @@ def install_everywhere() -> None:
     leave the gradient to what `forward` calls."""
 
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        if running():
+        if in_torch_code():
             return _apply(cls, *args, **kwargs)
-        if not inside.depth and holds(args, WEFTS):
+        if not inside.depth and contains(args, WEFTS):
             install()
             return Callback(functools.partial(_apply, cls))(*args, **kwargs)
         base: Any = super(_SingleLevelFunction, cls)
@@ -267,7 +268,7 @@ def install_everywhere() -> None:
 
     _SingleLevelFunction.apply = classmethod(apply)  # type: ignore[assignment]
     for mode in (torch.no_grad, torch.enable_grad, torch.inference_mode, torch.set_grad_enabled):
-        _follow(mode)
+        _follow_grad_mode(mode)
 
 
 @functools.cache
@@ -280,24 +281,24 @@ def install() -> None:
         _replace_context(kind, ours)
     replace(torch._C._functions, "DelayedError", _delayed)  # type: ignore[attr-defined]
     replace(torch._C, "_group_tensors_by_device_and_dtype", _grouped)
-    replace(torch.autograd, "backward", between(root.autograd.backward))
+    replace(torch.autograd, "backward", with_facades(root.autograd.backward))
     for home, ours in ((torch, root), (torch.random, root.random), (torch.jit, root.jit)):
         for name, theirs in list(vars(home).items()):  # what is drawn, and which casts are at work
             if (name in STATES or ("autocast" in name and not isinstance(theirs, type))) and hasattr(ours, name):
-                replace(home, name, between(getattr(ours, name)))
+                replace(home, name, with_facades(getattr(ours, name)))
     replace(torch, "is_autocast_cpu_enabled", lambda: root.is_autocast_enabled("cpu"))
     replace(torch, "set_autocast_cpu_enabled", lambda enabled: root.set_autocast_enabled("cpu", enabled))
-    replace(apis, "vmap_impl", between(_vmap))
+    replace(apis, "vmap_impl", with_facades(_vmap))
     replace(
         eager_transforms,
         "grad_impl",
-        between(lambda f, n, aux, args, kwargs: root.func.grad(f, n, aux)(*args, **kwargs)),
+        with_facades(lambda f, n, aux, args, kwargs: root.func.grad(f, n, aux)(*args, **kwargs)),
     )
     replace(
         eager_transforms,
         "grad_and_value_impl",
-        between(lambda f, n, aux, args, kwargs: root.func.grad_and_value(f, n, aux)(*args, **kwargs)),
+        with_facades(lambda f, n, aux, args, kwargs: root.func.grad_and_value(f, n, aux)(*args, **kwargs)),
     )
     for name in ("vjp", "jvp", "jacrev", "jacfwd", "hessian", "linearize", "functionalize"):
         found = getattr(root.func, name, None)
-        replace(torch.func, name, between(found) if found else _refused(f"torch.func.{name}"))
+        replace(torch.func, name, with_facades(found) if found else _refused(f"torch.func.{name}"))

@@ -73,12 +73,12 @@ class entered:
         torch._C._set_grad_enabled(grad)
 
 
-def holds(values: Iterable[Any], kinds: tuple[type, ...] = (Tensor, Module)) -> bool:
+def contains(values: Iterable[Any], kinds: tuple[type, ...] = (Tensor, Module)) -> bool:
     """Whether one of Weft's tensors or modules is among the values, or in tuples, lists and dicts of them."""
     for v in values:
         if isinstance(v, kinds):
             return True
-        if isinstance(v, (list, tuple, dict)) and holds(v.values() if isinstance(v, dict) else v, kinds):
+        if isinstance(v, (list, tuple, dict)) and contains(v.values() if isinstance(v, dict) else v, kinds):
             return True
     return False
 

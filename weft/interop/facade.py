@@ -27,7 +27,7 @@ from weft.tensor.parameter import Buffer, Parameter
 from weft.tensor.tensor import Tensor, of_torch
 
 Function = Callable[..., Any]
-as_itself = torch._C.DisableTorchFunction  # a context in which torch's functions are torch's own, for Weft's kernels
+without_torch_function = torch._C.DisableTorchFunction  # a context in which torch's functions are its own
 
 
 class Facade(torch.Tensor):
@@ -46,24 +46,24 @@ class Facade(torch.Tensor):
         return inside.answer(func, args, kwargs or {})
 
     def __repr__(self, **_: Any) -> str:
-        with as_itself():
+        with without_torch_function():
             return repr(self.of)
 
     def __hash__(self) -> int:
         return id(self.of)
 
     def __iter__(self) -> Any:
-        with as_itself():
+        with without_torch_function():
             return iter([outward(t) for t in self.of])
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        with as_itself():
+        with without_torch_function():
             return (
                 whole_data(self.of.detach(), "to_torch()") if COPIED in memo else outward(copy.deepcopy(self.of, memo))
             )
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        with as_itself():
+        with without_torch_function():
             return facade, (self.of,)
 
     def as_subclass(self, cls: type) -> Any:
@@ -72,41 +72,41 @@ class Facade(torch.Tensor):
     @property
     def device(self) -> torch.device:  # type: ignore[override]
         """The device; of a global tensor, that of its placement's type."""
-        with as_itself():
+        with without_torch_function():
             return self.of.device.torch if self.of.spec is None else Device(self.of.spec.placement.type).torch
 
     def data_ptr(self) -> int:
         """The address of its memory; of a tensor without any yet, a unique number."""
-        with as_itself():
+        with without_torch_function():
             return id(self.of) if self.of.value is not None else self.of.data_ptr()
 
     def untyped_storage(self) -> Any:
         """Its storage; of a tensor without any yet, a common empty one."""
-        with as_itself():
+        with without_torch_function():
             return (
                 torch.empty(0).untyped_storage() if self.of.value is not None else self.of.to_torch().untyped_storage()
             )
 
 
 COPIED: Final = "copied tensors are torch's"  # in a memo of copy.deepcopy
-NOBODY: Final = torch.empty((), dtype=torch.int64, device="meta")
+PLACEHOLDER: Final = torch.empty((), dtype=torch.int64, device="meta")
 make = torch.Tensor._make_subclass
 
 
 def facade(x: Tensor) -> Facade:
     """A facade of a tensor; a parameter's is always the same object, as programs compare them by `is`."""
     if type(x) is Parameter or type(x) is Buffer:
-        return kept(x)
-    made = make(Facade, NOBODY)
+        return cached_facade(x)
+    made = make(Facade, PLACEHOLDER)
     made.of = x
     return made
 
 
-def kept(x: Tensor) -> Facade:
+def cached_facade(x: Tensor) -> Facade:
     """The cached facade of a tensor that modules hold."""
     known = x.__dict__.get("_facade")
     if known is None or known.of is not x:  # a copy of x has the original's
-        known = make(Facade, NOBODY)
+        known = make(Facade, PLACEHOLDER)
         known.of = x
         x.__dict__["_facade"] = known
     return known
@@ -140,7 +140,7 @@ def _rebuilt(v: Any, convert: Function) -> Any:
 
 def _data(v: torch.Tensor) -> Tensor:
     """A plain torch tensor as Weft's, whatever mode is active."""
-    with as_itself():
+    with without_torch_function():
         return of_torch(v.detach())
 
 
@@ -166,8 +166,8 @@ TO_WEFTS: dict[type, Function] = {
 }
 TO_TORCHS: dict[type, Function] = {
     Tensor: facade,
-    Parameter: kept,
-    Buffer: kept,
+    Parameter: cached_facade,
+    Buffer: cached_facade,
     torch.Tensor: lambda v: facade(_data(v)),
     torch.nn.Parameter: lambda v: facade(_data(v)),
     DType: lambda v: v.torch,
@@ -179,12 +179,12 @@ TO_TORCHS: dict[type, Function] = {
 }
 
 
-def returned(v: Any) -> Any:
+def records_inward(v: Any) -> Any:
     """Convert the result of a torch module, dataclasses and similar records of tensors included."""
     return _record(v, inward, TO_WEFTS)
 
 
-def given(v: Any) -> Any:
+def records_outward(v: Any) -> Any:
     """Convert the arguments of a torch module, dataclasses and similar records of tensors included."""
     return _record(v, outward, TO_TORCHS)
 
@@ -211,7 +211,7 @@ def _record(v: Any, convert: Function, table: dict[type, Function]) -> Any:
     return v
 
 
-def meet(args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def on_one_placement(args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The arguments with all tensors made global if one is, and moved to the later pipeline stage if stages differ."""
     found: list[Any] = []
     _facades(args, found)
@@ -224,11 +224,11 @@ def meet(args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         where = here.place[0]
     else:
         return args, kwargs
-    moved = {id(f): facade(y) for f in found if (y := _at(f, where)) is not None}
-    return (_exchanged(args, moved), {k: _exchanged(v, moved) for k, v in kwargs.items()}) if moved else (args, kwargs)
+    moved = {id(f): facade(y) for f in found if (y := _moved_to(f, where)) is not None}
+    return (_replaced(args, moved), {k: _replaced(v, moved) for k, v in kwargs.items()}) if moved else (args, kwargs)
 
 
-def _at(f: Any, where: Any) -> Tensor | None:
+def _moved_to(f: Any, where: Any) -> Tensor | None:
     """A tensor moved to a placement: a local one is assumed to be the same on all ranks, like a module's buffer."""
     t: Tensor = f.of if type(f) is Facade else inward(f)
     if t.is_global:
@@ -255,8 +255,8 @@ def _facades(values: Any, found: list[Any]) -> None:
             _facades(v, found)
 
 
-def _exchanged(v: Any, moved: dict[int, Facade]) -> Any:
-    return type(v)(_exchanged(p, moved) for p in v) if type(v) in (list, tuple) else moved.get(id(v), v)
+def _replaced(v: Any, moved: dict[int, Facade]) -> Any:
+    return type(v)(_replaced(p, moved) for p in v) if type(v) in (list, tuple) else moved.get(id(v), v)
 
 
 # ---- attributes and methods --------------------------------------------------------------------------
@@ -264,11 +264,11 @@ def _exchanged(v: Any, moved: dict[int, Facade]) -> Any:
 
 def _property(name: str) -> property:
     def get(self: Facade) -> Any:
-        with as_itself():
+        with without_torch_function():
             return outward(getattr(self.of, name))
 
     def put(self: Facade, value: Any) -> None:
-        with as_itself():
+        with without_torch_function():
             setattr(self.of, name, inward(value))
 
     return property(get, put)
@@ -278,9 +278,9 @@ def method(ours: Function, name: str) -> Function:
     """A method of Weft's, wrapped for facades."""
 
     def call(self: Facade, *args: Any, **kwargs: Any) -> Any:
-        with as_itself():
+        with without_torch_function():
             if inside.everywhere:
-                (self, *rest), kwargs = meet((self, *args), kwargs)
+                (self, *rest), kwargs = on_one_placement((self, *args), kwargs)
                 args = tuple(rest)
             if kwargs:
                 kwargs = {k: inward(v) for k, v in kwargs.items()}

@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode, resolve_name
 from weft.core.derived import GIVEN
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
-from weft.interop.facade import Facade, Function, inward, meet, outward
+from weft.interop.facade import Facade, Function, inward, on_one_placement, outward
 from weft.interop.inside import inside
 from weft.interop.torch_compositions import COMPOSED
 from weft.tensor.tensor import Tensor
@@ -50,8 +50,8 @@ type(inside).answer = staticmethod(answer)
 
 def _find(func: Any) -> Answer:
     name = _name(func)
-    if func in OTHERWISE:
-        return functools.partial(_spread, OTHERWISE[func])
+    if func in EXCEPTIONS:
+        return functools.partial(_call_with, EXCEPTIONS[func])
     if name.endswith((".__get__", ".__set__", ".__delete__")):
         return _accessor(name)
     private = GIVEN.get(name) if name.startswith("torch._") else None  # as torch's Python calls it here
@@ -59,10 +59,10 @@ def _find(func: Any) -> Answer:
     if ours is not None:
         return _calling(ours)
     body = _body(func)
-    return functools.partial(_running, body) if body is not None else functools.partial(_real, func, name)
+    return functools.partial(_running, body) if body is not None else functools.partial(_torchs_own, func, name)
 
 
-def _spread(f: Function, args: Any, kwargs: dict[str, Any]) -> Any:
+def _call_with(f: Function, args: Any, kwargs: dict[str, Any]) -> Any:
     return f(*args, **kwargs)
 
 
@@ -91,7 +91,7 @@ def counterpart(name: str) -> Function | None:
 def _calling(ours: Function) -> Answer:
     def call(args: Any, kwargs: dict[str, Any]) -> Any:
         if inside.everywhere:
-            args, kwargs = meet(args, kwargs)
+            args, kwargs = on_one_placement(args, kwargs)
         if kwargs:
             out = kwargs.get("out")
             kwargs = {k: inward(v) for k, v in kwargs.items() if not k.startswith("_")}  # `_stacklevel`
@@ -129,13 +129,13 @@ def _body(func: Any) -> Function | None:
         func = func.__wrapped__
     if not isinstance(func, FunctionType):
         return None
-    space = {**func.__globals__, **dict.fromkeys(ASKING, lambda *_: False)}
+    space = {**func.__globals__, **dict.fromkeys(OVERRIDE_CHECKS, lambda *_: False)}
     body = FunctionType(func.__code__, space, func.__name__, func.__defaults__, func.__closure__)
     body.__kwdefaults__ = func.__kwdefaults__
     return body
 
 
-ASKING: Final = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+OVERRIDE_CHECKS: Final = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 
 
 def _running(body: Function, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -143,7 +143,7 @@ def _running(body: Function, args: Any, kwargs: dict[str, Any]) -> Any:
         return body(*outward(tuple(args)), **outward(dict(kwargs)))
 
 
-def _real(func: Function, name: str, args: Any, kwargs: dict[str, Any]) -> Any:
+def _torchs_own(func: Function, name: str, args: Any, kwargs: dict[str, Any]) -> Any:
     """Call torch's own function, if no tensor is among the arguments: a factory, or a query."""
     if any(isinstance(a, (Facade, torch.Tensor, Tensor)) for a in _flat((args, tuple(kwargs.values())))):
         raise ArgumentError(
@@ -174,7 +174,7 @@ def _set_grad_enabled(mode: bool) -> None:
     torch._C._set_grad_enabled(mode)
 
 
-OTHERWISE: dict[Any, Function] = {
+EXCEPTIONS: dict[Any, Function] = {
     torch._C._set_grad_enabled: _set_grad_enabled,
     torch.Tensor.__deepcopy__: lambda x, memo: outward(x).__deepcopy__(memo),
     torch.Tensor.as_subclass: lambda x, cls: x,

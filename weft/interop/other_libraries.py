@@ -26,10 +26,10 @@ from weft.core.errors import ArgumentError
 from weft.core.program_line import warn
 from weft.graph.graph import Graph
 from weft.interop import bypasses
-from weft.interop.entering import Callback, entered, holds
-from weft.interop.facade import Facade, facade, given, inward, returned
+from weft.interop.entering import Callback, contains, entered
+from weft.interop.facade import Facade, facade, inward, records_inward, records_outward
 from weft.interop.inside import inside
-from weft.interop.torch_modules import data_of, left, outside
+from weft.interop.torch_modules import data_of, on_torchs_tensors, outside_of_modules
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 from weft.transport.c10d import SENDING
@@ -45,7 +45,7 @@ def _answered(cls: type, func: Function, types: Any, args: Any = (), kwargs: Any
 
     If Weft's own kernel called it, a tensor was passed for a number, and torch refuses it.
     """
-    if _of_kernel():
+    if _called_by_kernel():
         return NotImplemented
     kwargs = kwargs or {}
     for t in _tensors((args, tuple(kwargs.values()))):
@@ -54,7 +54,7 @@ def _answered(cls: type, func: Function, types: Any, args: Any = (), kwargs: Any
     return Callback(func)(*args, **kwargs)
 
 
-def _of_kernel() -> bool:
+def _called_by_kernel() -> bool:
     """Whether it is one of Weft's kernels that calls a function of torch's."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith(TORCHS):
@@ -86,7 +86,7 @@ def counterpart(theirs: Function, name: str) -> Function:
     @functools.wraps(theirs)
     def call(*args: Any, **kwargs: Any) -> Any:
         args = tuple(list(a) if isinstance(a, Iterator) else a for a in args)  # such as model.parameters()
-        if not inside.depth and holds((*args, *kwargs.values())):
+        if not inside.depth and contains((*args, *kwargs.values())):
             return ours(*args, **kwargs)
         made = theirs(*args, **kwargs)
         if not callable(made):
@@ -94,7 +94,7 @@ def counterpart(theirs: Function, name: str) -> Function:
 
         @functools.wraps(made)
         def later(*given: Any, **named: Any) -> Any:
-            both = not inside.depth and holds((*given, *named.values()))
+            both = not inside.depth and contains((*given, *named.values()))
             return (ours(*args, **kwargs) if both else made)(*given, **named)
 
         return later
@@ -119,32 +119,32 @@ def _compile(theirs: Function) -> Function:
 # ---- programs of others ------------------------------------------------------------------------------
 
 
-def _program(theirs: type, name: str) -> type:
+def _wrap_methods(theirs: type, name: str) -> type:
     """Run a class's methods as code of torch's modules, where the object or an argument holds what is Weft's."""
     for method, f in list(vars(theirs).items()):
         if isinstance(f, FunctionType) and (method[0] != "_" or method == "__init__"):
-            setattr(theirs, method, _on_modules(f))
+            setattr(theirs, method, _wrap_method(f))
     return theirs
 
 
-def _family(theirs: Any, name: str) -> type:
+def _wrap_subclasses(theirs: Any, name: str) -> type:
     """Likewise for those that derive from the class."""
 
     def __init_subclass__(cls: type, **kwargs: Any) -> None:
         super(theirs, cls).__init_subclass__(**kwargs)
-        _program(cls, "")
+        _wrap_methods(cls, "")
 
     theirs.__init_subclass__ = classmethod(__init_subclass__)
-    return _program(theirs, name)
+    return _wrap_methods(theirs, name)
 
 
-def _on_modules(theirs: Function) -> Function:
+def _wrap_method(theirs: Function) -> Function:
     @functools.wraps(theirs)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if inside.depth:
             return theirs(self, *args, **kwargs)
-        args = tuple(map(_listed, args))
-        if not holds(values := (*vars(self).values(), *args, *kwargs.values())):
+        args = tuple(map(_parameters_listed, args))
+        if not contains(values := (*vars(self).values(), *args, *kwargs.values())):
             return theirs(self, *args, **kwargs)
         if any(p.is_global for m in values if isinstance(m, Module) for p in m.parameters()):
             raise ArgumentError(
@@ -152,17 +152,17 @@ def _on_modules(theirs: Function) -> Function:
                 "DistributedDataParallel; this one's parameters are global. Train it by a loop of your own, or a graph"
             )
         with entered(values):
-            return returned(theirs(self, *map(given, args), **given(kwargs)))
+            return records_inward(theirs(self, *map(records_outward, args), **records_outward(kwargs)))
 
     return call
 
 
-def _listed(v: Any) -> Any:
+def _parameters_listed(v: Any) -> Any:
     """A module's parameters as a list, so that they can be looked at; any other iterator stays as it is."""
     return list(v) if isinstance(v, GeneratorType) and v.__qualname__.startswith("Module.") else v
 
 
-def _optimizer(theirs: Any, name: str) -> type:
+def _wrap_optimizer(theirs: Any, name: str) -> type:
     """Let torch's optimizers, and those derived from them, train Weft's parameters: they see stand-ins for these."""
     add = theirs.add_param_group
 
@@ -176,33 +176,33 @@ def _optimizer(theirs: Any, name: str) -> type:
         add(self, param_group)
         kind = type(self)
         if Facade in map(type, self.param_groups[-1]["params"]) and not hasattr(kind.step, "enters"):
-            kind.step = _stepping(kind.step)
+            kind.step = _wrap_step(kind.step)
 
     theirs.add_param_group = add_param_group
     return theirs
 
 
-def _averaged(theirs: Any, name: str) -> type:
+def _data_parallel(theirs: Any, name: str) -> type:
     """Weft's class of the same name, for Weft's modules."""
 
     def __new__(cls: Any, module: Any = None, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(module, Module):
             return object.__new__(cls)
-        with left():
+        with outside_of_modules():
             return sys.modules[WEFT].nn.parallel.DistributedDataParallel(module, *inward(args), **inward(kwargs))
 
     theirs.__new__ = functools.wraps(theirs.__new__)(__new__)
     return theirs
 
 
-def _stepping(theirs: Function) -> Function:
+def _wrap_step(theirs: Function) -> Function:
     @functools.wraps(theirs)
     def step(self: Any, *args: Any, **kwargs: Any) -> Any:
         ours = [p.of for group in self.param_groups for p in group["params"] if type(p) is Facade]
         if not ours:
             return theirs(self, *args, **kwargs)
         with entered(ours):
-            return returned(theirs(self, *map(given, args), **given(kwargs)))
+            return records_inward(theirs(self, *map(records_outward, args), **records_outward(kwargs)))
 
     step.enters = True  # type: ignore[attr-defined]
     return step
@@ -211,7 +211,7 @@ def _stepping(theirs: Function) -> Function:
 # ---- other packages ----------------------------------------------------------------------------------
 
 
-class States:
+class TorchState:
     """A module's state as torch's tensors, over the same memory."""
 
     def __init__(self, module: Module) -> None:
@@ -224,7 +224,7 @@ class States:
         return self.module.load_state_dict(state, strict=strict)
 
 
-def _first(convert: Function) -> Callable[[Function, str], Function]:
+def _converting_first(convert: Function) -> Callable[[Function, str], Function]:
     """Convert the first argument."""
 
     def replaced(theirs: Function, name: str) -> Function:
@@ -237,23 +237,23 @@ def _first(convert: Function) -> Callable[[Function, str], Function]:
     return replaced
 
 
-def _entering(theirs: Function, name: str) -> Function:
+def _wrap_function(theirs: Function, name: str) -> Function:
     """For Weft's values, run the function as code of torch's modules is."""
 
     @functools.wraps(theirs)
     def call(*args: Any, **kwargs: Any) -> Any:
-        weft = not inside.depth and holds((*args, *kwargs.values()))
+        weft = not inside.depth and contains((*args, *kwargs.values()))
         return (Callback(theirs) if weft else theirs)(*args, **kwargs)
 
     return call
 
 
-def _calls(theirs: type, name: str) -> type:
+def _wrap_calls(theirs: type, name: str) -> type:
     """Likewise for a class of layers, when they are called."""
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         run = super(theirs, self).__call__  # type: ignore[misc]
-        return (run if isinstance(self, Module) else _entering(run, name))(*args, **kwargs)
+        return (run if isinstance(self, Module) else _wrap_function(run, name))(*args, **kwargs)
 
     theirs.__call__ = call
     return theirs
@@ -263,8 +263,8 @@ def _named_array(theirs: Function, name: str) -> Function:
     return functools.wraps(theirs)(lambda tag, x: theirs(tag, data_of(x)))
 
 
-_array = _first(lambda x: x.numpy() if isinstance(x, Tensor) else x)
-_module = _first(lambda x: States(x) if isinstance(x, Module) else x)
+_first_as_array = _converting_first(lambda x: x.numpy() if isinstance(x, Tensor) else x)
+_first_as_state = _converting_first(lambda x: TorchState(x) if isinstance(x, Module) else x)
 
 TORCHS: Final = str(Path(torch.__file__).parent)
 ENTRY: Final = "<weft entry"
@@ -279,37 +279,37 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
     "torch": {
         "vmap": counterpart,
         "compile": lambda theirs, name: _compile(theirs),
-        "save": outside,
-        "load": outside,
+        "save": on_torchs_tensors,
+        "load": on_torchs_tensors,
     },
-    "torch.serialization": {"save": outside, "load": outside},
-    "torch._utils": {"_rebuild_tensor": outside},
-    **{module.__name__: dict.fromkeys(names, outside) for module, names in SENDING.items()},
-    "torch.nn.parallel.distributed": {"DistributedDataParallel": _averaged},
-    "torch.distributed.optim.zero_redundancy_optimizer": {"ZeroRedundancyOptimizer": _program},
+    "torch.serialization": {"save": on_torchs_tensors, "load": on_torchs_tensors},
+    "torch._utils": {"_rebuild_tensor": on_torchs_tensors},
+    **{module.__name__: dict.fromkeys(names, on_torchs_tensors) for module, names in SENDING.items()},
+    "torch.nn.parallel.distributed": {"DistributedDataParallel": _data_parallel},
+    "torch.distributed.optim.zero_redundancy_optimizer": {"ZeroRedundancyOptimizer": _wrap_methods},
     "torch.func": dict.fromkeys(TRANSFORMS, counterpart),
     "torch.nn.utils": dict.fromkeys(CLIPS, counterpart),
     "torch.nn.utils.clip_grad": dict.fromkeys(CLIPS[:2], counterpart),
     "torch.nn.init": {name: counterpart for name in vars(torch.nn.init) if name.endswith("_") and name[0] != "_"},
-    "torch.onnx": {"export": outside},
-    "torch.export": {"export": outside},
-    "torch.jit": {"trace": outside},
-    "torch.jit._trace": {"trace": outside},
-    "torch.utils.tensorboard._convert_np": {"make_np": _array},
-    "torch.utils.tensorboard.writer": {"graph": outside, "tensor_proto": _named_array},
-    "tensorboardX.x2num": {"make_np": _array},
-    "torch.optim.optimizer": {"Optimizer": _optimizer},
-    "transformers.trainer": {"Trainer": _program},
-    "diffusers.schedulers.scheduling_utils": {"SchedulerMixin": _family},
-    "torchmetrics.metric": {"Metric": _family},
-    "accelerate.accelerator": {"Accelerator": _program},
-    "einops.einops": dict.fromkeys(("reduce", "einsum", "parse_shape", "asnumpy"), _entering),
-    "einops.packing": dict.fromkeys(("pack", "unpack"), _entering),
-    "torchvision.transforms.v2._transform": {"Transform": _calls},  # which leave alone what is no torch.Tensor
+    "torch.onnx": {"export": on_torchs_tensors},
+    "torch.export": {"export": on_torchs_tensors},
+    "torch.jit": {"trace": on_torchs_tensors},
+    "torch.jit._trace": {"trace": on_torchs_tensors},
+    "torch.utils.tensorboard._convert_np": {"make_np": _first_as_array},
+    "torch.utils.tensorboard.writer": {"graph": on_torchs_tensors, "tensor_proto": _named_array},
+    "tensorboardX.x2num": {"make_np": _first_as_array},
+    "torch.optim.optimizer": {"Optimizer": _wrap_optimizer},
+    "transformers.trainer": {"Trainer": _wrap_methods},
+    "diffusers.schedulers.scheduling_utils": {"SchedulerMixin": _wrap_subclasses},
+    "torchmetrics.metric": {"Metric": _wrap_subclasses},
+    "accelerate.accelerator": {"Accelerator": _wrap_methods},
+    "einops.einops": dict.fromkeys(("reduce", "einsum", "parse_shape", "asnumpy"), _wrap_function),
+    "einops.packing": dict.fromkeys(("pack", "unpack"), _wrap_function),
+    "torchvision.transforms.v2._transform": {"Transform": _wrap_calls},  # which leave alone what is no torch.Tensor
     "safetensors.torch": {
-        **dict.fromkeys(("save", "save_file", "load", "load_file"), outside),
-        "save_model": _module,
-        "load_model": _module,
+        **dict.fromkeys(("save", "save_file", "load", "load_file"), on_torchs_tensors),
+        "save_model": _first_as_state,
+        "load_model": _first_as_state,
     },
 }
 
@@ -320,7 +320,7 @@ def _replace(module: ModuleType) -> None:
             setattr(module, name, how(getattr(module, name), name))
 
 
-class Later(MetaPathFinder, Loader):
+class ImportHook(MetaPathFinder, Loader):
     """An import hook: after the import of a module of the table, wrap its functions."""
 
     def find_spec(self, name: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
@@ -358,4 +358,4 @@ def install() -> None:
     for name in REPLACED:
         if name in sys.modules:
             _replace(sys.modules[name])
-    sys.meta_path.insert(0, Later())
+    sys.meta_path.insert(0, ImportHook())

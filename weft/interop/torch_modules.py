@@ -21,8 +21,18 @@ from torch.utils._pytree import tree_map_with_path
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
 from weft.interop import bypasses
-from weft.interop.entering import WEFTS, Callback, entered, holds
-from weft.interop.facade import COPIED, Facade, as_itself, facade, given, inward, kept, outward, returned
+from weft.interop.entering import WEFTS, Callback, contains, entered
+from weft.interop.facade import (
+    COPIED,
+    Facade,
+    cached_facade,
+    facade,
+    inward,
+    outward,
+    records_inward,
+    records_outward,
+    without_torch_function,
+)
 from weft.interop.inside import inside
 from weft.nn.module.hooks import Hooks, Watch
 from weft.nn.module.members import BUFFER, MODULE, PARAMETER
@@ -44,7 +54,7 @@ class Member:
                 return self.inner.__get__(module, kind) if hasattr(self.inner, "__get__") else self.inner
             raise AttributeError(f"{kind.__name__ if module is None else module._get_name()} has no {self.name!r}")  # type: ignore[union-attr]
         value = module.__dict__[self.name]
-        return kept(value) if inside.depth and isinstance(value, Tensor) else value
+        return cached_facade(value) if inside.depth and isinstance(value, Tensor) else value
 
     def __set__(self, module: Any, value: Any) -> None:
         module.__dict__[self.name] = value
@@ -60,11 +70,11 @@ class Watched:
         self.watch = Watch(module, hooks, Callback)
 
     def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        with as_itself():
+        with without_torch_function():
             return outward(self.watch.inputs(inward(args)))
 
     def outputs(self, result: Any) -> Any:
-        with as_itself():
+        with without_torch_function():
             return outward(self.watch.outputs(inward(result)))
 
 
@@ -88,14 +98,14 @@ class TorchModule(Module, TORCHS):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not inside.depth:
             with entered((*args, *kwargs.values(), *self.parameters())):
-                return returned(self(*map(given, args), **given(kwargs)))
+                return records_inward(self(*map(records_outward, args), **records_outward(kwargs)))
         if here.trace is None:
             return self.forward(*args, **kwargs) if self._hooks is None else self._call(*args, **kwargs)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            return returned(self._call(*map(given, args), **given(kwargs)))
+            return records_inward(self._call(*map(records_outward, args), **records_outward(kwargs)))
 
-        return given(here.trace.call_module(self, call, inward(args), inward(kwargs)))
+        return records_outward(here.trace.call_module(self, call, inward(args), inward(kwargs)))
 
     def _watch(self, hooks: Any) -> Any:
         return Watched(self, hooks)
@@ -105,23 +115,23 @@ class TorchModule(Module, TORCHS):
         if type(value) is Facade and (known is not None or type(value.of) is not Buffer):
             value = value.of
             if known is None:
-                _member(type(self), name)
+                _add_member(type(self), name)
         super().__setattr__(name, value)
 
     def _take(self, name: str, role: str, value: Any) -> None:
         super()._take(name, role, value)
         if role != MODULE:
-            _member(type(self), name)
+            _add_member(type(self), name)
 
     def _register(self, role: str, name: str, value: Any, kind: type) -> None:
         super()._register(role, name, value.of if type(value) is Facade else value, kind)
 
     def _named_members(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
         found = super()._named_members(*args, **kwargs)
-        return ((name, kept(t)) for name, t in found) if inside.depth else found
+        return ((name, cached_facade(t)) for name, t in found) if inside.depth else found
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        with as_itself():
+        with without_torch_function():
             return super().to(*inward(args), **inward(kwargs))
 
     def load_state_dict(self, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
@@ -131,7 +141,7 @@ class TorchModule(Module, TORCHS):
         return self.torch_class.extra_repr(self)
 
 
-def _member(kind: type, name: str) -> None:
+def _add_member(kind: type, name: str) -> None:
     known = getattr(kind, name, None)
     if type(known) is not Member:
         setattr(kind, name, Member(name, known))
@@ -148,26 +158,26 @@ def from_module(module: torch.nn.Module) -> Any:
         bypasses.install()
     memo: dict[int, Any] = {}
     for t in (*module.parameters(), *module.buffers()):
-        memo[id(t)] = _taken(t)
+        memo[id(t)] = _facade_over(t)
     with _Copying():
         made = copy.deepcopy(module, memo)
     with _lock:  # ranks that are threads share the derived classes
         for m in list(torch.nn.Module.modules(made)):
-            _become(m)
+            _convert(m)
     return made
 
 
 _lock = threading.RLock()
 
 
-def _taken(t: torch.Tensor) -> Facade:
+def _facade_over(t: torch.Tensor) -> Facade:
     data = of_torch(t.detach())
     if not isinstance(t, torch.nn.Parameter):
         return facade(data)
     p = Parameter(data, t.requires_grad)
     if t.grad is not None:
         p.grad = of_torch(t.grad.detach())
-    return kept(p)
+    return cached_facade(p)
 
 
 class _Copying(torch.overrides.TorchFunctionMode):
@@ -176,11 +186,11 @@ class _Copying(torch.overrides.TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is torch.Tensor.__deepcopy__:
             x, memo = args
-            return memo.setdefault(id(x), _taken(x))
+            return memo.setdefault(id(x), _facade_over(x))
         return func(*args, **(kwargs or {}))
 
 
-TABLES = {
+HOOK_TABLES = {
     "_forward_pre_hooks": "forward_pre", "_forward_hooks": "forward",
     "_backward_pre_hooks": "backward_pre", "_backward_hooks": "backward",
     "_load_state_dict_post_hooks": "load_post", "_state_dict_pre_hooks": "state_dict_pre",
@@ -188,7 +198,7 @@ TABLES = {
 }  # fmt: skip
 
 
-def _become(m: Any) -> None:
+def _convert(m: Any) -> None:
     """Turn a copied torch module into one of Weft's: its tables of members, and its class."""
     held = m.__dict__
     roles: dict[str, str] = {}
@@ -197,7 +207,7 @@ def _become(m: Any) -> None:
         for name, value in held.pop(table).items():
             roles[name], members[name] = role, value.of if type(value) is Facade else value
     held["_non_persistent"] = frozenset(held.pop("_non_persistent_buffers_set"))
-    hooks = {kind: held[table] for table, kind in TABLES.items() if held.get(table)}
+    hooks = {kind: held[table] for table, kind in HOOK_TABLES.items() if held.get(table)}
     full = held.get("_is_full_backward_hook") is not False
     with_kwargs = {**held.get("_forward_pre_hooks_with_kwargs", {}), **held.get("_forward_hooks_with_kwargs", {})}
     for name in torch.nn.Module().__dict__:
@@ -205,9 +215,9 @@ def _become(m: Any) -> None:
     plain = {name: value.of for name, value in held.items() if type(value) is Facade}
     held["_roles"] = roles
     held.update(members, **plain)
-    object.__setattr__(m, "__class__", _twin(type(m)))
+    object.__setattr__(m, "__class__", _derived_class(type(m)))
     for name in (*(n for n, role in roles.items() if role != MODULE), *plain):
-        _member(type(m), name)
+        _add_member(type(m), name)
     for kind, table in hooks.items():
         for key, hook in table.items():
             if kind == "backward" and not full:
@@ -216,7 +226,7 @@ def _become(m: Any) -> None:
 
 
 @functools.cache
-def _twin(kind: type) -> type:
+def _derived_class(kind: type) -> type:
     """The derived class of a converted module, cached."""
     space: dict[str, Any] = {
         "torch_class": kind, "__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__,
@@ -225,13 +235,13 @@ def _twin(kind: type) -> type:
         for name, value in vars(c).items() if c is not torch.nn.Module else ():
             own = isinstance(value, FunctionType) and value is getattr(kind, name)
             if own and name in WRITING:
-                space[name] = outside(value)
+                space[name] = on_torchs_tensors(value)
             elif own and not name.startswith("__") and name != "extra_repr":
-                space[name] = _entering(value, name.startswith("_"))
+                space[name] = _wrap_method(value, name.startswith("_"))
     return type(kind)(kind.__name__, (kind, TorchModule), space)
 
 
-def _entering(f: Callable[..., Any], as_it_is: bool) -> Callable[..., Any]:
+def _wrap_method(f: Callable[..., Any], as_it_is: bool) -> Callable[..., Any]:
     """Wrap a method so that it can also be called from outside of torch's code."""
 
     @functools.wraps(f)
@@ -241,7 +251,7 @@ def _entering(f: Callable[..., Any], as_it_is: bool) -> Callable[..., Any]:
         with entered((*args, *kwargs.values(), *self.parameters())):
             if as_it_is:
                 return f(self, *args, **kwargs)
-            return returned(f(self, *map(given, args), **given(kwargs)))
+            return records_inward(f(self, *map(records_outward, args), **records_outward(kwargs)))
 
     return call
 
@@ -261,14 +271,14 @@ def to_module(module: Any) -> torch.nn.Module:
     plain = (t for m in Module.modules(module) for t in vars(m).values() if isinstance(t, Tensor))
     for t in (*module.parameters(), *module.buffers(), *plain):
         if id(t) not in memo:
-            memo[id(t)] = memo[id(kept(t))] = _given(t)
+            memo[id(t)] = memo[id(cached_facade(t))] = _as_torchs(t)
     made = copy.deepcopy(module, memo)
     for m in list(Module.modules(made)):
-        _become_torchs(m)
+        _convert_back(m)
     return made  # type: ignore[return-value]
 
 
-def _given(t: Tensor) -> torch.Tensor:
+def _as_torchs(t: Tensor) -> torch.Tensor:
     data = whole_data(t.detach(), "to_torch()")
     if type(t) is not Parameter:
         return data
@@ -278,7 +288,7 @@ def _given(t: Tensor) -> torch.Tensor:
     return p
 
 
-def _become_torchs(m: Any) -> None:
+def _convert_back(m: Any) -> None:
     held = m.__dict__
     hooks: Hooks | None = held.pop("_hooks", None)
     roles, kept_out = held.pop("_roles"), held.pop("_non_persistent", frozenset())
@@ -287,7 +297,7 @@ def _become_torchs(m: Any) -> None:
     for name, role in roles.items():
         held[TABLE_OF[role]][name] = held.pop(name)
     held["_non_persistent_buffers_set"] = set(kept_out)
-    for table, kind in TABLES.items():
+    for table, kind in HOOK_TABLES.items():
         for key, (hook, flag) in {} if hooks is None else hooks.tables[kind].items():
             held[table][key] = hook
             if flag and f"{table}_with_kwargs" in held:
@@ -319,9 +329,9 @@ def _torchs(path: Any, v: Any) -> Any:
 
 
 @contextlib.contextmanager
-def left() -> Iterator[None]:
+def outside_of_modules() -> Iterator[None]:
     """A context in which torch's functions are its own, and modules and tensors as their callers outside see them."""
-    with as_itself():
+    with without_torch_function():
         depth, inside.depth = inside.depth, 0
         try:
             yield
@@ -330,14 +340,14 @@ def left() -> Iterator[None]:
 
 
 @functools.cache
-def outside(theirs: Callable[..., Any], name: str = "") -> Callable[..., Any]:
+def on_torchs_tensors(theirs: Callable[..., Any], name: str = "") -> Callable[..., Any]:
     """Run what writes, reads or sends tensors on torch's own, and as if it weren't called by a module."""
 
     @functools.wraps(theirs)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not inside.depth and not holds((*args, *kwargs.values()), WEFTS):
+        if not inside.depth and not contains((*args, *kwargs.values()), WEFTS):
             return theirs(*args, **kwargs)
-        with left():
+        with outside_of_modules():
             args, kwargs = tree_map_with_path(_torchs, (args, kwargs))
             return theirs(*args, **kwargs)
 

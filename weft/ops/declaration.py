@@ -83,14 +83,14 @@ class Op:
     def __init__(
         self, kernel: Callable[..., Any], layout: str | None, linear: str, returns: str, reduce: str,
         view: bool, random: bool, dynamic: bool, writes: str, shape_of: str, conversion: bool, uniform: bool,
-        steady: str, rejection: bool, promotes: bool, adds: str, sums: int, strided: bool, rounds: bool,
+        steady: str, rejection: bool, promotes: bool, adds: str, contractions: int, strided: bool, rounds: bool,
     ) -> None:  # fmt: skip
         self.name = self.__name__ = kernel.__name__.rstrip("_") if kernel.__name__.endswith("__") else kernel.__name__
         self.__doc__, self.__module__, self.__wrapped__ = kernel.__doc__, kernel.__module__, kernel
         self.kernel, self.notation, self.reduce = kernel, layout, reduce
         self.view, self.random, self.dynamic, self.conversion = view, random, dynamic, conversion
         self.uniform, self.rejection, self.promotes, self.rounds = uniform, rejection, promotes, rounds
-        self.adds, self.sums, self.strided = adds, sums, strided
+        self.adds, self.contractions, self.strided = adds, contractions, strided
         self.elementwise_lists = False  # goes through its lists element by element, whatever their shapes
         self.elementwise = layout is not None and set(re.split(" *(?:,|->) *", layout)) == {"..."}
         self.params = tuple(_params(kernel))
@@ -322,7 +322,7 @@ class Op:
         if not isinstance(described, str):
             described = self._present(self.notation, args) if self.notation else None
         if described is not None:
-            return self.sums * notation.products(described, shapes, outputs)
+            return self.contractions * notation.products(described, shapes, outputs)
         return max(map(math.prod, (*shapes, *outputs)), default=0)
 
     def _operand_indices(self, args: tuple[Any, ...]) -> dict[str, tuple[int, ...]]:
@@ -340,7 +340,7 @@ def op(
     layout: str | None = None, *, linear: str = "", returns: str = "y", reduce: str = "sum", view: bool = False,
     random: bool = False, dynamic: bool = False, writes: str = "", shape_of: str = "",
     conversion: bool = False, uniform: bool = False, steady: str = "", rejection: bool = False, promotes: bool = False,
-    adds: str = "", sums: int = 1, strided: bool = False, rounds: bool = False,
+    adds: str = "", contractions: int = 1, strided: bool = False, rounds: bool = False,
 ) -> Callable[[Callable[..., Any]], Op]:  # fmt: skip
     """Declare an op.
 
@@ -361,14 +361,14 @@ def op(
     promotes   the kernel takes operands of several floating dtypes, and the gradient of each is cast to its dtype; not
                needed for ops of two operands that may be numbers
     adds       the op whose result on the other operands it adds to the first, which it may overwrite
-    sums       how many products over all axes of the notation it computes: a measure of time
+    contractions how many products over all axes of the notation it computes: a measure of time
     strided    its `out` copies into the given memory, which may have any strides
     """
 
     def declare(kernel: Callable[..., Any]) -> Op:
         declared = Op(
             kernel, layout, linear, returns, reduce, view, random, dynamic, writes, shape_of, conversion, uniform,
-            steady, rejection, promotes, adds, sums, strided, rounds,
+            steady, rejection, promotes, adds, contractions, strided, rounds,
         )  # fmt: skip
         assert declared.name not in OPS, f"{declared.name} is declared twice"
         declared._say(__module__=_declaring() or kernel.__module__)

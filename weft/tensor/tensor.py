@@ -114,7 +114,7 @@ class Tensor(Described):
 
     @property
     def requires_grad(self) -> bool:
-        return self._requires_grad or (self._view_of is not None and hooks.gained(self))
+        return self._requires_grad or (self._view_of is not None and hooks.requires_grad_by_base(self))
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:

@@ -12,7 +12,7 @@ import torch
 from weft.api.fast_path import Parts
 from weft.api.table import public
 from weft.autograd.call import edge
-from weft.autograd.freshness import looking_each
+from weft.autograd.freshness import views_at
 from weft.autograd.function import Context, CustomNode, Function
 from weft.autograd.node import Slot
 from weft.core.dispatch import here
@@ -94,10 +94,10 @@ def _views(
 ) -> tuple[Tensor, ...]:
     """Views of local memory at hand, recorded on the tape as one call if there are several."""
     if not (x._requires_grad and here.grad):
-        return looking_each(x, op, places, parts)
+        return views_at(x, op, places, parts)
     if len(parts) == 1:
         return (op(x, *places[0]),)
-    found, context = looking_each(x, op, places, parts), Context()
+    found, context = views_at(x, op, places, parts), Context()
     _remember(context, x, op, places)
     node: Any = CustomNode(function, context, (edge(x), None, None), found)
     for i, y in enumerate(found):

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from weft.api.table import public
-from weft.autograd.freshness import fresh, in_order
+from weft.autograd.freshness import fresh, is_contiguous
 from weft.core import dtype as dtypes
 from weft.core import sbp as sbps
 from weft.core.device import Device
@@ -177,7 +177,7 @@ def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
         idle_format("contiguous(memory_format)", memory_format)
     if x.value is not None and here.trace is not None and x.spec is None:
         here.trace.order.settled(fresh(x).value)
-    if in_order(x):
+    if is_contiguous(x):
         return x
     if x.value is None:
         return _still(move.contiguous(x), x)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from weft.api.table import public
-from weft.autograd.freshness import hand_over, look
+from weft.autograd.freshness import rebase_views, set_view
 from weft.autograd.inplace import check_writable
 from weft.core.dispatch import here
 from weft.core.errors import AutogradError, DtypeError, IndexingError, ShapeError
@@ -131,12 +131,12 @@ def _reshaping(name: str, f: Callable[..., Tensor]) -> None:
         check_writable(x, f"{name}_")
         before = object.__new__(Tensor)
         before.__dict__.update(x.__dict__)
-        hand_over(x, before)
+        rebase_views(x, before)
         y = f(before, *args, **options)
         for member in ("blob", "spec", "shard", "value", "node", "_view_of"):
             if member in y.__dict__:
                 x.__dict__[member] = y.__dict__[member]
-        look(x, y._view_of)
+        set_view(x, y._view_of)
         _tell_the_tape(x)
         return x
 

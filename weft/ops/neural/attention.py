@@ -71,7 +71,7 @@ def _scale(width: int, scale: float | None) -> float:
     return 1 / math.sqrt(width) if scale is None else scale
 
 
-@op(returns="y | logsumexp", promotes=True, sums=2)
+@op(returns="y | logsumexp", promotes=True, contractions=2)
 def scaled_dot_product_attention(
     q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
     scale: float | None = None,
@@ -184,7 +184,7 @@ def _(rand):
     yield rand(2, 3, 4, 5), rand(2, 3, 4, 5), rand(2, 3, 4, 5), torch.ones(4, 4, dtype=torch.bool).tril()
 
 
-@op(returns="dq dk dv", linear="dy", sums=5, strided=True)
+@op(returns="dq dk dv", linear="dy", contractions=5, strided=True)
 def attention_grad(
     dy: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, logsumexp: Tensor, attn_mask: Tensor | None,
     is_causal: bool, scale: float | None,
