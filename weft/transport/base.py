@@ -8,16 +8,18 @@ import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from weft.core.errors import ArgumentError, DeadlineError, PlacementError, RankError
-from weft.transport.check import PROGRAM, Diverged, checking, group_key
+from weft.transport import check, reduction
+from weft.transport.check import PROGRAM, Call, Diverged, checking, group_key
 from weft.transport.forked import refuse_in_children
 from weft.transport.hosts import SlowLink, imagined
 from weft.transport.stuck import STUCK, Need, Waiting, Watcher, say, waits_of
-from weft.transport.whole import PeerFailed, at_once, broken, broken_message, flat, form
+from weft.transport.whole import PeerFailed, at_once, broken, broken_message, collective, flat, form
 
 SPINS = 60  # polls before the first yield: the other side usually is microseconds away
 YIELDING = 0.002  # seconds of yielding the core between polls; then naps, so that a slow peer costs nothing
@@ -25,6 +27,7 @@ NAP, LONGEST_NAP = 50e-6, 2e-3  # seconds
 LOOK_AROUND = 0.005  # seconds between checks for dead peers and the deadline: torchrun ends all 0.1 s after the first
 LONGEST = 1e9  # seconds, or 31 years: what locks and c10d can wait
 SPEAK = 5.0  # seconds between messages about absent ranks
+CALLS = 4096  # descriptions of calls kept per group
 
 
 def default_deadline() -> float:
@@ -94,25 +97,79 @@ class Group(ABC):
     _began = -1  # the turn at which the current, or broken, call began
     _broken: BaseException | None = None  # the error of all later calls
 
+    def __init__(self, transport: Any, ranks: tuple[int, ...], line: str) -> None:
+        self.ranks, self.index, self.size = ranks, ranks.index(transport.rank), len(ranks)
+        self._transport, self._line = transport, line
+        self._fingerprints = check.words(ranks, line)
+        self._calls: dict[tuple[object, ...], Call] = {}
+
+    def _call(self, kind: int, dtype: torch.dtype, tensors: Sequence[Tensor], reduce: str = "", root: int = -1) -> Call:
+        """The description of a call, made once."""
+        key = (kind, dtype, reduce, root, *[t.shape for t in tensors])
+        found = self._calls.get(key)
+        if found is None:
+            if len(self._calls) >= CALLS:
+                self._calls.clear()
+            shapes = [tuple(t.shape) for t in tensors]
+            found = self._calls[key] = Call(self._transport.check, kind, reduce, dtype, shapes, root)
+        return found
+
     @abstractmethod
     def all_reduce(self, t: Tensor, reduce: str = "sum") -> None:
         """Reduce `t` over the members, in place; every member gets the same bits."""
 
-    @abstractmethod
+    @collective
     def all_gather(self, outs: Sequence[Tensor], t: Tensor) -> None:
         """`outs[i]` becomes member i's `t`; sizes may differ."""
+        own = self._own("all_gather", outs)
+        reduction.same_dtype("all_gather", t, outs)
+        self._fits("all_gather", t, own)
+        if self.size > 1:
+            self._all_gather(outs, t)
+        if own is not t:
+            own.copy_(t.reshape(own.shape))
 
-    @abstractmethod
+    @collective
     def reduce_scatter(self, out: Tensor, parts: Sequence[Tensor], reduce: str = "sum") -> None:
         """`out` becomes the reduction of every member's `parts[index]`."""
+        own = self._own("reduce_scatter", parts)
+        reduction.same_dtype("reduce_scatter", out, parts)
+        reduction.checked(reduce, out.dtype)
+        self._fits("reduce_scatter", own, out)
+        if self.size == 1:
+            return reduction.into(out, [own.reshape(out.shape)], reduce)
+        self._reduce_scatter(out, parts, reduce)
 
-    @abstractmethod
+    @collective
     def all_to_all(self, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None:
         """`outs[i]` becomes member i's `parts[index]`."""
+        out, own = self._own("all_to_all", outs), self._own("all_to_all", parts)
+        reduction.same_dtype("all_to_all", own, (*outs, *parts))
+        self._fits("all_to_all", own, out)
+        if self.size > 1:
+            self._all_to_all(outs, parts)
+        if out is not own:
+            out.copy_(own.reshape(out.shape))
 
-    @abstractmethod
+    @collective
     def broadcast(self, t: Tensor, root: int) -> None:
         """`t` becomes that of member `root`, an index in the group."""
+        if not 0 <= root < self.size:
+            raise ArgumentError(
+                f"root is an index in the group of ranks {self.ranks}: 0 to {self.size - 1}, got {root}"
+            )
+        if self.size > 1:
+            self._broadcast(t, root)
+
+    # Of several members, with arguments that fit; each member's own part of the first and the third is copied above.
+    @abstractmethod
+    def _all_gather(self, outs: Sequence[Tensor], t: Tensor) -> None: ...
+    @abstractmethod
+    def _reduce_scatter(self, out: Tensor, parts: Sequence[Tensor], reduce: str) -> None: ...
+    @abstractmethod
+    def _all_to_all(self, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None: ...
+    @abstractmethod
+    def _broadcast(self, t: Tensor, root: int) -> None: ...
 
     @abstractmethod
     def barrier(self) -> None:
@@ -154,16 +211,20 @@ class Group(ABC):
             "after another"
         )
 
-    def _counted(self, what: str, given: int) -> None:
-        if given != self.size:
-            raise ArgumentError(f"{what} takes one tensor per member: {self.size} for ranks {self.ranks}, got {given}")
-
-    def _root(self, root: int) -> int:
-        if not 0 <= root < self.size:
+    def _own(self, what: str, given: Sequence[Tensor]) -> Tensor:
+        """This member's of tensors, of which there is one per member."""
+        if len(given) != self.size:
             raise ArgumentError(
-                f"root is an index in the group of ranks {self.ranks}: 0 to {self.size - 1}, got {root}"
+                f"{what} takes one tensor per member: {self.size} for ranks {self.ranks}, got {len(given)}"
             )
-        return root
+        return given[self.index]
+
+    def _fits(self, what: str, given: Tensor, expected: Tensor) -> None:
+        if given.numel() != expected.numel():
+            raise RankError(
+                f"{what}: member {self.index} gives {given.numel()} elements {tuple(given.shape)} where "
+                f"{expected.numel()} {tuple(expected.shape)} are expected"
+            )
 
 
 class Transport(ABC):

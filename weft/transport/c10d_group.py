@@ -18,31 +18,17 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from weft.core.errors import RankError
-from weft.transport import reduction
+from weft.transport import check, reduction
 from weft.transport.base import Group, UnderWay
 from weft.transport.c10d_connections import Connected
-from weft.transport.check import (
-    ALL_GATHER,
-    ALL_REDUCE,
-    ALL_TO_ALL,
-    BARRIER,
-    BROADCAST,
-    REDUCE_SCATTER,
-    Call,
-    Diverged,
-    differ,
-    group_key,
-    misfit,
-    words,
-)  # fmt: skip
+from weft.transport.check import Call, Diverged, differ, group_key, misfit
 from weft.transport.hosts import until
 from weft.transport.whole import collective
 
 HEADER, WORD = 16, 8  # bytes; the header is a turn and a hash of the call
 FRAME, FRAMES = 4096, 1 << 15  # limits in bytes of one frame, and of all members' together
 LITTLE = 256  # bytes of data that fit into a frame of any group
-KEPT = 4096  # calls kept per group
+KEPT = 4096  # views kept per group
 OPS = {
     "sum": dist.ReduceOp.SUM,
     "avg": dist.ReduceOp.SUM,  # and a division at the end
@@ -56,11 +42,7 @@ TIMES = {"allreduce": lambda n: 2 * (n - 1) / n, "allgather": lambda n: n - 1, "
 
 class C10dGroup(Group):
     def __init__(self, transport: Connected, ranks: tuple[int, ...], line: str) -> None:
-        self.ranks, self.index, self.size = ranks, ranks.index(transport.rank), len(ranks)
-        self._transport, self._line = transport, line
-        self._turn = 0
-        self._words = words(ranks, line)
-        self._calls: dict[tuple[object, ...], Call] = {}
+        super().__init__(transport, ranks, line)
         self._agreed: set[Call] = set()  # on CUDA
         self._sums: deque[Sum] = deque()  # in flight, in the same order on all members
         # smaller in large groups, as every member gets all
@@ -78,16 +60,6 @@ class C10dGroup(Group):
 
     # ---- agreeing ------------------------------------------------------------------------------------------
 
-    def _call(self, kind: int, dtype: torch.dtype, tensors: Sequence[Tensor], reduce: str = "", root: int = -1) -> Call:
-        key = (kind, dtype, reduce, root, *[t.shape for t in tensors])
-        found = self._calls.get(key)
-        if found is None:
-            if len(self._calls) >= KEPT:
-                self._calls.clear()
-            shapes = [tuple(t.shape) for t in tensors]
-            found = self._calls[key] = Call(self._transport.check, kind, reduce, dtype, shapes, root)
-        return found
-
     def _meet(self, call: Call, *data: Tensor) -> None:
         """The handshake: gather the frames of all members, and check that all made the same call."""
         while self._sums:
@@ -99,7 +71,10 @@ class C10dGroup(Group):
     def _send(self, call: Call, data: Sequence[Tensor] = (), word: int | None = None) -> Any:
         """Start the all-gather of frames, with `data` in this member's."""
         self._turn += 1
-        self._header[0], self._header[1] = self._turn, call.number ^ (self._words.now() if word is None else word)
+        self._header[0], self._header[1] = (
+            self._turn,
+            call.number ^ (self._fingerprints.now() if word is None else word),
+        )
         at = HEADER
         for t in data:
             if t.numel():
@@ -116,7 +91,7 @@ class C10dGroup(Group):
         headers, turn, number = self._headers, *self._header[:2]
         if any(headers[i] != number or headers[i - 1] != turn for i in self._numbers):
             key = f"diverged/{group_key(self.ranks, self._line)}/{self._turn}"
-            raise differ(self._transport, key, self.ranks, self._turn, str(call), self._words)
+            raise differ(self._transport, key, self.ranks, self._turn, str(call), self._fingerprints)
 
     def _finish(self, call: Call, work: Any, cuda: bool) -> None:
         transport, turn = self._transport, self._turn
@@ -169,7 +144,7 @@ class C10dGroup(Group):
         reduction.checked(reduce, t.dtype)
         if self.size == 1:
             return
-        call = self._call(ALL_REDUCE, t.dtype, (t,), reduce)
+        call = self._call(check.ALL_REDUCE, t.dtype, (t,), reduce)
         if t.nbytes <= self._room and not t.is_cuda:
             self._meet(call, t)
             if t.numel():
@@ -189,32 +164,20 @@ class C10dGroup(Group):
             return UnderWay()
         if self.under_way:
             raise self._refused("all_reduce")
-        begun = Sum(self, self._call(ALL_REDUCE, t.dtype, (t,), "sum"), t)
+        begun = Sum(self, self._call(check.ALL_REDUCE, t.dtype, (t,), "sum"), t)
         self._sums.append(begun)
         begun.go_on()
         return begun
 
-    @collective
-    def all_gather(self, outs: Sequence[Tensor], t: Tensor) -> None:
-        self._counted("all_gather", len(outs))
-        reduction.same_dtype("all_gather", t, outs)
-        own = outs[self.index]
-        if t.numel() != own.numel():
-            raise RankError(f"all_gather: {tuple(t.shape)} is given where {tuple(own.shape)} is expected")
-        if self.size > 1:
-            call = self._call(ALL_GATHER, t.dtype, outs)
-            if max(o.nbytes for o in outs) <= self._room and not t.is_cuda:
-                self._meet(call, t)
-                for i, out in enumerate(outs):
-                    if i != self.index and out.numel():
-                        out.copy_(self._data(i, out))
-            else:
-                self._compare(call, t.is_cuda)
-                self._gather(call, outs, t)
-        if own is not t:
-            own.copy_(t.reshape(own.shape))
-
-    def _gather(self, call: Call, outs: Sequence[Tensor], t: Tensor) -> None:
+    def _all_gather(self, outs: Sequence[Tensor], t: Tensor) -> None:
+        call = self._call(check.ALL_GATHER, t.dtype, outs)
+        if max(o.nbytes for o in outs) <= self._room and not t.is_cuda:
+            self._meet(call, t)
+            for i, out in enumerate(outs):
+                if i != self.index and out.numel():
+                    out.copy_(self._data(i, out))
+            return
+        self._compare(call, t.is_cuda)
         if len({o.numel() for o in outs}) > 1:
             return self._exchange(outs, [t] * self.size)
         data = t.contiguous()
@@ -224,17 +187,9 @@ class C10dGroup(Group):
             if out is not i:
                 out.copy_(i)
 
-    @collective
-    def reduce_scatter(self, out: Tensor, parts: Sequence[Tensor], reduce: str = "sum") -> None:
-        self._counted("reduce_scatter", len(parts))
-        reduction.same_dtype("reduce_scatter", out, parts)
-        reduction.checked(reduce, out.dtype)
+    def _reduce_scatter(self, out: Tensor, parts: Sequence[Tensor], reduce: str) -> None:
         own = parts[self.index]
-        if own.numel() != out.numel():
-            raise RankError(f"reduce_scatter: {tuple(own.shape)} is given where {tuple(out.shape)} is expected")
-        if self.size == 1:
-            return reduction.into(out, [own.reshape(out.shape)], reduce)
-        call = self._call(REDUCE_SCATTER, out.dtype, parts, reduce)
+        call = self._call(check.REDUCE_SCATTER, out.dtype, parts, reduce)
         if sum(p.nbytes for p in parts) <= self._room and not out.is_cuda:
             self._meet(call, *parts)
             before = sum(p.nbytes for p in parts[: self.index])
@@ -249,23 +204,10 @@ class C10dGroup(Group):
         if terms:
             reduction.into(out, terms, reduce)
 
-    @collective
-    def all_to_all(self, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None:
-        self._counted("all_to_all", len(outs))
-        self._counted("all_to_all", len(parts))
-        reduction.same_dtype("all_to_all", parts[0], (*outs, *parts))
-        if parts[self.index].numel() != outs[self.index].numel():
-            shapes = [tuple(t[self.index].shape) for t in (parts, outs)]
-            raise RankError(f"all_to_all: {shapes[0]} is given where {shapes[1]} is expected")
-        if self.size > 1:
-            self._meet_all(parts, outs)
-        if outs[self.index] is not parts[self.index]:
-            outs[self.index].copy_(parts[self.index].reshape(outs[self.index].shape))
-
-    def _meet_all(self, parts: Sequence[Tensor], outs: Sequence[Tensor]) -> None:
+    def _all_to_all(self, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None:
         """Exchange what every member gives to each and expects of each; small parts are sent in the frame itself."""
         sizes = torch.tensor([[p.numel() for p in parts], [o.numel() for o in outs]])
-        call, room = self._call(ALL_TO_ALL, parts[0].dtype, ()), self._room - sizes.nbytes
+        call, room = self._call(check.ALL_TO_ALL, parts[0].dtype, ()), self._room - sizes.nbytes
         if room < 0:  # messages of unexpected sizes have other tags
             self._meet(call)
             return self._exchange(outs, parts)
@@ -294,12 +236,8 @@ class C10dGroup(Group):
             [(r, outs[i]) for i, r in others if not (came and came[i])], self._line, self.ranks,
         )  # fmt: skip
 
-    @collective
-    def broadcast(self, t: Tensor, root: int) -> None:
-        self._root(root)
-        if self.size == 1:
-            return
-        call = self._call(BROADCAST, t.dtype, (t,), root=root)
+    def _broadcast(self, t: Tensor, root: int) -> None:
+        call = self._call(check.BROADCAST, t.dtype, (t,), root=root)
         if t.nbytes <= self._room and not t.is_cuda:
             self._meet(call, *[t] * (self.index == root))
             if self.index != root and t.numel():
@@ -317,7 +255,7 @@ class C10dGroup(Group):
     @collective
     def barrier(self) -> None:
         if self.size > 1:
-            self._meet(self._call(BARRIER, torch.uint8, ()))
+            self._meet(self._call(check.BARRIER, torch.uint8, ()))
 
 
 class Sum(UnderWay):
@@ -326,7 +264,7 @@ class Sum(UnderWay):
 
     def __init__(self, group: C10dGroup, call: Call, t: Tensor) -> None:
         self._group, self._call, self._t = group, call, t
-        self._word = group._words.now()  # of now: how soon it is sent is a matter of time
+        self._word = group._fingerprints.now()  # of now: how soon it is sent is a matter of time
         self._frames: Any = None
         self._work: Any = None
         self._carried = 0.0

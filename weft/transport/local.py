@@ -15,7 +15,7 @@ from weft.core.errors import DeadlineError, RankError
 from weft.core.program_line import line_of_thread
 from weft.transport import reduction
 from weft.transport.base import Channel, Group, PeerFailed, Transport, group_key
-from weft.transport.check import PROGRAM, Diverged, differ, misfit, unlike, words
+from weft.transport.check import PROGRAM, Diverged, differ, misfit, unlike
 from weft.transport.stuck import LOOK, Need, Waiting, waits_of
 from weft.transport.whole import collective
 
@@ -198,9 +198,8 @@ class LocalTransport(Transport):
 
 class LocalGroup(Group):
     def __init__(self, transport: LocalTransport, ranks: tuple[int, ...], table: _Table, line: str) -> None:
-        self.ranks, self.index, self.size = ranks, ranks.index(transport.rank), len(ranks)
-        self._transport, self._table, self._line = transport, table, line
-        self._words = words(ranks, line)
+        super().__init__(transport, ranks, line)
+        self._table = table
 
     def came(self) -> int:
         return self._table.turns[self.index]
@@ -214,14 +213,14 @@ class LocalGroup(Group):
         turn = table.turns[self.index] + 1
         # Two buffers suffice: a member that is two calls ahead has seen all others finish the call before.
         side = table.laid[turn & 1]
-        word = self._words.now()
+        word = self._fingerprints.now()
         given = tensors if lent else [t.clone() for t in tensors]
         side[self.index] = _Laid(tag, given, lent, word, wanted)
         self._arrive(turn, tag)
         laid = [one for one in side if one is not None]
         if any(one.tag != tag or one.word != word for one in laid):
             key = f"diverged/{group_key(self.ranks, self._line)}/{turn}"
-            raise differ(transport, key, self.ranks, turn, _shown(tag), self._words)
+            raise differ(transport, key, self.ranks, turn, _shown(tag), self._fingerprints)
         return laid
 
     def _arrive(self, turn: int, tag: tuple[object, ...]) -> None:
@@ -254,22 +253,15 @@ class LocalGroup(Group):
         reduction.into(t, [one.tensors[0] for one in laid], reduce)
         self._part(laid, tag)
 
-    @collective
-    def all_gather(self, outs: Sequence[Tensor], t: Tensor) -> None:
-        self._counted("all_gather", len(outs))
-        reduction.same_dtype("all_gather", t, outs)
+    def _all_gather(self, outs: Sequence[Tensor], t: Tensor) -> None:
         tag = ("all_gather", tuple(o.numel() for o in outs), t.dtype)
         laid = self._meet(tag, (t,))
         for i, (out, one) in enumerate(zip(outs, laid, strict=True)):
-            if i != self.index or out is not t:
+            if i != self.index:
                 out.copy_(one.tensors[0].reshape(out.shape))
         self._part(laid, tag)
 
-    @collective
-    def reduce_scatter(self, out: Tensor, parts: Sequence[Tensor], reduce: str = "sum") -> None:
-        self._counted("reduce_scatter", len(parts))
-        reduction.same_dtype("reduce_scatter", out, parts)
-        reduction.checked(reduce, out.dtype)
+    def _reduce_scatter(self, out: Tensor, parts: Sequence[Tensor], reduce: str) -> None:
         tag = ("reduce_scatter", reduce, tuple(tuple(p.shape) for p in parts), out.dtype)
         laid = self._meet(tag, parts)
         # Into a new tensor first: `out` may be one of the lent parts.
@@ -278,11 +270,7 @@ class LocalGroup(Group):
         self._part(laid, tag)
         out.copy_(result.view_as(out))
 
-    @collective
-    def all_to_all(self, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None:
-        self._counted("all_to_all", len(outs))
-        self._counted("all_to_all", len(parts))
-        reduction.same_dtype("all_to_all", parts[0], (*outs, *parts))
+    def _all_to_all(self, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None:
         tag = ("all_to_all", parts[0].dtype)
         laid = self._meet(tag, parts, outs)
         for (i, giver), (j, taker) in itertools.product(enumerate(laid), repeat=2):
@@ -292,9 +280,8 @@ class LocalGroup(Group):
             out.copy_(one.tensors[self.index].reshape(out.shape))
         self._part(laid, tag)
 
-    @collective
-    def broadcast(self, t: Tensor, root: int) -> None:
-        tag = ("broadcast", self._root(root), tuple(t.shape), t.dtype)
+    def _broadcast(self, t: Tensor, root: int) -> None:
+        tag = ("broadcast", root, tuple(t.shape), t.dtype)
         given: list[Tensor] = [t] if self.index == root else []
         laid = self._meet(tag, given)
         if self.index != root:

@@ -234,13 +234,7 @@ def clamp(x: Tensor, min: Scalar | None = None, max: Scalar | None = None) -> Te
 clamp.out(lambda y, x, min, max: torch.clamp(x, min, max, out=y))
 clamp.inplace(lambda x, min, max: torch.clamp_(x, min, max))
 clamp.grad(lambda dy, x, min, max: clamp_grad(dy, x, min, max))
-
-
-@clamp.samples
-def _(rand):
-    yield rand(4, 6), -0.5, 0.5
-    yield rand(4, 6), 0.0
-    yield (rand(4, 6),), {"max": 0.3}
+clamp.samples(lambda rand: [(rand(4, 6), -0.5, 0.5), (rand(4, 6), 0.0), ((rand(4, 6),), {"max": 0.3})])
 
 
 @op("..., ... -> ...", linear="dy", returns="dx")

@@ -8,27 +8,15 @@ writes the same slot again has passed another barrier in between, after which al
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from weft.core.errors import RankError
-from weft.transport import reduction
+from weft.transport import check, reduction
 from weft.transport.base import SPINS, Group, Transport
-from weft.transport.check import (
-    ALL_GATHER,
-    ALL_REDUCE,
-    ALL_TO_ALL,
-    BARRIER,
-    BROADCAST,
-    REDUCE_SCATTER,
-    Call,
-    Diverged,
-    differ,
-    group_key,
-    misfit,
-    words,
-)  # fmt: skip
+from weft.transport.check import Call, Diverged, differ, group_key, misfit
 from weft.transport.memory import LINE, PAGE, WORD, Segment, publish
 from weft.transport.whole import collective
 
@@ -49,19 +37,15 @@ def bytes_needed(size: int) -> int:
 
 class ShmGroup(Group):
     def __init__(self, transport: Transport, ranks: tuple[int, ...], segment: Segment, line: str = "") -> None:
-        self.ranks, self.index, self.size = ranks, ranks.index(transport.rank), len(ranks)
-        self._transport, self._segment, self._words = transport, segment, segment.words
-        self._turn = 0
+        super().__init__(transport, ranks, line)
+        self._segment, self._words = segment, segment.words
         self._side = self._met = 0  # the slot in use, and that of the latest barrier
         self._base = self.index * PAGE // WORD
         self._others = tuple(i * PAGE // WORD for i in range(self.size) if i != self.index)
         self._views: dict[tuple[int, int, int, torch.Size, torch.dtype], Tensor] = {}
         self._small: dict[tuple[torch.Size, torch.dtype, str], tuple[Call, Callable[..., object], list[list[Tensor]]]]
         self._small = {}
-        self._line, self._words_of_all = line, words(ranks, line)
-        self._called = Call(transport.check, BARRIER)
-        self._calls: dict[tuple[object, ...], Call] = {}
-        self._barrier = self._called
+        self._called = self._barrier = Call(transport.check, check.BARRIER)
 
     def came(self) -> int:
         return self._turn
@@ -69,17 +53,10 @@ class ShmGroup(Group):
     def _undo(self) -> None:
         self._side = self._met
 
-    def _call(self, kind: int, dtype: torch.dtype, tensors: Sequence[Tensor], reduce: str = "", root: int = -1) -> int:
+    def _tag(self, *call: Any, **more: Any) -> int:
         """The hash by which a call is compared."""
-        key = (kind, dtype, reduce, root, *[t.shape for t in tensors])
-        found = self._calls.get(key)
-        if found is None:
-            if len(self._calls) >= CACHED:
-                self._calls.clear()
-            shapes = [tuple(t.shape) for t in tensors]
-            found = self._calls[key] = Call(self._transport.check, kind, reduce, dtype, shapes, root)
-        self._called = found
-        return found.number ^ self._words_of_all.now()
+        self._called = self._call(*call, **more)
+        return self._called.number ^ self._fingerprints.now()
 
     def all_reduce(self, t: Tensor, reduce: str = "sum") -> None:
         plan = self._small.get((t.shape, t.dtype, reduce))
@@ -95,7 +72,7 @@ class ShmGroup(Group):
             side = self._side = 1 - self._side
             slots = sides[side]
             slots[self.index].copy_(t)
-            self._meet(self._called.number ^ self._words_of_all.now())
+            self._meet(self._called.number ^ self._fingerprints.now())
             if len(slots) == 2:
                 function(slots[0], slots[1], out=t)
                 if reduce == "avg":
@@ -112,8 +89,8 @@ class ShmGroup(Group):
         sides = [[self._view(i, side, 0, t.shape, t.dtype) for i in range(self.size)] for side in (0, 1)]
         if len(self._small) >= CACHED:
             self._small.clear()
-        self._call(ALL_REDUCE, t.dtype, (t,), reduce)
-        plan = self._small[t.shape, t.dtype, reduce] = (self._called, function, sides)
+        called = self._call(check.ALL_REDUCE, t.dtype, (t,), reduce)
+        plan = self._small[t.shape, t.dtype, reduce] = (called, function, sides)
         return plan
 
     @collective
@@ -122,7 +99,7 @@ class ShmGroup(Group):
         if self.size == 1:
             return
         flat = t.reshape(-1)
-        tag, n, me = self._call(ALL_REDUCE, t.dtype, (t,), reduce), self.size, self.index
+        tag, n, me = self._tag(check.ALL_REDUCE, t.dtype, (t,), reduce), self.size, self.index
         count, step = flat.numel(), PIECE // t.itemsize
         for start in range(0, count, step):
             piece = flat[start : start + step]
@@ -149,29 +126,16 @@ class ShmGroup(Group):
         if not t.is_contiguous():
             t.copy_(flat.view(t.shape))
 
-    @collective
-    def all_gather(self, outs: Sequence[Tensor], t: Tensor) -> None:
-        self._counted("all_gather", len(outs))
-        reduction.same_dtype("all_gather", t, outs)
-        if t.numel() != outs[self.index].numel():
-            self._misfit("all_gather", self.index, t, outs[self.index])
+    def _all_gather(self, outs: Sequence[Tensor], t: Tensor) -> None:
         sizes = [out.numel() for out in outs]
-        tag = self._call(ALL_GATHER, t.dtype, outs)
+        tag = self._tag(check.ALL_GATHER, t.dtype, outs)
         self._rounds(tag, [(0, t)], [(i, 0, out) for i, out in enumerate(outs) if i != self.index], max(sizes), SLOT)
-        if outs[self.index] is not t:
-            outs[self.index].copy_(t.reshape(outs[self.index].shape))
 
-    @collective
-    def reduce_scatter(self, out: Tensor, parts: Sequence[Tensor], reduce: str = "sum") -> None:
-        self._counted("reduce_scatter", len(parts))
-        reduction.same_dtype("reduce_scatter", out, parts)
-        function = reduction.checked(reduce, out.dtype)
-        own = parts[self.index]
-        if own.numel() != out.numel():
-            self._misfit("reduce_scatter", self.index, own, out)
+    def _reduce_scatter(self, out: Tensor, parts: Sequence[Tensor], reduce: str) -> None:
+        function, own = reduction.BINARY[reduce], parts[self.index]
         lane = SLOT // self.size // LINE * LINE
         sizes = [part.numel() for part in parts]
-        tag = self._call(REDUCE_SCATTER, out.dtype, parts, reduce)
+        tag = self._tag(check.REDUCE_SCATTER, out.dtype, parts, reduce)
         if out is not own:
             out.copy_(own.reshape(out.shape))
         puts = [(i * lane, part) for i, part in enumerate(parts) if i != self.index]
@@ -180,27 +144,18 @@ class ShmGroup(Group):
         if reduce == "avg":
             out.div_(self.size)
 
-    @collective
-    def all_to_all(self, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None:
-        self._counted("all_to_all", len(outs))
-        self._counted("all_to_all", len(parts))
-        reduction.same_dtype("all_to_all", parts[0], (*outs, *parts))
-        own, out = parts[self.index], outs[self.index]
-        if own.numel() != out.numel():
-            self._misfit("all_to_all", self.index, own, out)
+    def _all_to_all(self, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None:
         lane = SLOT // self.size // LINE * LINE
         puts = [(i * lane, part) for i, part in enumerate(parts) if i != self.index]
         takes = [(i, self.index * lane, o) for i, o in enumerate(outs) if i != self.index]
         # A member doesn't know the sizes between two others, so the first barrier passes on the number of rounds.
         longest = max(t.numel() for t in (*outs, *parts))
-        self._rounds(self._call(ALL_TO_ALL, own.dtype, ()), puts, takes, longest, lane, agree=(outs, parts))
-        if out is not own:
-            out.copy_(own.reshape(out.shape))
+        tag = self._tag(check.ALL_TO_ALL, parts[0].dtype, ())
+        self._rounds(tag, puts, takes, longest, lane, agree=(outs, parts))
 
-    @collective
-    def broadcast(self, t: Tensor, root: int) -> None:
-        mine = self.index == self._root(root)
-        tag = self._call(BROADCAST, t.dtype, (t,), root=root)
+    def _broadcast(self, t: Tensor, root: int) -> None:
+        mine = self.index == root
+        tag = self._tag(check.BROADCAST, t.dtype, (t,), root=root)
         self._rounds(tag, [(0, t)] if mine else [], [] if mine else [(root, 0, t)], t.numel(), SLOT)
 
     def barrier(self) -> None:
@@ -209,7 +164,7 @@ class ShmGroup(Group):
         self._began = self._turn
         try:
             self._called = self._barrier
-            self._meet(self._called.number ^ self._words_of_all.now())
+            self._meet(self._called.number ^ self._fingerprints.now())
         except BaseException as error:
             self._broken_off("barrier", (), error)
             raise
@@ -320,7 +275,7 @@ class ShmGroup(Group):
                 unlike = True
         if unlike:
             key = f"diverged/{group_key(self.ranks, self._line)}/{turn}"
-            raise differ(self._transport, key, self.ranks, turn, str(self._called), self._words_of_all)
+            raise differ(self._transport, key, self.ranks, turn, str(self._called), self._fingerprints)
 
     def _other_side(self) -> int:
         self._side = 1 - self._side
@@ -346,9 +301,3 @@ class ShmGroup(Group):
 
     def _shown(self, turn: int) -> str:
         return f"{self._called} (meeting {turn} of group {self.ranks})"
-
-    def _misfit(self, kind: str, member: int, given: Tensor, expected: Tensor) -> None:
-        raise RankError(
-            f"{kind}: member {member} gives {given.numel()} elements {tuple(given.shape)} where "
-            f"{expected.numel()} {tuple(expected.shape)} are expected"
-        )
