@@ -6,23 +6,10 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from weft.boxing import steps
 from weft.boxing.links import DEVICE, MEMORY, Link, Links
 from weft.boxing.overlap import Side
-from weft.boxing.steps import (
-    AllGather,
-    AllReduce,
-    AllToAll,
-    AxisStep,
-    Copy,
-    Exchange,
-    ReduceScatter,
-    Relabel,
-    Slice,
-    SplitToPartial,
-    State,
-    Step,
-    ToPartial,
-)
+from weft.boxing.steps import AxisStep, State, Step
 from weft.core import shard
 from weft.core.sbp import NdSbp
 
@@ -93,7 +80,7 @@ def _collective(turns: int, whole: Callable[[int, int], int]) -> Callable[[Costs
         moved = turns * size * (n - 1) / n
         if hosts.number == 1:
             return Cost(moved, _time(inside, moved, n))
-        if hosts.members < 2 or isinstance(step, AllToAll):
+        if hosts.members < 2 or isinstance(step, steps.AllToAll):
             return Cost(moved, _time(between, moved, n))
         within = turns * size * (hosts.members - 1) / hosts.members
         across = turns * size / hosts.members * (hosts.number - 1) / hosts.number
@@ -146,14 +133,14 @@ def _time(link: Link, size: float, ranks: int = 2) -> float:
 
 
 _RULES: dict[type[Step], Callable[[Costs, Step, State, State], Cost]] = {
-    AllReduce: _collective(2, lambda before, after: before),
-    ReduceScatter: _collective(1, lambda before, after: before),
-    AllGather: _collective(1, lambda before, after: after),
-    AllToAll: _collective(1, max),
-    Slice: _written,
-    ToPartial: _written,
-    SplitToPartial: _written,
-    Exchange: _exchange,
-    Relabel: _nothing,
-    Copy: _to_device,
+    steps.AllReduce: _collective(2, lambda before, after: before),
+    steps.ReduceScatter: _collective(1, lambda before, after: before),
+    steps.AllGather: _collective(1, lambda before, after: after),
+    steps.AllToAll: _collective(1, max),
+    steps.Slice: _written,
+    steps.ToPartial: _written,
+    steps.SplitToPartial: _written,
+    steps.Exchange: _exchange,
+    steps.Relabel: _nothing,
+    steps.Copy: _to_device,
 }

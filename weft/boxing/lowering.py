@@ -6,22 +6,10 @@ import functools
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-from weft.boxing import links
+from weft.boxing import links, steps
 from weft.boxing.overlap import overlap
 from weft.boxing.routes import Route
-from weft.boxing.steps import (
-    AllGather,
-    AllReduce,
-    AllToAll,
-    AxisStep,
-    Exchange,
-    ReduceScatter,
-    Slice,
-    SplitToPartial,
-    State,
-    Step,
-    ToPartial,
-)
+from weft.boxing.steps import AxisStep, State, Step
 from weft.boxing.two_level import Levels, two_level
 from weft.core import shard
 from weft.core.dtype import DType
@@ -103,7 +91,7 @@ def _lower(route: Route, step: Step, before: State, after: State, rank: int, hos
     had = shard.local_shape(route.shape, *before, rank) if rank in before.placement else None
     gets = shard.local_shape(route.shape, *after, rank)
     basic = functools.partial(LocalStep, step.name, rank, route.dtype, after.placement.type, had, gets)
-    if isinstance(step, Exchange):
+    if isinstance(step, steps.Exchange):
         return _exchange(basic, route.shape, before, after, rank)
     if not isinstance(step, AxisStep):
         return basic()
@@ -113,19 +101,19 @@ def _lower(route: Route, step: Step, before: State, after: State, rank: int, hos
     with_group = functools.partial(basic, ranks=ranks, index=place[step.axis])
     levels = two_level(ranks, hosts)
     match step:
-        case AllReduce():
+        case steps.AllReduce():
             return with_group(reduce=step.reduce, levels=levels)
-        case ReduceScatter():
+        case steps.ReduceScatter():
             return with_group(dim=step.dim, reduce=step.reduce, levels=levels)
-        case AllGather():
+        case steps.AllGather():
             return with_group(dim=step.dim, levels=levels)
-        case AllToAll():
+        case steps.AllToAll():
             return with_group(from_dim=step.from_dim, dim=step.to_dim)
-        case Slice():
+        case steps.Slice():
             return with_group(dim=step.dim)
-        case SplitToPartial():
+        case steps.SplitToPartial():
             return with_group(dim=step.dim, fill=step.reduce)
-        case ToPartial():
+        case steps.ToPartial():
             keeps = step.reduce != "sum" or place[step.axis] == 0
             return with_group(fill="" if keeps else step.reduce)
     raise AssertionError(f"{step} has no lowering")

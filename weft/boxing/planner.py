@@ -13,26 +13,11 @@ import heapq
 import itertools
 from collections.abc import Iterator
 
+from weft.boxing import steps
 from weft.boxing.costs import FREE, Cost, Costs
 from weft.boxing.links import ONE_HOST, Links
 from weft.boxing.routes import Route
-from weft.boxing.steps import (
-    AllGather,
-    AllReduce,
-    AllToAll,
-    AxisStep,
-    Copy,
-    Exchange,
-    ReduceScatter,
-    Relabel,
-    Slice,
-    SplitToPartial,
-    State,
-    Step,
-    ToPartial,
-    blocked,
-    canonical,
-)
+from weft.boxing.steps import AxisStep, State, Step, blocked, canonical
 from weft.core import sbp as sbps
 from weft.core.dtype import DType
 from weft.core.placement import Placement
@@ -78,8 +63,8 @@ def _planned(shape: tuple[int, ...], dtype: DType, src: State, dst: State, links
     early = State(Placement(kind, src.placement.ranks), src.nd_sbp)
     late = State(Placement(src.placement.type, dst.placement.ranks), dst.nd_sbp)
     both = (
-        Route(*ends, (Copy(kind), *_search(shape, dtype.itemsize, early, dst, links))),
-        Route(*ends, (*_search(shape, dtype.itemsize, src, late, links), Copy(kind))),
+        Route(*ends, (steps.Copy(kind), *_search(shape, dtype.itemsize, early, dst, links))),
+        Route(*ends, (*_search(shape, dtype.itemsize, src, late, links), steps.Copy(kind))),
     )
     return min(((r, cost_of(r, links)) for r in both), key=lambda pair: pair[1].seconds)
 
@@ -97,16 +82,16 @@ def _search(shape: tuple[int, ...], itemsize: int, src: State, dst: State, links
             continue
         done.add(state)
         for step, after in moves.of(state):
-            total = seconds + (FREE if isinstance(step, Relabel) else costs.of(step, state, after)).seconds
+            total = seconds + (FREE if isinstance(step, steps.Relabel) else costs.of(step, state, after)).seconds
             if total < best.get(after, float("inf")) and total < best.get(dst, float("inf")):
                 best[after], came[after] = total, (state, step)
                 heapq.heappush(heap, (total, next(order), after))
-    steps: list[Step] = []
+    path: list[Step] = []
     state = dst
     while state != src:
         state, step = came[state]
-        steps.append(step)
-    return tuple(reversed(steps))
+        path.append(step)
+    return tuple(reversed(path))
 
 
 class _Moves:
@@ -145,7 +130,7 @@ class _Moves:
         if self.names:
             for other in self.names.get(canonical(self.shape, state), ()):
                 if other != state:
-                    yield Relabel(state, other), other
+                    yield steps.Relabel(state, other), other
         for axis, s in enumerate(nd_sbp):
             if placement.shape[axis] == 1:
                 continue  # a relabel does it
@@ -156,22 +141,22 @@ class _Moves:
         if placement is self.src.placement and state in self.gates_out:
             for other in self.gates_in:
                 if other != state:
-                    yield Exchange(state, other), other
+                    yield steps.Exchange(state, other), other
 
     def _on(self, axis: int, s: Sbp) -> Iterator[AxisStep]:
         if s.is_partial:
-            yield AllReduce(axis, s.reduce)
+            yield steps.AllReduce(axis, s.reduce)
             for dim in self.dims:
-                yield ReduceScatter(axis, dim, s.reduce)
+                yield steps.ReduceScatter(axis, dim, s.reduce)
         elif s.is_split:
-            yield AllGather(axis, s.dim)
+            yield steps.AllGather(axis, s.dim)
             for dim in self.dims:
                 if dim != s.dim:
-                    yield AllToAll(axis, s.dim, dim)
+                    yield steps.AllToAll(axis, s.dim, dim)
             for reduce in self.targets:
-                yield SplitToPartial(axis, s.dim, reduce)
+                yield steps.SplitToPartial(axis, s.dim, reduce)
         else:
             for dim in self.dims:
-                yield Slice(axis, dim)
+                yield steps.Slice(axis, dim)
             for reduce in self.targets:
-                yield ToPartial(axis, reduce)
+                yield steps.ToPartial(axis, reduce)
