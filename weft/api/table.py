@@ -44,6 +44,17 @@ def public(where: str, name: str = "", short: Short | Making | Parts | None = No
     return mark
 
 
+def named(name: str, doc: str | None) -> Callable[[F], F]:
+    """Give a function that another one makes a name and a docstring."""
+
+    def mark(f: F) -> F:
+        f.__name__ = f.__qualname__ = name
+        f.__doc__ = doc
+        return f
+
+    return mark
+
+
 @functools.cache
 def overwriting(op: Op) -> Function:
     """`name_`: the op, writing to the memory of its first operand."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from weft.api.table import named
 from weft.core import random as sources
 from weft.core.device import Device, choose_cuda
 from weft.core.errors import OptionError, OutOfMemoryError
@@ -155,11 +156,10 @@ def is_tf32_supported() -> bool:
 def _counted(name: str, says: str) -> Callable[..., int]:
     count = getattr(torch.cuda, name)
 
+    @named(name, f"{says}, in bytes; 0 without a device.")
     def ask(device: Any = None) -> int:
         return count(_index(device)) if is_available() else 0
 
-    ask.__name__ = ask.__qualname__ = name
-    ask.__doc__ = f"{says}, in bytes; 0 without a device."
     return ask
 
 
@@ -218,11 +218,10 @@ def _driver_query(name: str, says: str) -> Callable[..., Any]:
     """A query that the device's driver answers."""
     question = getattr(torch.cuda, name)
 
+    @named(name, f"{says}, as the device's driver reports it.")
     def ask(device: Any = None) -> Any:
         return question(_index(device))
 
-    ask.__name__ = ask.__qualname__ = name
-    ask.__doc__ = f"{says}, as the device's driver reports it."
     return ask
 
 

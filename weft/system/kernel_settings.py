@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from weft.api.table import public
+from weft.api.table import named, public
 from weft.core.errors import ArgumentError
 
 
@@ -30,12 +30,11 @@ def _signature(name: str, setting: Any) -> inspect.Signature:
 def _bind(name: str, says: str) -> None:
     setting = getattr(torch, name)
 
+    @named(name, f"{says}: a setting of the kernels, torch's and Weft's.")
     def change(*args: Any, **options: Any) -> Any:
         return setting(*args, **options)
 
-    change.__name__ = change.__qualname__ = name
     change.__signature__ = _signature(name, setting)  # type: ignore[attr-defined]
-    change.__doc__ = f"{says}: a setting of the kernels, torch's and Weft's."
     public("flow")(change)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from weft.api.fast_path import Making
-from weft.api.table import public
+from weft.api.table import named, public
 from weft.autograd.plain import dense
 from weft.core import dtype as dtypes
 from weft.core import random
@@ -115,6 +115,7 @@ def finished(x: Tensor, requires_grad: bool) -> Tensor:
 
 
 def _filled(name: str, value: float) -> Callable[..., Tensor]:
+    @named(name, f"A tensor of {name}.\n\n>>> flow.{name}(2, 2).tolist()\n{[[value] * 2] * 2}")
     def make(
         *size: Sizes, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
         requires_grad: bool = False,
@@ -124,8 +125,6 @@ def _filled(name: str, value: float) -> Callable[..., Tensor]:
         y = made(constructors.full, (shape, value, kind), place(name, device, placement, sbp, len(shape)))
         return finished(y, requires_grad)
 
-    make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"A tensor of {name}.\n\n>>> flow.{name}(2, 2).tolist()\n{[[value] * 2] * 2}"
     return public("flow", short=Making(getattr(torch, name), "*size", "size"))(make)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from weft.api.fast_path import Making
-from weft.api.table import public
+from weft.api.table import named, public
 from weft.autograd.freshness import fresh
 from weft.core import dtype as dtypes
 from weft.core.dispatch import here
@@ -69,6 +69,8 @@ def fitted(x: Tensor, shape: Any, dtype: Any, device: Any, placement: Any, sbp: 
 
 
 def _like(name: str, op: Any) -> None:
+    @public("flow", short=Making(getattr(torch, name), "x.blob.now"))
+    @named(name, op.__doc__)
     def make(
         x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
         requires_grad: bool = False, memory_format: Any = None,
@@ -78,10 +80,6 @@ def _like(name: str, op: Any) -> None:
             return finished(op(x, None if dtype is None else dtypes.of(dtype)), requires_grad)
         made = getattr(creation, name.removesuffix("_like"))
         return finished(made(tuple(x.shape), **form(x, dtype, device, placement, sbp)), requires_grad)
-
-    make.__name__ = make.__qualname__ = name
-    make.__doc__ = op.__doc__
-    public("flow", short=Making(getattr(torch, name), "x.blob.now"))(make)
 
 
 _like("ones_like", constructors.ones_like)
@@ -117,6 +115,8 @@ def _drawn_like(
 
 
 def _random_like(name: str, make: Callable[..., Tensor], distribution: str) -> None:
+    @public("flow", short=Making(getattr(torch, name), "x.blob.now, generator=drawn()"))
+    @named(name, f"{make.__doc__} The result is like x.")
     def like(
         x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
         generator: Any = None, requires_grad: bool = False, memory_format: Any = None,
@@ -128,11 +128,6 @@ def _random_like(name: str, make: Callable[..., Tensor], distribution: str) -> N
             if y is not None:
                 return finished(y, requires_grad)
         return make(tuple(x.shape), generator=generator, requires_grad=requires_grad, **options)
-
-    like.__name__ = like.__qualname__ = name
-    like.__doc__ = f"{make.__doc__} The result is like x."
-    short = Making(getattr(torch, name), "x.blob.now, generator=drawn()")
-    public("flow", short=short)(like)
 
 
 _random_like("rand_like", random_tensors.rand, "uniform")
@@ -154,17 +149,14 @@ def randint_like(x: Tensor, low: int, high: int | None = None, *, generator: Any
 
 
 def _new(name: str, make: Callable[..., Tensor]) -> None:
+    @public("flow tensor", short=Making(getattr(torch.Tensor, name), "x.blob.now, *size", "size"))
+    @named(name, f"A tensor of this size, otherwise like x: see `flow.{name.removeprefix('new_')}`.")
     def new(
         x: Tensor, *size: Sizes, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
         requires_grad: bool = False,
     ) -> Tensor:  # fmt: skip
         shape = size_of(name, size)
         return make(shape, requires_grad=requires_grad, **fitted(x, shape, dtype, device, placement, sbp))
-
-    new.__name__ = new.__qualname__ = name
-    new.__doc__ = f"A tensor of this size, otherwise like x: see `flow.{name.removeprefix('new_')}`."
-    short = Making(getattr(torch.Tensor, name), "x.blob.now, *size", "size")
-    public("flow tensor", short=short)(new)
 
 
 _new("new_ones", creation.ones)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.api.signature import door
-from weft.api.table import public
+from weft.api.table import named, public
 from weft.core import dtype as dtypes
 from weft.core.dtype import bool_
 from weft.core.errors import DtypeError, ShapeError
@@ -87,13 +87,12 @@ def bmm(x: Tensor, mat2: Tensor, transpose_a: bool = False, transpose_b: bool = 
 def _product(name: str, dims: tuple[int, int], doc: str) -> Any:
     """Bind matmul for tensors with these numbers of dimensions alone."""
 
+    @public("flow tensor")
+    @named(name, doc)
     def multiply(x: Tensor, other: Tensor) -> Tensor:
         check_dims(name, dims, x, other)
         return ops.matmul(x, other)
 
-    multiply.__name__ = multiply.__qualname__ = name
-    multiply.__doc__ = doc
-    public("flow tensor")(multiply)
     return door(multiply)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from weft.api.table import named
 from weft.core.errors import OptionError
 from weft.functional.neural.image_padding import pad
 from weft.functional.neural.sizes import several
@@ -17,6 +18,9 @@ __all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
 def _forward(dims: int) -> Callable[..., Tensor]:
     run = OPS[f"conv{dims}d"]
 
+    @named(
+        f"conv{dims}d", (run.__doc__ or "").partition("\n")[0] + ' Padding may be "same"; the batch may be left out.'
+    )
     def conv(
         input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
         groups: int = 1,
@@ -27,8 +31,6 @@ def _forward(dims: int) -> Callable[..., Tensor]:
         y = run(x, weight, bias, stride, padding, dilation, groups)
         return y if x.ndim == input.ndim else ops.squeeze(y, 0)
 
-    conv.__name__ = conv.__qualname__ = f"conv{dims}d"
-    conv.__doc__ = (run.__doc__ or "").partition("\n")[0] + ' Padding may be "same"; the batch may be left out.'
     return conv
 
 
@@ -48,6 +50,7 @@ def _named(x: Tensor, weight: Tensor, stride: Any, padding: str, dilation: tuple
 def _transposed(dims: int) -> Callable[..., Tensor]:
     run = OPS[f"conv_transpose{dims}d"]
 
+    @named(f"conv_transpose{dims}d", (run.__doc__ or "").partition("\n")[0] + " The batch may be left out.")
     def conv(
         input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
         output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
@@ -56,8 +59,6 @@ def _transposed(dims: int) -> Callable[..., Tensor]:
         y = run(x, weight, bias, stride, padding, output_padding, groups, dilation)
         return y if x.ndim == input.ndim else ops.squeeze(y, 0)
 
-    conv.__name__ = conv.__qualname__ = f"conv_transpose{dims}d"
-    conv.__doc__ = (run.__doc__ or "").partition("\n")[0] + " The batch may be left out."
     return conv
 
 

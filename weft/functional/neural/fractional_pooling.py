@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from weft.api.table import named
 from weft.core.errors import OptionError, ShapeError
 from weft.functional.create.likeness import device_of
 from weft.functional.neural.sizes import several
@@ -51,6 +52,11 @@ def _pooled(
 
 
 def _function(dims: int, both: bool) -> Callable[..., Any]:
+    @named(
+        f"fractional_max_pool{dims}d{'_with_indices' * both}",
+        "Max pooling by random windows to the given size, or fraction of the size"
+        f"{', and the flat indices' if both else ''}.",
+    )
     def pool(
         input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
         return_indices: bool = False, _random_samples: Tensor | None = None,
@@ -58,11 +64,6 @@ def _function(dims: int, both: bool) -> Callable[..., Any]:
         found = _pooled(dims, input, kernel_size, output_size, output_ratio, _random_samples)
         return found if both or return_indices else found[0]
 
-    pool.__name__ = pool.__qualname__ = f"fractional_max_pool{dims}d{'_with_indices' * both}"
-    pool.__doc__ = (
-        "Max pooling by random windows to the given size, or fraction of the size"
-        f"{', and the flat indices' if both else ''}."
-    )
     return pool
 
 

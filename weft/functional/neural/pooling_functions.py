@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from weft.api.table import public
+from weft.api.table import named, public
 from weft.core.errors import ShapeError
 from weft.core.program_line import warn
 from weft.functional.neural.sizes import several
@@ -17,6 +17,8 @@ from weft.tensor.tensor import Tensor
 def _max_pool(name: str) -> None:
     values, both = OPS[name].entry, OPS[f"{name}_with_indices"].entry
 
+    @public("neural")
+    @named(name, "Max pooling; with `return_indices`, the flat indices, too.")
     def pool(
         x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, *unnamed: Any,
         ceil_mode: bool = False, return_indices: bool = False,
@@ -24,8 +26,6 @@ def _max_pool(name: str) -> None:
         if unnamed:
             ceil_mode, return_indices = _flags(name, *unnamed)
         return (both if return_indices else values)(x, kernel_size, stride, padding, dilation, ceil_mode)
-
-    public("neural")(_named(pool, name, "Max pooling; with `return_indices`, the flat indices, too."))
 
 
 def _flags(name: str, first: bool, second: bool = False) -> tuple[bool, bool]:
@@ -40,21 +40,16 @@ def _flags(name: str, first: bool, second: bool = False) -> tuple[bool, bool]:
 def _adaptive_max_pool(name: str) -> None:
     both = OPS[name].entry
 
+    @public("neural")
+    @named(name, "Adaptive max pooling; with `return_indices`, the flat indices, too.")
     def pool(x: Tensor, output_size: Any, return_indices: bool = False) -> Any:
         found = both(x, output_size)
         return found if return_indices else found[0]
 
+    @public("neural")
+    @named(f"{name}_with_indices", "Adaptive max pooling, and the flat indices.")
     def where(x: Tensor, output_size: Any) -> Any:
         return both(x, output_size)
-
-    public("neural")(_named(pool, name, "Adaptive max pooling; with `return_indices`, the flat indices, too."))
-    public("neural")(_named(where, f"{name}_with_indices", "Adaptive max pooling, and the flat indices."))
-
-
-def _named(f: Any, name: str, doc: str = "") -> Any:
-    f.__name__ = f.__qualname__ = name
-    f.__doc__ = doc or f.__doc__
-    return f
 
 
 for _d in (1, 2, 3):
@@ -65,18 +60,19 @@ for _d in (1, 2, 3):
 def _lp_pool(dims: int) -> Any:
     mean = OPS[f"avg_pool{dims}d"].entry
 
+    @named(f"lp_pool{dims}d", "Power-average pooling: the p-norm of every window.")
     def pool(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
-        """Power-average pooling: the p-norm of every window."""
         size = kernel_size if isinstance(kernel_size, Sequence) else (kernel_size,) * dims
         step = size if stride is None else stride if isinstance(stride, Sequence) else (stride,) * dims
         pooled = mean(ops.pow(input, float(norm_type)), tuple(size), tuple(step), (0,) * dims, ceil_mode)
         whole = ops.sign(pooled) * ops.relu(ops.abs(pooled)) * math.prod(size)
         return ops.pow(whole, 1.0 / norm_type)
 
-    return _named(pool, f"lp_pool{dims}d")
+    return pool
 
 
 def _max_unpool(dims: int) -> Any:
+    @named(f"max_unpool{dims}d", f"The partial inverse of max_pool{dims}d: values at their indices, zero elsewhere.")
     def unpool(
         input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
     ) -> Tensor:
@@ -97,8 +93,7 @@ def _max_unpool(dims: int) -> Any:
         placed = ops.scatter(blank, len(lead), ops.reshape(indices, tuple(flat.shape)), flat)
         return ops.reshape(placed, (*lead, *wanted))
 
-    doc = f"The partial inverse of max_pool{dims}d: values at their indices, zero elsewhere."
-    return _named(unpool, f"max_unpool{dims}d", doc)
+    return unpool
 
 
 lp_pool1d, lp_pool2d, lp_pool3d = map(_lp_pool, (1, 2, 3))

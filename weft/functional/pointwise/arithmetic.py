@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from weft.api.table import overwriting, public
+from weft.api.table import named, overwriting, public
 from weft.core.dtype import of_torch
 from weft.core.errors import ArgumentError
 from weft.functional.tensor.conversion import cast
@@ -81,11 +81,10 @@ def _accumulating(plain: Callable[..., Tensor]) -> None:
     name = plain.__name__
     overwrite = overwriting(OPS[name])
 
+    @named(f"{name}_", f"`{name}`, in place.")
     def f(x: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
         return overwrite(x, other) if alpha == 1 else overwrite(x, _scaled(other, alpha))
 
-    f.__name__ = f.__qualname__ = f"{name}_"
-    f.__doc__ = f"`{name}`, in place."
     plain.overwriting = public("tensor")(f)  # type: ignore[attr-defined]
 
 

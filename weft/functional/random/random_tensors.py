@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from weft.api.fast_path import Making
-from weft.api.table import public
+from weft.api.table import named, public
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError
 from weft.core.placement import Placement
@@ -18,6 +18,7 @@ from weft.tensor.tensor import Tensor
 
 
 def _random(name: str, op: Any, doc: str) -> Callable[..., Tensor]:
+    @named(name, doc)
     def make(
         *size: Sizes, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
         generator: Any = None, requires_grad: bool = False,
@@ -28,8 +29,6 @@ def _random(name: str, op: Any, doc: str) -> Callable[..., Tensor]:
             y = made(op, (shape, kind), place(name, device, placement, sbp, len(shape)))
         return finished(y, requires_grad)
 
-    make.__name__ = make.__qualname__ = name
-    make.__doc__ = doc
     return public("flow", short=Making(getattr(torch, name), "*size, generator=drawn()", "size"))(make)
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from weft.api.table import public
+from weft.api.table import named, public
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.create import creation
@@ -150,12 +150,10 @@ def trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Any:
 def _running(name: str) -> None:
     run = OPS[name].entry
 
+    @public("flow tensor")
+    @named(name, OPS[name].__doc__)
     def running(x: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
         return run(x if dtype is None else cast(x, dtype), dim)
-
-    running.__name__ = running.__qualname__ = name
-    running.__doc__ = OPS[name].__doc__
-    public("flow tensor")(running)
 
 
 _running("cumsum")

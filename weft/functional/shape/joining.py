@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.api.fast_path import Short
-from weft.api.table import public
+from weft.api.table import named, public
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, ShapeError
 from weft.ops import ops
@@ -44,13 +44,12 @@ def _same_shapes(tensors: Sequence[Tensor]) -> None:
 
 
 def _at_least(ndim: int) -> Any:
+    @named(f"atleast_{ndim}d", f"The tensors reshaped to at least {ndim} dimension{'s' * (ndim > 1)}.")
     def raised(*tensors: Any) -> Any:
         given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
         shaped = tuple(x if x.ndim >= ndim else ops.reshape(x, _LIFTED[ndim](tuple(x.shape))) for x in given)
         return shaped[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else shaped
 
-    raised.__name__ = raised.__qualname__ = f"atleast_{ndim}d"
-    raised.__doc__ = f"The tensors reshaped to at least {ndim} dimension{'s' * (ndim > 1)}."
     return public("flow")(raised)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from weft.api.signature import door
-from weft.api.table import public
+from weft.api.table import named, public
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, OptionError
 from weft.functional.create import creation
@@ -139,12 +139,10 @@ def _deprecated(shape: Callable[..., Tensor], says: str, example: str = "") -> N
     """Bind `name_window(length)`, periodic by default."""
     name = f"{shape.__name__}_window"
 
+    @public("flow")
+    @named(name, f"{says} of this length." + (f"\n\n>>> flow.{name}(4).tolist()\n{example}" if example else ""))
     def window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
         return shape(window_length, sym=not periodic, **options)
-
-    window.__name__ = window.__qualname__ = name
-    window.__doc__ = f"{says} of this length." + (f"\n\n>>> flow.{name}(4).tolist()\n{example}" if example else "")
-    public("flow")(window)
 
 
 _deprecated(hann, "The raised cosine window", "[0.0, 0.5, 1.0, 0.5]")

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from weft.api.table import public
+from weft.api.table import named, public
 from weft.autograd.freshness import fresh, is_contiguous
 from weft.core import dtype as dtypes
 from weft.core import sbp as sbps
@@ -101,12 +101,10 @@ def cast(x: Tensor, dtype: Any) -> Tensor:
 
 
 def _as(name: str, kind: DType) -> None:
+    @public("tensor")
+    @named(name, f"x as {kind.name}.")
     def converted(x: Tensor) -> Tensor:
         return x if x.dtype is kind else _still(ops.cast(x, kind), x)
-
-    converted.__name__ = converted.__qualname__ = name
-    converted.__doc__ = f"x as {kind.name}."
-    public("tensor")(converted)
 
 
 for _name, _kind in {

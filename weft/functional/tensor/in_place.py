@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.api.signature import overloaded
-from weft.api.table import overwriting, public
+from weft.api.table import named, overwriting, public
 from weft.autograd.inplace import assign, held
 from weft.autograd.trees import leaves
 from weft.core.dispatch import here, in_own_dtypes
@@ -58,13 +58,12 @@ def with_in_place(f: Callable[..., Any]) -> Callable[..., Any]:
     """Bind a function composed of ops: as function, as method, and as the in-place method `name_`."""
     name = f.__name__
 
+    @public("tensor")
+    @named(f"{name}_", f"`{name}`, in place.")
     def overwrite(x: Tensor, *args: Any, **options: Any) -> Tensor:
         refuse_out(name, options)
         return into(x, f, *args, **options)
 
-    overwrite.__name__ = overwrite.__qualname__ = f"{name}_"
-    overwrite.__doc__ = f"`{name}`, in place."
-    public("tensor")(overwrite)
     return public("flow tensor")(f)
 
 

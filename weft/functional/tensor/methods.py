@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from weft.api.table import public
+from weft.api.table import named, public
 from weft.autograd.freshness import rebase_views, set_view
 from weft.autograd.inplace import check_writable
 from weft.core.dispatch import here
@@ -126,6 +126,8 @@ def _tell_the_tape(x: Tensor) -> None:
 def _reshaping(name: str, f: Callable[..., Tensor]) -> None:
     """Bind `name_`, by which the tensor becomes its view."""
 
+    @public("tensor", f"{name}_")
+    @named(f"{name}_", f"`{name}`, in place: the tensor's shape changes.")
     def become(x: Tensor, *args: Any, **options: Any) -> Tensor:
         refuse_out(name, options)
         check_writable(x, f"{name}_")
@@ -139,10 +141,6 @@ def _reshaping(name: str, f: Callable[..., Tensor]) -> None:
         set_view(x, y._view_of)
         _tell_the_tape(x)
         return x
-
-    become.__name__ = become.__qualname__ = f"{name}_"
-    become.__doc__ = f"`{name}`, in place: the tensor's shape changes."
-    public("tensor", f"{name}_")(become)
 
 
 for _name, _f in {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
+from weft.api.table import named
 from weft.autograd.function import Function
 from weft.core.errors import ArgumentError, AutogradError
 from weft.tensor.tensor import RemovableHook, Tensor
@@ -169,10 +170,9 @@ class _Pass(Function):
 def everywhere(name: str, kind: str, module: type, doc: str) -> Callable[..., RemovableHook]:
     """The function `register_module_{name}_hook`, whose hooks are of every module."""
 
+    @named(f"register_module_{name}_hook", f"For every module of the program, call {doc}.")
     def register(hook: Callable[..., Any], *, with_kwargs: bool = False) -> RemovableHook:
         module._hooks = EVERYWHERE  # type: ignore[attr-defined]
         return EVERYWHERE.add(kind, hook, with_kwargs)
 
-    register.__name__ = register.__qualname__ = f"register_module_{name}_hook"
-    register.__doc__ = f"For every module of the program, call {doc}."
     return register

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.api.table import public
+from weft.api.table import named, public
 from weft.nn import functional as F
 from weft.nn.layers.rnn import MODES
 from weft.nn.utils.rnn import pack_padded_sequence
@@ -15,12 +15,10 @@ def _step(mode: str, input: Any, state: tuple[Any, ...], w_ih: Any, w_hh: Any, b
 
 
 def _cell(name: str, mode: str, says: str) -> None:
+    @public("bound flow")
+    @named(name, f"One step of {says}: returns the new state.")
     def cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
         return _step(mode, input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
-
-    cell.__name__ = cell.__qualname__ = name
-    cell.__doc__ = f"One step of {says}: returns the new state."
-    public("bound flow")(cell)
 
 
 for _name, _mode, _says in (
