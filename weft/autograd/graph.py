@@ -8,6 +8,8 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from torch.autograd.graph import _MultiHandle
+
 from weft.core.device import Device
 from weft.core.dispatch import here, set_grad
 from weft.core.errors import ArgumentError, AutogradError
@@ -15,7 +17,7 @@ from weft.ops.create.move import to_device
 from weft.ops.declaration import Op
 from weft.tensor.blob import blob_of
 from weft.tensor.data import local_data
-from weft.tensor.tensor import RemovableHook, Tensor, of_torch, rewrap
+from weft.tensor.tensor import Tensor, of_torch, rewrap
 
 
 class _Passing(threading.local):
@@ -36,26 +38,7 @@ def at_end_of_backward(do: Callable[[], Any], outermost: bool = False) -> None:
     ends.append(do)
 
 
-class MultiGradHook:
-    """The handle of a hook on several tensors: `remove()`, or leaving a `with` block, removes it."""
-
-    def __init__(self, handles: Sequence[RemovableHook]) -> None:
-        self.handles = tuple(handles)
-
-    def remove(self) -> None:
-        for handle in self.handles:
-            handle.remove()
-
-    def __enter__(self) -> MultiGradHook:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
-
-
-def register_multi_grad_hook(
-    tensors: Sequence[Tensor], fn: Callable[[Any], Any], *, mode: str = "all"
-) -> MultiGradHook:
+def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[[Any], Any], *, mode: str = "all") -> _MultiHandle:
     """Call `fn(gradients)` once a backward has computed the gradients of several tensors, None for those that it didn't
     reach; or, with mode "any", `fn(gradient)` for the first one.
 
@@ -85,7 +68,8 @@ def register_multi_grad_hook(
         going[:] = None, []
         fn(found)
 
-    return MultiGradHook([t.register_hook(noting(i)) for i, t in enumerate(tensors)])
+    handles: Any = [t.register_hook(noting(i)) for i, t in enumerate(tensors)]
+    return _MultiHandle(handles)
 
 
 @contextlib.contextmanager

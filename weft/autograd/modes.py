@@ -6,9 +6,11 @@ import contextlib
 import functools
 import inspect
 import traceback
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
+
+from torch.utils._contextlib import _wrap_generator
 
 from weft.core.dispatch import here
 from weft.ops.declaration import Op
@@ -46,7 +48,7 @@ class _GradMode:
 
 def _decorate(f: Callable[..., Any], mode: bool) -> Callable[..., Any]:
     if inspect.isgeneratorfunction(f):
-        return _decorate_generator(f, mode)
+        return _wrap_generator(enable_grad if mode else no_grad, f)  # not between its yields
 
     @functools.wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -55,30 +57,6 @@ def _decorate(f: Callable[..., Any], mode: bool) -> Callable[..., Any]:
             return f(*args, **kwargs)
         finally:
             here.grad = before
-
-    return wrapped
-
-
-def _decorate_generator(f: Callable[..., Generator[Any, Any, Any]], mode: bool) -> Callable[..., Any]:
-    """The mode holds while the generator runs, not between its yields."""
-
-    @functools.wraps(f)
-    def wrapped(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        inner = f(*args, **kwargs)
-        step: Callable[[Any], Any] = inner.send
-        value: Any = None
-        while True:
-            before, here.grad = here.grad, mode
-            try:
-                out = step(value)
-            except StopIteration as end:
-                return end.value
-            finally:
-                here.grad = before
-            try:
-                step, value = inner.send, (yield out)
-            except BaseException as error:  # thrown in by the caller, or closed
-                step, value = inner.throw, error
 
     return wrapped
 
