@@ -211,10 +211,10 @@ def _check_scatter(x: Tensor) -> None:
 
 def _turn(x: Tensor, y: Tensor, views: tuple[Any, ...] = ()) -> None:
     """Give x the place of y in the graph of gradients."""
-    requires_grad_by_base = y._requires_grad and not x._requires_grad
+    newly = y._requires_grad and not x._requires_grad
     set_node(x, y.node)
     x._requires_grad = y._requires_grad or x._requires_grad
-    if requires_grad_by_base and x._view_of is None and here.trace is None:
+    if newly and x._view_of is None and here.trace is None:
         require_grad_of_views(x, views)
 
 
