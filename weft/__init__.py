@@ -203,6 +203,8 @@ DERIVED = ("distributions",)  # what is read when it is first used
 def __getattr__(name: str) -> Any:
     if name in DERIVED:
         return importlib.import_module(f"{__name__}.{name}")
+    if name.startswith("_foreach_") and hasattr(_torch, name):
+        return importlib.import_module(f"{__name__}.interop.torch_compositions").COMPOSED[getattr(_torch, name)]
     found = table.lookup("flow", name) if name in surface.PUBLIC["flow"] else None
     if found is None:
         theirs = ", and torch has: `import torch` for it; its tensors are x.to_torch(), and flow.from_torch(y) back"

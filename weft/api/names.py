@@ -10,7 +10,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 OVERWRITING: Final = _words("""
-    atan2 bitwise_not clamp conj_physical copy copysign cumprod cumsum eq gcd ge gt heaviside hypot igamma igammac lcm
+    atan2 bitwise_not clamp conj_physical copy copysign eq gcd ge gt heaviside hypot igamma igammac lcm
     le logical_and logical_not logical_or logical_xor lt mvlgamma ne nextafter polygamma where xlogy
 """)  # in place without an in-place kernel of their own
 

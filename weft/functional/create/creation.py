@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -332,13 +333,15 @@ def range(start: float = 0, end: float | None = None, step: float = 1, **options
     """start, start + step, ... up to and including end."""
     if end is None:
         start, end = 0, start
-    return arange(start, end + step / 2, step, **{"dtype": get_default_dtype(), **options})
+    dtype = dtypes.of(options.pop("dtype", None) or get_default_dtype())
+    beyond = step / 2 if dtype.differentiable else math.copysign(1, step)
+    return arange(start, end + beyond, step, dtype=dtype, **options)
 
 
 @public("flow")
 def scalar_tensor(value: Any, **options: Any) -> Tensor:
     """A 0-d tensor."""
-    return tensor(value, **{"dtype": get_default_dtype(), **options})
+    return tensor(value, dtype=options.pop("dtype", None) or get_default_dtype(), **options)
 
 
 @public("flow")

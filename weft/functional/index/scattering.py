@@ -145,7 +145,7 @@ def scatter_reduce(x: Tensor, dim: int, index: Tensor, src: Any, reduce: str, *,
         return ops.scatter_reduced(x, dim, index, src, reduce, include_self)
     ones = ops.ones_like(src.detach())
     count: Any = ops.scatter_add(ops.zeros_like(x.detach()), dim, index, ones)
-    base = x if include_self else ops.where(count > 0, 0.0, x)
+    base = x if include_self else ops.masked_fill(x, count > 0, 0)
     whole = ops.scatter_add(base, dim, index, src)
     if reduce == "sum":
         return whole

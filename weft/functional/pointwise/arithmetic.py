@@ -17,7 +17,7 @@ from weft.functional.tensor.in_place import into, number_like
 from weft.ops import OPS, ops
 from weft.tensor.tensor import Tensor
 
-_add_to, _clamp_, _div_to = (overwriting(OPS[name]) for name in ("add", "clamp", "div"))
+_add_to, _clamp_, _div_to, _round_to = (overwriting(OPS[name]) for name in ("add", "clamp", "div", "round"))
 
 
 def _scaled(other: Any, alpha: Any) -> Any:
@@ -146,6 +146,12 @@ def round(x: Tensor, decimals: int = 0) -> Tensor:
         return ops.round(x)
     by = 10.0 ** builtins.abs(decimals)
     return ops.div(ops.round(ops.mul(x, by)), by) if decimals > 0 else ops.mul(ops.round(ops.div(x, by)), by)
+
+
+@public("flow tensor")
+def round_(x: Tensor, decimals: int = 0) -> Tensor:
+    """In-place `round`."""
+    return into(x, round, decimals) if decimals else _round_to(x)
 
 
 @public("flow")

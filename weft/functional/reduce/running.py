@@ -12,7 +12,8 @@ from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.functional.reduce.sorting import Ranked
-from weft.functional.tensor.conversion import cast
+from weft.functional.reduce.sums import in_dtype
+from weft.functional.tensor.in_place import with_in_place
 from weft.ops import OPS, ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
@@ -150,10 +151,10 @@ def trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Any:
 def _running(name: str) -> None:
     run = OPS[name].entry
 
-    @public("flow tensor")
+    @with_in_place
     @named(name, OPS[name].__doc__)
     def running(x: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-        return run(x if dtype is None else cast(x, dtype), dim)
+        return run(x, dim) if dtype is None else in_dtype(run, dtype, x, dim)
 
 
 _running("cumsum")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from weft.api.table import public
@@ -13,6 +14,11 @@ from weft.ops.reduce.sums import Dims, dims_of
 from weft.tensor.tensor import Tensor
 
 
+def in_dtype(reduce: Callable[..., Tensor], dtype: Any, x: Tensor, *rest: Any) -> Tensor:
+    """The reduction in a dtype, which is the result's, too: the sums and products of narrow integers are int64."""
+    return cast(reduce(cast(x, dtype), *rest), dtype)
+
+
 @public("flow tensor")
 def sum(x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum of the elements, over some dimensions or all.
@@ -20,7 +26,7 @@ def sum(x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None
     >>> flow.ones(2, 3).sum(1).tolist()
     [3.0, 3.0]
     """
-    return ops.sum(x if dtype is None else cast(x, dtype), dim, keepdim)
+    return ops.sum(x, dim, keepdim) if dtype is None else in_dtype(ops.sum, dtype, x, dim, keepdim)
 
 
 @public("flow tensor")
@@ -30,7 +36,7 @@ def mean(x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = Non
     >>> flow.mean(flow.tensor([[1., 3.]])).item()
     2.0
     """
-    return ops.mean(x if dtype is None else cast(x, dtype), dim, keepdim)
+    return ops.mean(x, dim, keepdim) if dtype is None else in_dtype(ops.mean, dtype, x, dim, keepdim)
 
 
 @public("flow tensor")
@@ -40,12 +46,13 @@ def prod(x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = Non
     >>> flow.prod(flow.tensor([2., 3.])).item()
     6.0
     """
-    y = x if dtype is None else cast(x, dtype)
+    if dtype is not None:
+        return in_dtype(prod, dtype, x, dim, keepdim)
     if not isinstance(dim, (tuple, list)):
-        return ops.prod(y, dim, keepdim)
+        return ops.prod(x, dim, keepdim)
     for d in sorted(dims_of(tuple(dim), x.ndim), reverse=True):
-        y = ops.prod(y, d, keepdim)
-    return y
+        x = ops.prod(x, d, keepdim)
+    return x
 
 
 def _count(x: Tensor, dim: Dims) -> int:
@@ -83,7 +90,8 @@ def nansum(x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = No
     >>> flow.nansum(flow.tensor([1., float("nan")])).item()
     1.0
     """
-    x = x if dtype is None else cast(x, dtype)
+    if dtype is not None:
+        return in_dtype(nansum, dtype, x, dim, keepdim)
     if not x.dtype.differentiable:
         return ops.sum(x, dim, keepdim)
     return ops.sum(ops.where(ops.isnan(x), 0.0, x), dim, keepdim)

@@ -153,7 +153,8 @@ def fftfreq(n: int, d: float = 1.0, **options: Any) -> Any:
     if n < 0:
         raise ShapeError(f"fftfreq(): Trying to create tensor with negative dimension {n}: [{n}]")
     places = [*range((n + 1) // 2), *range(-(n // 2), 0)]
-    return creation.tensor([p / (n * d) for p in places], **{"dtype": creation.get_default_dtype(), **options})
+    options["dtype"] = options.get("dtype") or creation.get_default_dtype()
+    return creation.tensor([p / (n * d) for p in places], **options)
 
 
 def rfftfreq(n: int, d: float = 1.0, **options: Any) -> Any:
@@ -162,7 +163,8 @@ def rfftfreq(n: int, d: float = 1.0, **options: Any) -> Any:
     if count < 0:
         raise ShapeError(f"rfftfreq(): Trying to create tensor with negative dimension {count}: [{count}]")
     places = range(count)
-    return creation.tensor([p / (n * d) for p in places], **{"dtype": creation.get_default_dtype(), **options})
+    options["dtype"] = options.get("dtype") or creation.get_default_dtype()
+    return creation.tensor([p / (n * d) for p in places], **options)
 
 
 def _shift(x: Any, dim: Any, by: Callable[[int], int]) -> Any:

@@ -69,7 +69,8 @@ def pack_padded_sequence(
     order = sorted(range(len(counts)), key=lambda i: -counts[i])
     if enforce_sorted and any(a < b for a, b in itertools.pairwise(counts)):
         raise ShapeError(
-            f"pack_padded_sequence: lengths {counts} should decrease; sort the sequences, or pass enforce_sorted=False"
+            "pack_padded_sequence: `lengths` array must be sorted in decreasing order when `enforce_sorted` is "
+            f"True; got {counts}. Pass enforce_sorted=False"
         )
     places, sizes = _indices(counts, order)
     flat = ops.reshape(x, (x.shape[0] * x.shape[1], *x.shape[2:]))
@@ -120,9 +121,8 @@ def pad_sequence(
     for s in sequences:
         short = longest - s.shape[0]
         around = (0, 0) * (s.ndim - 1) + ((0, short) if padding_side == "right" else (short, 0))
-        rows.append(ops.unsqueeze(ops.pad_with(s, around, padding_value), 0))
-    padded = ops.cat(rows, 0)
-    return padded if batch_first else movedim(padded, 0, 1)
+        rows.append(ops.pad_with(s, around, padding_value))
+    return ops.stack(rows, 0 if batch_first else 1)
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = False) -> list[Tensor]:

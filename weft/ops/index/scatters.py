@@ -34,16 +34,31 @@ def _(x, dim, index, src, reduce, include_self):
 
 @scatter_reduced.grad
 def _(dy, x, dim, index, src, reduce, include_self, y, needs):
-    if reduce == "prod":  # correct for nonzero values
-        whole = mul(dy, y)
-        dx = div(whole, x) if include_self else _untouched(dy, dim, index)
-        return dx if needs[0] else None, None, div(gather(whole, dim, index), src) if needs[2] else None
+    if reduce == "prod":
+        zeros = scatter_add(_zeros(x) if include_self else zeros_like(dy), dim, index, _zeros(src))
+        whole = scatter_reduced(_without_zeros(x), dim, index, _without_zeros(src), reduce, include_self)
+        dx = _by_others(dy, whole, zeros, x) if include_self else _untouched(dy, dim, index)
+        there = [gather(t, dim, index) for t in (dy, whole, zeros)] if needs[2] else None
+        return dx if needs[0] else None, None, _by_others(*there, src) if there else None
     kept = cast(eq(x, y), dy.dtype)
     if not include_self:  # untouched elements keep their value
         kept = _untouched(mul(kept, 0.0), dim, index, 1.0)
     picked = cast(eq(src, gather(y, dim, index)), dy.dtype)
     share = div(dy, scatter_add(kept, dim, index, picked))
     return (mul(kept, share) if needs[0] else None, None, mul(picked, gather(share, dim, index)) if needs[2] else None)
+
+
+def _zeros(x):
+    return cast(eq(x, 0.0), x.dtype)
+
+
+def _without_zeros(x):
+    return where(eq(x, 0.0), 1.0, x)
+
+
+def _by_others(dy, whole, zeros, x):
+    """dy times the product of all factors but x, of which `whole` is the product of those that aren't 0."""
+    return mul(dy, where(eq(zeros, _zeros(x)), div(whole, _without_zeros(x)), 0.0))
 
 
 def _untouched(dy, dim, index, value=None):
