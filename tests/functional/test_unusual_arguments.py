@@ -41,6 +41,36 @@ CALLS: dict[str, tuple[Any, ...]] = {
         ROWS,
         np.array([[-1, 0], [2, -6], [1, 1], [5, -2]]),
     ),
+    "products with zeros": (
+        lambda f, x, i, v: x.scatter_reduce(1, i, v, "prod"),
+        np.array([[1, 0, 3], [2, 4, 0]], np.float32),
+        np.array([[0, 0, 1, 2], [0, 2, 2, 1]]),
+        np.array([[0, 2, 5, 0], [0, 3, 0, 2]], np.float32),
+    ),
+    "products along, with zeros": (
+        lambda f, x, i, v: x.index_reduce(0, i, v, "prod"),
+        np.array([1, 2, 0], np.float32),
+        np.array([0, 0, 1, 1]),
+        np.array([1, 2, 0, 4], np.float32),
+    ),
+    "the middle, three times": (lambda f, x: f.median(x), np.array([1, 2, 2, 2, 3], np.float32)),
+    "the middle, beside NaN": (lambda f, x: f.nanmedian(x), np.array([1, 2, np.nan, 2, 3], np.float32)),
+    "towards zero, by zero": (
+        lambda f, x, y: f.div(x, y, rounding_mode="trunc"),
+        np.array([1, 0, -3, 5], np.float32),
+        np.array([0, 0, 2, 2], np.float32),
+    ),
+    "ranks at the margin": (
+        lambda f, x, y: f.nn.functional.margin_ranking_loss(x, y, f.sign(x)),
+        np.array([1, -2, 3], np.float32),
+        np.array([1, -2, 1], np.float32),
+    ),
+    "distances at the margin": (
+        lambda f, x, y: f.nn.functional.hinge_embedding_loss(x, y),
+        np.array([1, 1, 0], np.float32),
+        np.array([1, -1, -1]),
+    ),
+    "the sum of no probability": (lambda f, x: f.logsumexp(x, 1), np.array([[-np.inf] * 2, [np.inf, 1]], np.float32)),
     "prelu of a number": (lambda f, x, w: f.nn.functional.prelu(x, w), NUMBER, SLOPE),
     "prelu by a number": (lambda f, x, w: f.nn.functional.prelu(x, w), ROWS, SLOPE[0]),
     "quantile of a number": (lambda f, x: f.quantile(x, 0.5, dim=0), NUMBER),
@@ -212,3 +242,33 @@ def test_means_of_whole_numbers_are_alike_in_every_layout() -> None:
         return wrong
 
     assert spawn_threads(4, run) == [[]] * 4
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "cumsum", "cumprod", "nansum", "cumsum_"])
+def test_sums_have_the_dtype_that_is_asked_for(name: str) -> None:
+    for dtype in ("uint8", "int8", "int16", "int32", "int64", "float16", "float64"):
+        results = []
+        for lib in (torch, flow):
+            kind: Any = getattr(lib, dtype)
+            x: Any = lib.tensor([[100, 3], [90, 2]], dtype=kind if name.endswith("_") else lib.int32)
+            results.append(getattr(x, name)(*[0] * name.startswith("cum"), dtype=kind))
+        theirs, ours = results
+        assert str(ours.dtype) == str(theirs.dtype).replace("torch", "weft") and ours.tolist() == theirs.tolist()
+
+
+def test_integers_up_to_the_end_and_dtypes_of_none() -> None:
+    assert flow.range(0, 3, dtype=flow.int64).tolist() == [0, 1, 2, 3]
+    assert flow.range(3, 1, -1, dtype=flow.int64).tolist() == [3, 2, 1]
+    assert flow.scalar_tensor(2, dtype=None).dtype is flow.fft.fftfreq(4, dtype=None).dtype is flow.float32
+    assert flow.tensor([1.26]).round_(decimals=1).tolist() == flow.tensor([1.3]).tolist()
+    halves = flow.tensor([1, 2, 3]).scatter_reduce(
+        0, flow.tensor([0, 0]), flow.tensor([4, 5]), "mean", include_self=False
+    )
+    assert halves.tolist() == [4, 2, 3]
+
+
+def test_lists_of_tensors_are_computed_one_by_one() -> None:
+    means, values = [flow.zeros(2), flow.zeros(3)], [flow.ones(2), flow.ones(3)]
+    flow._foreach_lerp_(means, values, 0.25)
+    assert [m.tolist() for m in means] == [[0.25] * 2, [0.25] * 3]
+    assert flow._foreach_norm(values)[0].item() == pytest.approx(math.sqrt(2))

@@ -12,6 +12,7 @@ from typing import Any
 from weft.autograd import no_grad
 from weft.autograd.inplace import assign
 from weft.core.dispatch import here
+from weft.core.dtype import float64
 from weft.core.errors import OptionError
 from weft.core.sbp import broadcast
 from weft.ops import ops
@@ -39,7 +40,7 @@ class Composed(Optimizer, ABC):
         with no_grad():
             t: Any = bucket.step
             if t is not None:
-                t = assign(t, t + 1)
+                t = ops.cast(assign(t, t + 1), float64)  # 1 - 0.999**t is inaccurate in float32
             apart = range(len(bucket.params))
             in_a_row = self.by_element and here.trace is None
             small = [i for i in apart if _small(bucket.params[i], grads[i])] if in_a_row else []

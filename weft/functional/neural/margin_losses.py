@@ -25,7 +25,7 @@ def cosine_embedding_loss(
 
 def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: str = "mean") -> Tensor:
     """The input, a distance, where the target is 1; how far it is below the margin, where it is -1."""
-    loss = ops.where(target == -1, 0.0, input) + ops.where(target == 1, 0.0, ops.relu(margin - input))
+    loss = ops.where(target == -1, 0.0, input) + ops.where(target == 1, 0.0, ops.clamp(margin - input, 0.0))
     return reduced(loss, reduction)
 
 
@@ -44,7 +44,7 @@ def margin_ranking_loss(
             f"input1: {list(input1.shape)}, input2: {list(input2.shape)}, target: {list(target.shape)}"
         )
     gap = ops.add(ops.mul(ops.neg(target), ops.sub(input1, input2)), float(margin))
-    return reduced(ops.relu(gap), reduction)
+    return reduced(ops.clamp(gap, 0.0), reduction)  # whose gradient at 0 isn't relu's
 
 
 def multi_margin_loss(

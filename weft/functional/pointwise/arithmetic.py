@@ -13,7 +13,7 @@ from weft.api.table import named, overwriting, public
 from weft.core.dtype import of_torch
 from weft.core.errors import ArgumentError
 from weft.functional.tensor.conversion import cast
-from weft.functional.tensor.in_place import into, number_like
+from weft.functional.tensor.in_place import into
 from weft.ops import OPS, ops
 from weft.tensor.tensor import Tensor
 
@@ -68,13 +68,7 @@ def div(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         return ops.floor_divide(x, other)
     if rounding_mode != "trunc":
         raise ArgumentError(f'div(): rounding_mode is None, "trunc" or "floor"; got {rounding_mode!r}')
-    whole = isinstance(x, Tensor) and not x.dtype.differentiable and type(other) is not float
-    if whole and (not isinstance(other, Tensor) or not other.dtype.differentiable):
-        other = number_like(x, other)
-        return ops.where(ops.lt(ops.mul(ops.sign(x), ops.sign(other)), 0),
-                            ops.neg(ops.floor_divide(ops.abs(x), ops.abs(other))),
-                            ops.floor_divide(ops.abs(x), ops.abs(other)))  # fmt: skip
-    return ops.trunc(ops.div(x, other))
+    return ops.trunc_divide(x, other)
 
 
 def _accumulating(plain: Callable[..., Tensor]) -> None:

@@ -27,7 +27,15 @@ def _median_of_all(x: Tensor) -> Tensor:
     >>> flow.median(flow.tensor([3., 1., 2.])).item()
     2.0
     """
-    return ops.median(ops.reshape(x, (-1,)), 0)[0]
+    return _shared(x, ops.median(ops.reshape(x, (-1,)), 0)[0])
+
+
+def _shared(x: Any, value: Any) -> Any:
+    """A value of x, whose gradient goes to all elements that equal it in equal parts, as that of `amax`."""
+    if not x.requires_grad:
+        return value
+    value = value.detach()
+    return ops.amax(ops.where(ops.logical_and(ops.ne(x, value), ops.eq(value, value)), -math.inf, x))
 
 
 def _median_along(x: Tensor, dim: int, keepdim: bool = False) -> Ranked:
@@ -109,5 +117,5 @@ def nanmedian(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     if x.dtype.is_floating_point:
         value = ops.where(ops.any(there, d, True), value, math.nan)
     if dim is None:
-        return ops.reshape(value, ())
+        return _shared(x, ops.reshape(value, ()))
     return Ranked(value, place) if keepdim else Ranked(ops.squeeze(value, d), ops.squeeze(place, d))

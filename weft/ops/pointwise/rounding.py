@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -50,10 +51,14 @@ def _division(name: str, kernel: Callable[..., Any], doc: str) -> Op:
 
 
 floor_divide = _division("floor_divide", torch.floor_divide, "a / b, rounded down.")
+trunc_divide = _division(
+    "trunc_divide", functools.partial(torch.div, rounding_mode="trunc"), "a / b, rounded towards zero."
+)
 remainder = _division("remainder", torch.remainder, "The remainder of a / b, with b's sign, as Python's %.")
 fmod = _division("fmod", torch.fmod, "The remainder of a / b, with a's sign, as C's fmod.")
 
 
+@trunc_divide.grad
 @floor_divide.grad
 def _(dy, input_shape, other_shape, needs):
     zero = zeros_like(dy)
