@@ -380,3 +380,17 @@ def test_adamw_is_adam_and_stays_decoupled_whatever_it_loads() -> None:
     assert isinstance(ours, flow.optim.Adam)
     ours.load_state_dict(flow.optim.Adam(w).state_dict())
     assert ours.param_groups[0]["decoupled_weight_decay"] is True
+
+
+@pytest.mark.parametrize("name", ["NAdam", "RAdam", "Adamax", "ASGD", "Adam"])
+def test_steps_of_doubles_are_as_exact_as_torchs(name: str) -> None:
+    ends = []
+    for lib in (torch, flow):
+        p: Any = lib.nn.Parameter(lib.tensor([1.0, -2.0, 0.5], dtype=lib.float64))
+        optimizer = getattr(lib.optim, name)([p], lr=0.1)
+        for _ in range(12):
+            optimizer.zero_grad()
+            (p**4 / 4 + p.sin()).sum().backward()
+            optimizer.step()
+        ends.append(p.tolist())
+    assert ends[1] == pytest.approx(ends[0], rel=1e-6)

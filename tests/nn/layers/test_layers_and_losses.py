@@ -340,3 +340,9 @@ def test_of_pairs_that_are_neither_alike_nor_apart_nothing_is_asked() -> None:
     expected = torch.nn.functional.cosine_embedding_loss(x, y, target, reduction="none")
     got = F.cosine_embedding_loss(of_torch(x), of_torch(y), of_torch(target), reduction="none")
     torch.testing.assert_close(got.to_torch(), expected)
+
+
+def test_bags_of_a_given_table() -> None:
+    bags = flow.nn.EmbeddingBag.from_pretrained(flow.eye(3), mode="sum", freeze=False)
+    assert bags(flow.tensor([[0, 1], [2, 2]])).tolist() == [[1, 1, 0], [0, 0, 2]] and bags.weight.requires_grad
+    assert not flow.nn.EmbeddingBag.from_pretrained(flow.eye(3)).weight.requires_grad

@@ -28,7 +28,7 @@ def test_padding(batch_first: bool, side: str) -> None:
     given = sequences()
     expected = theirs.pad_sequence(given, batch_first, 2.0, side)
     got = ours.pad_sequence([of_torch(s) for s in given], batch_first, 2.0, side)
-    torch.testing.assert_close(got.to_torch(), expected)
+    torch.testing.assert_close(got.to_torch(), expected, check_stride=True)
     if side == "right":
         for a, b in zip(ours.unpad_sequence(got, LENGTHS, batch_first), given, strict=True):
             torch.testing.assert_close(a.to_torch(), b)
@@ -80,3 +80,9 @@ def test_unpacking() -> None:
     packed = ours.pack_sequence([of_torch(s) for s in given], enforce_sorted=False)
     for a, b in zip(ours.unpack_sequence(packed), given, strict=True):
         torch.testing.assert_close(a.to_torch(), b)
+
+
+def test_a_packed_sequence_moves_and_converts_as_its_data() -> None:
+    packed = ours.pack_sequence([flow.ones(3), flow.ones(2)])
+    assert packed.double().data.dtype is flow.float64 and packed.cpu().batch_sizes is packed.batch_sizes
+    assert not packed.is_pinned() and not hasattr(packed, "sum")

@@ -33,9 +33,21 @@ class EmbeddingBag(Module):
         self.include_last_offset, self.padding_idx = include_last_offset, padding_idx
         if _weight is None:
             self.weight = made((num_embeddings, embedding_dim), device, dtype)
-            init.normal_(self.weight)
+            self.reset_parameters()
         else:
             self.weight = Parameter(_weight)
+
+    @classmethod
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, *options: Any, **named: Any) -> EmbeddingBag:
+        """Bags of the rows of a given table; further options are those of the layer."""
+        if embeddings.ndim != 2:
+            raise OptionError(f"a table of embeddings must have 2 dimensions; got {list(embeddings.shape)}")
+        made = cls(*embeddings.shape, *options, _weight=embeddings, **named)
+        made.weight.requires_grad = not freeze
+        return made
+
+    def reset_parameters(self) -> None:
+        init.normal_(self.weight)
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
         return embeddings.embedding_bag(

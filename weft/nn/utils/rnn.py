@@ -20,6 +20,9 @@ __all__ = [
 ]  # fmt: skip
 
 
+CONVERSIONS = ("byte", "char", "cpu", "cuda", "double", "float", "half", "int", "long", "pin_memory", "short")
+
+
 class PackedSequence(NamedTuple):
     """The steps of several sequences, time by time; `batch_sizes` is the number of sequences at each time."""
 
@@ -31,9 +34,18 @@ class PackedSequence(NamedTuple):
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
         return self._replace(data=self.data.to(*args, **kwargs))  # type: ignore[attr-defined]
 
+    def __getattr__(self, name: str) -> Any:
+        """What a tensor has that moves or converts it: `cpu`, `double`, `pin_memory`."""
+        if name not in CONVERSIONS:
+            raise AttributeError(f"'PackedSequence' object has no attribute {name!r}")
+        return lambda *args, **kwargs: self._replace(data=getattr(self.data, name)(*args, **kwargs))
+
     @property
     def is_cuda(self) -> bool:
         return self.data.is_cuda
+
+    def is_pinned(self) -> bool:
+        return self.data.is_pinned()  # type: ignore[attr-defined]
 
 
 def _ints(values: Sequence[int], like: Tensor | None = None) -> Tensor:
