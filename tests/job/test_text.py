@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import weft as flow
-from weft import nn
+from weft import nn, plan
 from weft.core.errors import CompileError
 from weft.job.job import Job
 from weft.job.text import parse, show
@@ -160,3 +161,12 @@ def test_a_graph_tells_what_its_passes_took_and_did(capsys: pytest.CaptureFixtur
     assert lines[first].endswith(" ms, 5 -> 4 nodes")
     assert [line[0] for line in lines[first + 1 : first + 4]] == ["-", "-", "+"]  # a relu goes, and add reads the other
     assert [line.partition(":")[0] for line in graph.passes().splitlines()] == [p.name for p in graph.job.passes]
+
+
+def test_any_name_of_a_module_and_a_scaler_print_and_parse() -> None:
+    names = ["a layer", "a=b", "(c", "%ü", "#d : e", "f    # g", "h, i", "a-layer", "a_layer"]
+    graph = Train(nn.Sequential(OrderedDict((name, nn.Linear(4, 4)) for name in names)))
+    graph.set_grad_scaler(flow.amp.GradScaler())
+    graph(flow.ones(2, 4)).numpy()
+    assert show(parse(show(graph.job))) == show(graph.job)
+    assert plan.parse(str(graph.plan)) == graph.plan

@@ -18,6 +18,7 @@ from weft.core.placement import Placement
 from weft.core.sbp import Sbp
 
 NAME: Final = r"[\w.:+/<>\[\]-]+"  # of a value in a job or plan
+NOT_NAMED: Final = re.compile(r"[^\w.:+/<>\[\]-]")  # characters that stand in no name
 _TOKEN: Final = re.compile(rf"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|%({NAME})""")
 _ALONE: Final = threading.Lock()  # in Python 3.11 ast.parse fails if two threads run it at once
 LONG: Final = 4  # longer lists are abbreviated for readers

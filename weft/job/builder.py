@@ -12,6 +12,7 @@ from weft.core import random
 from weft.core.device import Device
 from weft.core.dtype import DType, float64
 from weft.core.errors import ShapeError, TraceError
+from weft.core.literal import NOT_NAMED
 from weft.core.placement import Placement
 from weft.core.sbp import NdSbp, broadcast
 from weft.core.spec import Spec
@@ -103,6 +104,7 @@ class Builder:
         return self.job.micro_batches > 1 and (node.op == "steer" or (node.op in OPS and OPS[node.op].random))
 
     def unique(self, name: str) -> str:
+        name = NOT_NAMED.sub("_", name)
         count = self._counts.get(name)
         self._counts[name] = 0 if count is None else count + 1
         return name if count is None else self.unique(f"{name}-{count + 1}")
