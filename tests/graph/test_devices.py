@@ -202,3 +202,17 @@ def test_registers_that_share_memory_lie_on_one_device() -> None:
     assert "] cuda:0," in str(parse(text.replace(line, line.replace("],", "] cuda:0,"))))
     with pytest.raises(CompileError, match=r"line .*neither a stream"):
         parse(text.replace(line, line.replace("],", "] tpu:0,")))
+
+
+@pytest.mark.parametrize("micro", [1, 4])
+def test_copies_between_devices_are_told(streams: None, micro: int) -> None:
+    graph = Train(THERE, micro)
+    graph.compile(*batch(0))
+    first, copied, *each = graph.explain().splitlines()
+    assert first == "      0 B  moved by each rank in a launch, at most"
+    assert copied == "    256 B  copied between devices"
+    assert [line.partition(",")[0] for line in each] == [
+        f"    128 B  %{graph.name}.input.0{'.micro' * (micro > 1)} cpu:0 -> cpu:1: copy",
+        f"     64 B  %{graph.name}.input.1{'.micro' * (micro > 1)} cpu:0 -> cpu:1: copy",
+        "     64 B  %model.3-linear cpu:1 -> cpu:0: copy",
+    ]

@@ -1,7 +1,8 @@
-"""The data movements between ranks in a launch of a job, as text."""
+"""The data movements in a launch of a job, between ranks and between devices, as text."""
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 
 from weft.boxing.planner import cost_of
@@ -16,23 +17,31 @@ def movements(job: Job) -> str:
     for node in job.nodes:
         for v in node.operands():
             readers[v].append(node)
-    lines, total = [], 0.0
+    lines: list[str] = []
+    totals = {"boxing": 0.0, "to_device": 0.0}
     for node in job.nodes:
-        if node.op != "boxing":
+        if node.op not in totals:
             continue
-        routes = node.extra["routes"] if "routes" in node.extra else (node.extra["route"],)
-        moved = sum(cost_of(route).moved for route in routes) * (job.micro_batches if node.micro else 1)
-        total += moved
-        names = [v.name.partition(".boxed")[0] for v in node.operands()]
-        what = f"%{names[0]}" + f" and {len(names) - 1} more" * (len(names) > 1)
+        (v, *_), acts = node.operands(), job.micro_batches if node.micro else 1
+        if node.op == "to_device":
+            moved = float(math.prod(v.shape) * v.dtype.itemsize)
+            way = f"{node.args[2]} -> {node.args[1]}: copy"
+        else:
+            routes = node.extra["routes"] if "routes" in node.extra else (node.extra["route"],)
+            moved, src, dst = sum(cost_of(route).moved for route in routes), routes[0].src, routes[0].dst
+            way = f"{src.placement} {_layout(src.nd_sbp)} -> {dst.placement} {_layout(dst.nd_sbp)}: {node.args[1]}"
+        totals[node.op] += moved * acts
+        more = f" and {len(node.operands()) - 1} more" * (len(node.operands()) > 1)
         wanted = dict.fromkeys(f"%{n.name}" for v in node.outputs for n in readers[v] if n.op != "boxing")
         shown = ", ".join(list(wanted)[:3]) + f" and {len(wanted) - 3} more" * (len(wanted) > 3)
         lines.append(
-            f"{amount(moved):>9}  {what} {routes[0].src.placement} {_layout(routes[0].src.nd_sbp)} -> "
-            f"{routes[0].dst.placement} {_layout(routes[0].dst.nd_sbp)}: {node.args[1]}"
+            f"{amount(moved * acts):>9}  %{v.name.partition('.boxed')[0]}{more} {way}"
             + f", for {shown}" * bool(shown) + f"    # {node.at}" * bool(node.at)
         )  # fmt: skip
-    return "\n".join([f"{amount(total):>9}  moved by each rank in a launch, at most", *lines, *job.reasons])
+    copied = [f"{amount(totals['to_device']):>9}  copied between devices"] * (totals["to_device"] > 0)
+    return "\n".join(
+        [f"{amount(totals['boxing']):>9}  moved by each rank in a launch, at most", *copied, *lines, *job.reasons]
+    )
 
 
 def _layout(nd_sbp: tuple[object, ...]) -> str:
