@@ -4,6 +4,7 @@ apply."""
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, Final
 
 import torch
@@ -215,17 +216,34 @@ attention_grad.form(lambda dy, q, k, v, *_: (q, k, v) if alike(dy, q, k, v) else
 
 
 @attention_grad.out
-def _(grads, dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
+def _(grads, *args):
+    for into, given in _parts(grads, *args):
+        torch._foreach_copy_(into, attention_grad.kernel(*given))
+
+
+@attention_grad.prepared
+def _(dq, dk, dv, dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
+    if not _flash(q, k, v) or _added(attn_mask, q) is not attn_mask or not _in_rows(q, k, v, out):
+        return None
+    parts = _parts((dq, dk, dv), dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale)
+    return [(_flash_gradients, (into, *given), {}) for into, given in parts]
+
+
+def _flash_gradients(grads, dy, q, k, v, out, logsumexp, mask, is_causal, scale):
+    backward = aten._scaled_dot_product_flash_attention_for_cpu_backward
+    torch._foreach_copy_(grads, backward(dy, q, k, v, out, logsumexp, 0.0, is_causal, attn_mask=mask, scale=scale))
+
+
+def _parts(
+    grads: tuple[Tensor, ...], dy: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, logsumexp: Tensor,
+    attn_mask: Tensor | None, is_causal: bool, scale: float | None,
+) -> Iterator[tuple[list[Tensor], tuple[Any, ...]]]:  # fmt: skip
+    """The gradients and the arguments of each part of the batch that is computed at once."""
     mask, size = _added(attn_mask, q), _part(q)
     for i in range(0, len(q), size):
         given = (t[i : i + size] for t in (dy, q, k, v, out, logsumexp))
         own = mask if mask is None or mask.dim() < 4 or len(mask) == 1 else mask[i : i + size]
-        _copy([g[i : i + size] for g in grads], attention_grad.kernel(*given, own, is_causal, scale))
-
-
-def _copy(to: list[Tensor], tensors: tuple[Tensor, ...]) -> None:
-    for a, b in zip(to, tensors, strict=True):
-        a.copy_(b)
+        yield [g[i : i + size] for g in grads], (*given, own, is_causal, scale)
 
 
 def _part(q: Tensor) -> int:
