@@ -9,6 +9,7 @@ import functools
 import importlib
 import threading
 from collections.abc import Callable, Sequence
+from types import FunctionType, MethodType
 from typing import Any, Final
 
 import torch
@@ -18,7 +19,7 @@ from weft.core.program_line import warn
 from weft.ops import OPS
 from weft.plan.calls import Call, Ref, Result
 
-Kernel = Callable[[list[torch.Tensor]], object]  # of a fused call's operands, then its results; empties the list
+Kernel = Callable[[list[torch.Tensor]], object]  # of a fused call's operands, then its results
 
 kernels: dict[Any, Kernel | None] = {}  # None: it can't be compiled
 lock: Final = threading.RLock()  # the compiler isn't made for several threads
@@ -78,24 +79,30 @@ def key_of(call: Call, forms: Sequence[Any], threads: int) -> Any:
 
 def one_by_one(call: Call) -> Kernel:
     """A kernel that runs the calls one after another."""
+    return Copying(functools.partial(_results, call), len(call.args))
 
-    def run(tensors: list[torch.Tensor]) -> tuple[()]:
-        n = len(call.args)
-        values = dict(zip(call.operands(), tensors[:n], strict=True))
-        outs = tensors[n:]
-        for c in call.calls:
-            op = OPS[c.op]
-            args = [_value(a, values) for a in c.args]
-            first = len(args) - len(op.keywords)
-            made = op.kernel(*args[:first], **dict(zip(op.keywords, args[first:], strict=True)))
-            made = made if isinstance(made, (tuple, list)) else (made,)
-            values.update((r.name, t) for r, t in zip(c.results, made, strict=True))
-        for r, out in zip(call.results, outs, strict=True):
-            out.copy_(values[r.name])
-        tensors.clear()
-        return ()
 
-    return run
+class Copying:
+    """A kernel of a function that returns its results."""
+
+    def __init__(self, function: Callable[[list[torch.Tensor]], Sequence[torch.Tensor]], given: int) -> None:
+        self.function, self.given = function, given
+
+    def __call__(self, tensors: list[torch.Tensor]) -> None:
+        for out, made in zip(tensors[self.given :], self.function(tensors[: self.given]), strict=True):
+            out.copy_(made)
+
+
+def _results(call: Call, given: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    values = dict(zip(call.operands(), given, strict=True))
+    for c in call.calls:
+        op = OPS[c.op]
+        args = [_value(a, values) for a in c.args]
+        first = len(args) - len(op.keywords)
+        made = op.kernel(*args[:first], **dict(zip(op.keywords, args[first:], strict=True)))
+        made = made if isinstance(made, (tuple, list)) else (made,)
+        values.update((r.name, t) for r, t in zip(c.results, made, strict=True))
+    return [values[r.name] for r in call.results]
 
 
 def _value(a: Any, values: dict[str, torch.Tensor]) -> Any:
@@ -110,12 +117,44 @@ def compiled(call: Call, tensors: Sequence[torch.Tensor]) -> Kernel:
     table = importlib.import_module("torch._inductor.decomposition").select_decomp_table()
     trace = importlib.import_module("torch.fx.experimental.proxy_tensor").make_fx
     config = importlib.import_module("torch._inductor.config")
+    n = len(call.args)
     with torch.no_grad(), fake:
-        forms = [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype) for t in tensors]
-        function = one_by_one(call)
-        flat = torch.func.functionalize(lambda *given: function(list(given)))
+        forms = [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype) for t in tensors[:n]]
+        flat = torch.func.functionalize(lambda *given: [t.contiguous() for t in _results(call, given)])
         graph = trace(flat, decomposition_table=table)(*forms)
     quiet: dict[str, Any] = {"size_asserts": False, "alignment_asserts": False, "compile_threads": 1}
     with torch.no_grad(), config.patch(**quiet):
         found = compile_fx.compile_fx_inner(graph, forms, is_inference=True)
-    return getattr(found, "current_callable", None) or found  # without the bookkeeping around it
+    return Copying(getattr(found, "current_callable", None) or found, n)  # without the bookkeeping around it
+
+
+PLAIN: Final = {"clear", "empty_strided_cpu", "reinterpret_tensor", "torch"}  # names in Python that only calls loops
+
+
+def loops(kernel: Kernel, given: list[torch.Tensor], outs: Sequence[torch.Tensor]) -> list[tuple[Any, list[Any]]]:
+    """The calls that compute a kernel's results in this memory. Inductor's Python would allocate them anew each time:
+    it runs once, its loops are noted instead of called, and the memory of its results is replaced."""
+    function = kernel.function if isinstance(kernel, Copying) else None
+    found: list[tuple[Any, list[Any]]] = []
+    memory: dict[int, torch.Tensor] = {}  # from what it allocates to what is used
+
+    def empty(shape: Sequence[int], strides: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        t = torch.empty_strided(shape, strides, dtype=dtype)
+        memory[t.untyped_storage()._cdata] = t
+        return t
+
+    if isinstance(function, MethodType):
+        code, space = function.__func__.__code__, dict(function.__func__.__globals__)
+        names = [n for n in code.co_names if n not in PLAIN and not isinstance(getattr(torch, n, None), torch.dtype)]
+        space["empty_strided_cpu"] = empty
+        for n in names:
+            space[n] = lambda *args, loop=space.get(n): found.append((loop, list(args)))
+        if all(n.startswith("cpp_fused") for n in names):
+            made = FunctionType(code, space)(function.__self__, given.copy())
+            keys = [t.untyped_storage()._cdata for t in made]
+            fit = (t.is_contiguous() and t.nbytes == t.untyped_storage().nbytes() for t in made)
+            if len(memory.keys() & set(keys)) == len(outs) and all(fit) and all(t.is_contiguous() for t in outs):
+                memory.update(zip(keys, outs, strict=True))
+                place = lambda a: memory.get(a.untyped_storage()._cdata, a) if isinstance(a, torch.Tensor) else a
+                return [(loop, [place(a) for a in args]) for loop, args in found]
+    return [(kernel, [[*given, *outs]])]

@@ -66,6 +66,7 @@ class Executor:
         self.trace: Trace | None = None
         self.error: BaseException | None = None
         self.launched = self.finished = 0
+        self._left = 0  # launches whose callers went on: the background thread looks after these
         self.closing = self._closed = False
         self._guard = threading.Lock()  # guards launched, finished, waiters, error
         self._drive_lock = threading.Lock()
@@ -124,6 +125,8 @@ class Executor:
         if self.error is not None or self.closing:
             raise GraphError(f"plan {self.plan.name!r} {self._why_not()}") from self.error
         until = self._take_in(n)
+        with self._guard:
+            self._left = max(self._left, until)
         if self._sleeping:
             self._alarm.set()
         return Ticket(self, until)
@@ -317,18 +320,18 @@ class Executor:
         with ranks.enter(self._rank):
             seen = quiet = 0
             while not self._closed and self.error is None:
-                if self.finished >= self.launched:
+                if self.finished >= self._left:
                     quiet += 1
                     if quiet > NAPS:
                         self._sleeping = True
-                        if self.finished >= self.launched and not self._closed:
+                        if self.finished >= self._left and not self._closed:
                             self._alarm.wait(1.0)
                         self._sleeping = False
                         self._alarm.clear()
                         continue
                 else:
                     quiet = 0
-                late, seen = seen > self.finished, self.launched  # only what was in flight a nap ago
+                late, seen = seen > self.finished, self._left  # only what was in flight a nap ago
                 if late and not self._waiters:
                     self._driven(FOREVER, yielding=True)
                 time.sleep(NAP)

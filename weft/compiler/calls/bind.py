@@ -197,10 +197,19 @@ class Binder:
     def _fused(self, call: Call) -> None:
         outs = [self.memory.placed(r) for r in call.results]
         given = [self.memory.known(a) if self.memory.knows(a) else self._stand_in(a) for a in call.args]
-        # what is made anew may lie otherwise than its form says, as what is drawn like a transposed value
-        names = [self.source.expression(a) + ".contiguous()" * (not self.memory.knows(a)) for a in call.args]
-        names += [self.source.called(r.name, o) for r, o in zip(call.results, outs, strict=True)]
-        self.source.line(f"{self.source.called('fused', inductor.kernel(call, given, outs))}([{', '.join(names)}])")
+        kernel, text = inductor.kernel(call, given, outs), {}
+        for a, t in zip(call.args, given, strict=True):
+            # what is made anew may lie otherwise than its form says, as what is drawn like a transposed value
+            text[id(t)] = self.source.expression(a) + ".contiguous()" * (not self.memory.knows(a))
+        text |= {id(o): self.source.called(r.name, o) for r, o in zip(call.results, outs, strict=True)}
+        for function, args in inductor.loops(kernel, given, outs):
+            parts = [
+                f"[{', '.join(text[id(t)] for t in a)}]"
+                if isinstance(a, list)
+                else text.get(id(a)) or self.source.literal("between", a)
+                for a in args
+            ]
+            self.source.line(f"{self.source.called('fused', function)}({', '.join(parts)})")
         self._know(call, outs)
 
     def _know(self, call: Call, outs: Sequence[torch.Tensor]) -> None:
