@@ -118,7 +118,7 @@ from weft.ops.pointwise.logic import eq as eq
 from weft.ops.pointwise.elementary import erf as erf
 from weft.ops.pointwise.elementary import erfc as erfc
 from weft.ops.pointwise.integral_functions import erfcx as erfcx
-from weft.ops.pointwise.gamma import erfinv as erfinv
+from weft.ops.pointwise.elementary import erfinv as erfinv
 from weft.ops.pointwise.elementary import exp as exp
 from weft.ops.pointwise.elementary import exp2 as exp2
 from weft.ops.shape.broadcast import expand as expand
@@ -199,8 +199,8 @@ from weft.ops.pointwise.elementary import log2 as log2
 from weft.ops.pointwise.integral_functions import log_ndtr as log_ndtr
 from weft.ops.neural.softmax import log_softmax as log_softmax
 from weft.ops.neural.softmax import log_softmax_grad as log_softmax_grad
-from weft.ops.pointwise.gamma import logaddexp as logaddexp
-from weft.ops.pointwise.numbers import logaddexp2 as logaddexp2
+from weft.ops.pointwise.elementary import logaddexp as logaddexp
+from weft.ops.pointwise.elementary import logaddexp2 as logaddexp2
 from weft.ops.pointwise.logic import logical_and as logical_and
 from weft.ops.pointwise.logic import logical_not as logical_not
 from weft.ops.pointwise.logic import logical_or as logical_or
@@ -218,7 +218,7 @@ from weft.ops.linalg.matmul import matrix_exponential as matrix_exponential
 from weft.ops.reduce.extremes import max as max
 from weft.ops.pointwise.arithmetic import maximum as maximum
 from weft.ops.reduce.sums import mean as mean
-from weft.ops.reduce.counting import median as median
+from weft.ops.reduce.ordering import median as median
 from weft.ops.reduce.extremes import min as min
 from weft.ops.pointwise.arithmetic import minimum as minimum
 from weft.ops.neural.activations import mish as mish
@@ -292,7 +292,7 @@ from weft.ops.index.indexing import scatter_add as scatter_add
 from weft.ops.index.indexing import scatter_add_zeros as scatter_add_zeros
 from weft.ops.neural.pooling import scatter_places as scatter_places
 from weft.ops.index.scatters import scatter_reduced as scatter_reduced
-from weft.ops.reduce.counting import searchsorted as searchsorted
+from weft.ops.reduce.ordering import searchsorted as searchsorted
 from weft.ops.shape.slicing import select as select
 from weft.ops.neural.thresholds import selu as selu
 from weft.ops.update.optimizer import sgd_update as sgd_update

@@ -1,4 +1,4 @@
-"""gather and scatter along a dimension."""
+"""gather and scatter along a dimension; put and masked_scatter."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.api.table import overwriting, public
+from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, IndexingError, ShapeError
 from weft.core.idle import idle
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.functional.index import indexing
+from weft.functional.shape.broadcasting import broadcast_shapes
 from weft.functional.shape.views import movedim
 from weft.functional.tensor.conversion import cast
 from weft.functional.tensor.in_place import into, number_like, with_in_place
@@ -167,3 +169,25 @@ def index_reduce(
     places = ops.reshape(index, [-1 if i == d else 1 for i in builtins.range(x.ndim)])
     places = ops.expand(places, tuple(source.shape))
     return scatter_reduce(x, d, places, source, reduce, include_self=include_self)
+
+
+@with_in_place
+def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """x with the elements at these indices of the flattened x replaced or added to."""
+    flat = ops.index_put(ops.reshape(x, (-1,)), [index], ops.reshape(source, tuple(index.shape)), accumulate)
+    return ops.reshape(flat, tuple(x.shape))
+
+
+@with_in_place
+def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """x with the source's elements, in order, where the mask is true.
+
+    >>> flow.masked_scatter(flow.zeros(3), flow.tensor([True, False, True]), flow.tensor([1., 2., 3.])).tolist()
+    [1.0, 0.0, 2.0]
+    """
+    shape = tuple(broadcast_shapes(tuple(x.shape), tuple(mask.shape)))
+    x = x if tuple(x.shape) == shape else ops.expand(x, shape)
+    flat = ops.reshape(ops.expand(mask, shape), (-1,))
+    at: Any = ops.cumsum(cast(flat, dtypes.int64), 0) - 1
+    picked = ops.index(ops.reshape(source, (-1,)), [ops.clamp(at, 0)])
+    return ops.reshape(ops.where(flat, picked, ops.reshape(x, (-1,))), tuple(x.shape))

@@ -1,15 +1,10 @@
-"""Indexing of the flattened tensor (take, put, masked_scatter), and along a dimension (take_along_dim)."""
+"""Elements by their indices: take, of the flattened tensor, and take_along_dim."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from weft.api.table import public
-from weft.core import dtype as dtypes
 from weft.core.errors import ShapeError
 from weft.functional.shape.broadcasting import broadcast_shapes
-from weft.functional.tensor.conversion import cast
-from weft.functional.tensor.in_place import with_in_place
 from weft.ops import ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
@@ -42,25 +37,3 @@ def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None) -> Tensor
     left, right = ((*shape[:d], t.shape[d], *shape[d + 1 :]) for t in (x, indices))
     indices = ops.where(ops.lt(indices, 0), ops.add(indices, x.shape[d]), indices)  # from the last
     return ops.gather(ops.expand(x, left), d, ops.expand(indices, right))
-
-
-@with_in_place
-def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """x with the elements at these indices of the flattened x replaced or added to."""
-    flat = ops.index_put(ops.reshape(x, (-1,)), [index], ops.reshape(source, tuple(index.shape)), accumulate)
-    return ops.reshape(flat, tuple(x.shape))
-
-
-@with_in_place
-def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """x with the source's elements, in order, where the mask is true.
-
-    >>> flow.masked_scatter(flow.zeros(3), flow.tensor([True, False, True]), flow.tensor([1., 2., 3.])).tolist()
-    [1.0, 0.0, 2.0]
-    """
-    shape = tuple(broadcast_shapes(tuple(x.shape), tuple(mask.shape)))
-    x = x if tuple(x.shape) == shape else ops.expand(x, shape)
-    flat = ops.reshape(ops.expand(mask, shape), (-1,))
-    at: Any = ops.cumsum(cast(flat, dtypes.int64), 0) - 1
-    picked = ops.index(ops.reshape(source, (-1,)), [ops.clamp(at, 0)])
-    return ops.reshape(ops.where(flat, picked, ops.reshape(x, (-1,))), tuple(x.shape))

@@ -16,7 +16,7 @@ from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.functional.pointwise.arithmetic import _scaled
 from weft.functional.shape.broadcasting import broadcast_shapes
-from weft.functional.shape.joining import atleast_2d, stack
+from weft.functional.shape.joining import stack
 from weft.functional.tensor.dtypes import promote_types
 from weft.functional.tensor.in_place import with_in_place
 from weft.ops import ops
@@ -290,21 +290,6 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
     """The inner product along a dimension."""
     return ops.sum(ops.conj(x) * y if x.dtype.is_complex else x * y, dim)
-
-
-@public("flow")
-def block_diag(*tensors: Any) -> Any:
-    """A block-diagonal matrix.
-
-    >>> flow.block_diag(flow.ones(1, 2), flow.ones(1, 1)).tolist()
-    [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
-    """
-    parts: Any = [atleast_2d(t) for t in tensors]
-    width, at, rows = sum(p.shape[1] for p in parts), 0, []
-    for p in parts:
-        rows.append(ops.pad_with(p, (at, width - at - p.shape[1]), 0))
-        at += p.shape[1]
-    return ops.cat(rows, 0)
 
 
 @public("flow tensor")

@@ -6,16 +6,16 @@ from typing import Any
 
 from weft.api.signature import door
 from weft.api.table import public
-from weft.core.errors import ArgumentError, OptionError
+from weft.core.errors import ArgumentError
 from weft.functional.create import creation
 from weft.functional.create.creation import drawing, finished
 from weft.functional.create.likeness import form
 from weft.functional.random import random_tensors
-from weft.functional.random.draws_in_place import bernoulli_, exponential_
+from weft.functional.random.draws_in_place import bernoulli_
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
 from weft.ops.explain import LONGER
-from weft.ops.shape.views import dim_of, together
+from weft.ops.shape.views import together
 from weft.tensor.tensor import Tensor
 
 
@@ -89,31 +89,3 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 
 
 LONGER["poisson"], LONGER["binomial"] = door(poisson), door(binomial)
-
-
-@public("neural")
-def gumbel_softmax(
-    logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1, *, generator: Any = None
-) -> Tensor:
-    """A sample of the Gumbel-softmax distribution, soft; or hard, one-hot, with the soft sample's gradient.
-
-    >>> flow.nn.functional.gumbel_softmax(flow.zeros(4), hard=True).sum().item()
-    1.0
-    """
-    if isinstance(eps, int):
-        raise OptionError(
-            f"gumbel_softmax(logits, {tau!r}, {hard!r}, {eps!r}): there PyTorch has eps, which has no effect, "
-            f"and OneFlow the dimension. Name it: dim={eps!r}"
-        )
-    empty = creation.empty(tuple(logits.shape), **form(logits, None, None, None, None))
-    waits = exponential_(empty, generator=generator)
-    noise = ops.neg(ops.log(waits))
-    soft = ops.softmax(ops.div(ops.add(logits, noise), float(tau)), dim)
-    if not hard:
-        return soft
-    d, n = dim_of(dim, soft.ndim), soft.shape[dim]
-    ones = ops.one_hot(ops.argmax(soft, d, False), n)
-    order = [*range(soft.ndim - 1)]
-    order.insert(d, soft.ndim - 1)
-    whole = cast(ops.permute(ones, tuple(order)), soft.dtype)
-    return ops.add(ops.sub(whole, soft.detach()), soft)

@@ -1,4 +1,4 @@
-"""Diagonals: diag, diag_embed, diagonal_scatter, ..."""
+"""Diagonals: diag, diag_embed, diagonal_scatter, block_diag, ..."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from weft.core.errors import ShapeError
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.functional.index.scattering import _same
+from weft.functional.shape.joining import atleast_2d
 from weft.functional.shape.views import movedim, ravel
 from weft.functional.tensor import in_place
 from weft.ops import ops
@@ -67,3 +68,18 @@ def diagonal_scatter(x: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim
     d1, d2 = dim_of(dim1, x.ndim), dim_of(dim2, x.ndim)
     _same("diagonal_scatter", src, ops.diagonal(x, offset, d1, d2).shape)
     return ops.diagonal_put(x, src, offset, d1, d2)
+
+
+@public("flow")
+def block_diag(*tensors: Any) -> Any:
+    """A block-diagonal matrix.
+
+    >>> flow.block_diag(flow.ones(1, 2), flow.ones(1, 1)).tolist()
+    [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    parts: Any = [atleast_2d(t) for t in tensors]
+    width, at, rows = sum(p.shape[1] for p in parts), 0, []
+    for p in parts:
+        rows.append(ops.pad_with(p, (at, width - at - p.shape[1]), 0))
+        at += p.shape[1]
+    return ops.cat(rows, 0)

@@ -52,7 +52,7 @@ def _function(
 ) -> Op:
     """Declare torch's function of this name. `derivative` is a function of x or of the result y, by the name of its
     parameter; only that one is saved."""
-    declared = unary(name, getattr(torch, name), says, shows, inplace=getattr(torch, f"{name}_"))
+    declared = unary(name, getattr(torch, name), says, shows, inplace=getattr(Tensor, f"{name}_"))
     if "y" in inspect.signature(derivative).parameters:
         declared.grad(lambda dy, y: mul(dy, derivative(conjugated(y))))
     else:
@@ -97,6 +97,9 @@ erf = _function(
     lambda x: mul(exp(neg(square(x))), 2 / math.sqrt(math.pi)),
 )  # fmt: skip
 erfc = _function("erfc", "1 - erf(x).", "0.0 -> 1.0", lambda x: mul(exp(neg(square(x))), -2 / math.sqrt(math.pi)))
+erfinv = _function(
+    "erfinv", "The inverse of erf.", "0.0 -> 0.0", lambda y: mul(exp(square(y)), math.sqrt(math.pi) / 2), _inside_one
+)
 exp2 = _function("exp2", "2 to the power x.", "3.0 -> 8.0", lambda y: mul(y, math.log(2)))
 expm1 = _function("expm1", "exp(x) - 1, exact near zero.", "0.0 -> 0.0", lambda y: add(y, 1.0))
 log2 = _function("log2", "The logarithm to base 2.", "8.0 -> 3.0", lambda x: div(1 / math.log(2), x), _above_zero)
@@ -138,6 +141,24 @@ def _(dy, input, other, input_shape, other_shape, needs):
         fit(mul(scaled, other), input_shape) if needs[0] else None,
         fit(neg(mul(scaled, input)), other_shape) if needs[1] else None,
     )
+
+
+def _log_of_sum(name: str, says: str, base: float) -> Op:
+    declared = binary(name, getattr(torch, name), f"{says}, without overflow.", scalar=False)
+
+    @declared.grad
+    def _(dy, input, other, input_shape, other_shape, needs):
+        apart = sub(other, input) if base == math.e else mul(sub(other, input), math.log(base))
+        return (
+            fit(div(dy, conjugated(add(exp(apart), 1.0))), input_shape) if needs[0] else None,
+            fit(div(dy, conjugated(add(exp(neg(apart)), 1.0))), other_shape) if needs[1] else None,
+        )
+
+    return declared
+
+
+logaddexp = _log_of_sum("logaddexp", "log(exp(a) + exp(b))", math.e)
+logaddexp2 = _log_of_sum("logaddexp2", "log2(2 ** a + 2 ** b)", 2.0)
 
 
 @op("..., ..., ... -> ...", linear="a+b")

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
 from weft.ops.declaration import op
-from weft.ops.pointwise.arithmetic import add, conjugated, div, mul, neg, square, sub
-from weft.ops.pointwise.declaring import binary, unary
-from weft.ops.pointwise.elementary import _above_zero, _inside_one, exp
-from weft.ops.shape.broadcast import fit
+from weft.ops.pointwise.arithmetic import add, mul, sub
+from weft.ops.pointwise.declaring import unary
+from weft.ops.pointwise.elementary import _above_zero
 
 lgamma = unary(
     "lgamma", torch.lgamma, "The logarithm of the gamma function's absolute value.", "1.0 -> 0.0",
@@ -37,23 +34,6 @@ digamma = unary(
     "digamma", torch.digamma, "The derivative of lgamma.", inplace=Tensor.digamma_, positive=True
 )  # fmt: skip
 digamma.grad(lambda dy, x: mul(dy, polygamma(x, 1)))
-
-erfinv = unary("erfinv", torch.erfinv, "The inverse of erf.", "0.0 -> 0.0", inplace=Tensor.erfinv_)
-erfinv.samples(lambda rand: [(_inside_one(rand(4, 6)),)])
-erfinv.grad(lambda dy, y: mul(dy, mul(exp(square(y)), math.sqrt(math.pi) / 2)))
-
-logaddexp = binary(
-    "logaddexp", torch.logaddexp, "log(exp(a) + exp(b)), without overflow.", scalar=False,
-)  # fmt: skip
-
-
-@logaddexp.grad
-def _(dy, input, other, input_shape, other_shape, needs):
-    apart = sub(other, input)
-    return (
-        fit(div(dy, conjugated(add(exp(apart), 1.0))), input_shape) if needs[0] else None,
-        fit(div(dy, conjugated(add(exp(neg(apart)), 1.0))), other_shape) if needs[1] else None,
-    )
 
 
 @op("... -> ...")

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import op
-from weft.ops.pointwise.arithmetic import add, div, mul, neg, sign, sub
+from weft.ops.pointwise.arithmetic import div, mul, sign, sub
 from weft.ops.pointwise.copies import cast, where
 from weft.ops.pointwise.declaring import binary, unary
 from weft.ops.pointwise.elementary import exp, log, log_number
@@ -154,18 +154,6 @@ def _(dy, input, other, input_shape, other_shape, needs):
     if needs[1]:
         db = fit(mul(dy, div(input, other)), other_shape)
     return da, db
-
-
-logaddexp2 = binary("logaddexp2", torch.logaddexp2, "log2(2 ** a + 2 ** b), without overflow.", scalar=False)
-
-
-@logaddexp2.grad
-def _(dy, input, other, input_shape, other_shape, needs):
-    apart = mul(sub(other, input), math.log(2))
-    return (
-        fit(div(dy, add(exp(apart), 1.0)), input_shape) if needs[0] else None,
-        fit(div(dy, add(exp(neg(apart)), 1.0)), other_shape) if needs[1] else None,
-    )
 
 
 gcd = binary("gcd", torch.gcd, "The greatest common divisor.", "flow.tensor([4]), flow.tensor([6]) -> 2")

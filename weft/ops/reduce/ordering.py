@@ -1,4 +1,4 @@
-"""Sorting along a dimension, and elements by their order: sort, argsort, topk, kthvalue, mode."""
+"""Sorting along a dimension, and elements by their order: sort, argsort, topk, kthvalue, median, mode, searchsorted."""
 
 from __future__ import annotations
 
@@ -10,9 +10,58 @@ from torch import Tensor
 from weft.ops.declaration import op
 from weft.ops.index.indexing import scatter_add_zeros
 from weft.ops.neural.softmax import along
-from weft.ops.reduce.counting import scatter_back, without
 from weft.ops.reduce.products import _two
-from weft.ops.shape.views import dim_of
+from weft.ops.shape.views import axes, axes_at, dim_of
+
+
+@op(returns="values indices*")
+def median(x: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
+    """The median along a dimension (the lower of two middle elements), and its index.
+
+    >>> flow.median(flow.tensor([3., 1., 2.]), 0)[0].item()
+    2.0
+    """
+    return tuple(torch.median(x, dim, keepdim))
+
+
+def without(x: tuple[int, ...], dim: int, keepdim: bool) -> str:
+    """The notation of an op with two results for each slice along a dimension."""
+    return axes_at("<!> -> <1>, <1>" if keepdim else "<!> -> <>, <>", len(x), dim)
+
+
+def scatter_back(dvalues: Any, indices: Any, x_shape: Any, dim: int, keepdim: bool) -> Any:
+    """The gradient of elements that were selected along a dimension."""
+    d = dim_of(dim, len(x_shape))
+    if not keepdim:
+        form = (*tuple(x_shape)[:d], 1, *tuple(x_shape)[d + 1 :])
+        dvalues, indices = dvalues.reshape(form), indices.reshape(form)
+    return scatter_add_zeros(dvalues, d, indices, tuple(x_shape))
+
+
+median.layout(lambda x, dim, keepdim: without(x, dim, keepdim))
+median.grad(lambda dvalues, indices, x_shape, dim, keepdim: scatter_back(dvalues, indices, x_shape, dim, keepdim))
+median.samples(lambda rand: [(rand(4, 6), 1), (rand(4, 5), 0, True)])
+
+
+@op("i!, ... -> ...", returns="y*")
+def searchsorted(sorted_sequence: Tensor, values: Tensor, right: bool = False) -> Tensor:
+    """The indices at which values would be inserted in a sorted sequence: before equal elements, or after with `right`.
+
+    >>> flow.searchsorted(flow.tensor([1., 3., 5.]), flow.tensor([3., 4.])).tolist()
+    [1, 2]
+    """
+    return torch.searchsorted(sorted_sequence, values.contiguous(), right=right)
+
+
+@searchsorted.layout
+def _(sorted_sequence, values, right):
+    if len(sorted_sequence) == 1:
+        return "i!, ... -> ..."
+    lead = " ".join(axes(len(sorted_sequence) - 1))
+    return f"{lead} i!, {lead} j -> {lead} j"
+
+
+searchsorted.samples(lambda rand: [(rand(6).sort()[0], rand(4, 3)), (rand(4, 6).sort()[0], rand(4, 3), True)])
 
 
 @op(returns="values indices*")
