@@ -6,6 +6,7 @@ both ends of a register between ranks agree without communication.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from weft.compiler import chains, faster
@@ -71,6 +72,11 @@ class _Lowering:
         # A single chain shares its thread with both ends: none can run ahead.
         self.ahead = options.ahead if len(self.mine) > 1 else 1
         self.memory = self._variables()
+        self.aliases = [
+            n
+            for n in job.nodes
+            if n not in self.chains_of and n.outputs and n.outputs[0] in self.memory and n.op != "variable"
+        ]
         self.graph = ChainGraph(self.chains_of, self.keys, self.memory)
         self.pipeline = Pipeline(job, self.keys, self.micro)
         self.roles = roles(self.chains_of)
@@ -79,6 +85,20 @@ class _Lowering:
         self.joint: dict[tuple[Key, ...], Packet] = {}  # those that several chains read, by source and readers
         self.ends = [SOURCE, SINK, *job.loaders]
         self.streams = sorted({k.stream for k in self.keys if k.stream})
+        self.members: dict[Key, list[Node]] = {k: [] for k in self.mine}
+        for node, keys in self.chains_of.items():
+            for k in keys:
+                if k in self.members:
+                    self.members[k].append(node)
+        self.made = {v: keys[-1] for node, keys in self.chains_of.items() for v in node.outputs}
+        maker = {v: node for node in self.chains_of for v in node.outputs}
+        self.again = {k: chains.views_again(k, self.members[k], self.chains_of, maker) for k in self.mine}
+        self.given: dict[Value, Packet] = {}  # the packet by which an input or a loader's value comes
+        self.imports: dict[Key, dict[Value, Packet]] = {k: {} for k in self.mine}
+        self.exports: dict[Key, dict[Value, list[Packet]]] = {k: {} for k in self.mine}
+        self.crossings: dict[Key, dict[Node, Crossing]] = {k: {} for k in self.mine}
+        self.arrivals: dict[Key, dict[tuple[Node, int], Packet]] = {k: {} for k in self.mine}
+        self.departures: dict[Key, dict[tuple[Node, int], Packet]] = {k: {} for k in self.mine}
 
     # ---- names and numbers -----------------------------------------------------------------------------
 
@@ -128,70 +148,12 @@ class _Lowering:
         job, rank = self.job, self.rank
         lowered = Lowered(Plan(job.name, rank, self.world_size), job, self.options)
         lowered.roles = {self.title(k): role for k, role in self.roles.items() if role}
-        memory = self.memory
-        made = {v: keys[-1] for node, keys in self.chains_of.items() for v in node.outputs}
-        given = {n.outputs[0]: n.outputs[0] for n in job.nodes if n.op in ("input", "host")}
-        given |= {v: v for n in job.nodes if n.op == "source" for v in n.outputs}
-        given |= {n.outputs[0]: n.args[0] for n in job.nodes if n.op == "unpack"}
         lowered.unpacked = {n.outputs[0]: n.args[0] for n in job.nodes if n.op == "unpack"}
-        members: dict[Key, list[Node]] = {k: [] for k in self.mine}
-        aliases = [
-            n
-            for n in job.nodes
-            if n not in self.chains_of and n.outputs and n.outputs[0] in memory and n.op != "variable"
-        ]
-        for node, keys in self.chains_of.items():
-            for k in keys:
-                if k in members:
-                    members[k].append(node)
-        maker = {v: node for node in self.chains_of for v in node.outputs}
-        again = {k: chains.views_again(k, members[k], self.chains_of, maker) for k in self.mine}
-        imports: dict[Key, dict[Value, Packet]] = {k: {} for k in self.mine}
-        exports: dict[Key, dict[Value, list[Packet]]] = {k: {} for k in self.mine}
-        self.crossings: dict[Key, dict[Node, Crossing]] = {k: {} for k in self.mine}
-        self.arrivals: dict[Key, dict[tuple[Node, int], Packet]] = {k: {} for k in self.mine}
-        self.departures: dict[Key, dict[tuple[Node, int], Packet]] = {k: {} for k in self.mine}
-        names = {SOURCE: "inputs"} | {loader: f"{loader}.batch" for loader in job.loaders}
-        feeds: dict[tuple[str, Device | None], Packet] = {}
-        loader_of = {v: n.args[0] for n in job.nodes if n.op == "source" for v in n.outputs}
-        given_by: dict[Value, Packet] = {}
-        for v in given:
-            end = loader_of.get(given[v], SOURCE)
-            device = chains.device_of(v)
-            if (end, device) not in feeds:
-                beyond = sum(e == end for e, _ in feeds)
-                number = self.beyond() if beyond else self.number(end, SINK, rank, rank, LOOP)
-                name = names[end] + (f".{device}" if beyond else "")
-                copies = self.ahead if end == SOURCE else 2
-                feeds[end, device] = Packet(number, name, end, [], rank, rank, copies, device=device)
-            given_by[v] = feeds[end, device]
-        reads: dict[Value, dict[Key, None]] = {}
-        for k in self.mine:
-            near = {v for n in again[k] for v in n.outputs}
-            for node in (*again[k], *members[k]):
-                keys = self.chains_of[node]
-                if len(keys) == 2:
-                    self._cross(node, keys, k)
-                    if k != keys[0]:
-                        continue
-                for v in node.operands():
-                    if v in memory or v in near or (v in made and made[v] == k):
-                        continue
-                    if v in given_by:
-                        feed = imports[k][v] = given_by[v]
-                        feed.entries[v] = local_shape(v, rank)
-                        feed.targets.append(k)
-                    else:
-                        reads.setdefault(v, {})[k] = None
-        for v, keys in reads.items():
-            for packet, readers in self._from_chain(made[v], list(keys)):
-                packet.entries[v] = local_shape(v, rank)
-                self._export(exports[made[v]], v, packet)
-                for k in readers:
-                    imports[k][v] = packet
-        lowered.outputs = [(node, self._output(node.args[0], given_by, made, exports)) for node in job.outputs]
+        feeds = self._feeds(lowered.unpacked)
+        self._connect()
+        lowered.outputs = [(node, self._output(node.args[0])) for node in job.outputs]
         shown = [node for node, packet in lowered.outputs if packet is None]
-        lowered.views = {v: n for n in self._needed(aliases, shown) for v in n.outputs}
+        lowered.views = {v: n for n in self._needed(shown) for v in n.outputs}
         self._finish_feeds(lowered, feeds)
         for k in self.mine:
             self.packet(k, SINK, rank, rank, self.ahead)  # a launch is over when every chain has done its part
@@ -204,20 +166,8 @@ class _Lowering:
         for p in self.packets.values():
             p.close()
         lowered.packets = {p.id: p for p in self.packets.values()}
-        tasks = []
         strides = strides_of(job)
-        variables = {v: strides.get(v) for v in memory}
-        for k in self.mine:
-            nodes = [*self._needed(aliases, members[k]), *again[k], *members[k]]
-            nodes, alone = faster.prepared(nodes, exports[k], rank, self.options)
-            chain = Chain(
-                self.title(k), rank, nodes, imports[k], exports[k], self.crossings[k],
-                self.arrivals[k], self.departures[k], variables, self.micro, lowered.unpacked, alone,
-                self.options.tight,
-            )  # fmt: skip
-            task = self._task(k, chain)
-            lowered.chains[task.id] = chain
-            tasks.append(task)
+        tasks = self._tasks(lowered, strides)
         lowered.source, lowered.sink = self.task_id(SOURCE, rank), self.task_id(SINK, rank)
         ends = self._ends(lowered, sink_step(lowered.outputs, lowered.views, strides, rank))
         registers = [self._register(p) for p in lowered.packets.values()]
@@ -230,6 +180,65 @@ class _Lowering:
         ))  # fmt: skip
         return lowered
 
+    def _feeds(self, unpacked: Mapping[Value, Value]) -> dict[tuple[str, Device | None], Packet]:
+        """The packets of the source and of loaders, one for each device that reads."""
+        of_loaders = {v: n.args[0] for n in self.job.nodes if n.op == "source" for v in n.outputs}
+        given = {n.outputs[0]: n.outputs[0] for n in self.job.nodes if n.op in ("input", "host")}
+        given |= {v: v for v in of_loaders} | dict(unpacked)
+        feeds: dict[tuple[str, Device | None], Packet] = {}
+        for v, whole in given.items():
+            end, device = of_loaders.get(whole, SOURCE), chains.device_of(v)
+            if (end, device) not in feeds:
+                beyond = sum(e == end for e, _ in feeds)
+                number = self.beyond() if beyond else self.number(end, SINK, self.rank, self.rank, LOOP)
+                name = ("inputs" if end == SOURCE else f"{end}.batch") + (f".{device}" if beyond else "")
+                copies = self.ahead if end == SOURCE else 2
+                feeds[end, device] = Packet(number, name, end, [], self.rank, self.rank, copies, device=device)
+            self.given[v] = feeds[end, device]
+        return feeds
+
+    def _connect(self) -> None:
+        """The packets by which this rank's chains get what they read, from the ends, other chains and other ranks."""
+        reads: dict[Value, dict[Key, None]] = {}
+        for k in self.mine:
+            near = {v for n in self.again[k] for v in n.outputs}
+            for node in (*self.again[k], *self.members[k]):
+                keys = self.chains_of[node]
+                if len(keys) == 2:
+                    self._cross(node, keys, k)
+                    if k != keys[0]:
+                        continue
+                for v in node.operands():
+                    if v in self.memory or v in near or self.made.get(v) == k:
+                        continue
+                    if v in self.given:
+                        feed = self.imports[k][v] = self.given[v]
+                        feed.entries[v] = local_shape(v, self.rank)
+                        feed.targets.append(k)
+                    else:
+                        reads.setdefault(v, {})[k] = None
+        for v, readers_of in reads.items():
+            for packet, readers in self._from_chain(self.made[v], list(readers_of)):
+                packet.entries[v] = local_shape(v, self.rank)
+                self._export(self.exports[self.made[v]], v, packet)
+                for k in readers:
+                    self.imports[k][v] = packet
+
+    def _tasks(self, lowered: Lowered, strides: Mapping[Value, tuple[int, ...] | None]) -> list[Task]:
+        """A task for each of this rank's chains."""
+        tasks, variables = [], {v: strides.get(v) for v in self.memory}
+        for k in self.mine:
+            nodes = [*self._needed(self.members[k]), *self.again[k], *self.members[k]]
+            nodes, alone = faster.prepared(nodes, self.exports[k], self.rank, self.options)
+            chain = Chain(
+                self.title(k), self.rank, nodes, self.imports[k], self.exports[k], self.crossings[k],
+                self.arrivals[k], self.departures[k], variables, self.micro, lowered.unpacked, alone,
+                self.options.tight,
+            )  # fmt: skip
+            tasks.append(task := self._task(k, chain))
+            lowered.chains[task.id] = chain
+        return tasks
+
     def _sort(self) -> None:
         """Let what collectives on streams read and write lie in one order, so that it may lie in one place."""
         apart = [n for n, keys in self.chains_of.items() if kind_of(keys[0].stream) == "collective"]
@@ -238,19 +247,16 @@ class _Lowering:
             if apart and place.keys() >= p.entries.keys():
                 p.entries = dict(sorted(p.entries.items(), key=lambda entry: place[entry[0]]))
 
-    def _output(
-        self, v: Value, given: dict[Value, Packet], made: dict[Value, Key],
-        exports: dict[Key, dict[Value, list[Packet]]],
-    ) -> Packet | None:  # fmt: skip
+    def _output(self, v: Value) -> Packet | None:
         """The packet that brings an output to the sink; None if it is a variable's, or on other ranks."""
         if (v.spec is not None and self.rank not in v.spec.placement) or v in self.memory:
             return None
-        if v in given:
-            packet = given[v]
+        if v in self.given:
+            packet = self.given[v]
             packet.targets.append(SINK)
         else:
-            packet = self.packet(made[v], SINK, self.rank, self.rank, self.ahead)
-            self._export(exports[made[v]], v, packet)
+            packet = self.packet(self.made[v], SINK, self.rank, self.rank, self.ahead)
+            self._export(self.exports[self.made[v]], v, packet)
         packet.entries[v] = local_shape(v, self.rank)
         return packet
 
@@ -264,11 +270,11 @@ class _Lowering:
                 memory.update(dict.fromkeys(n.outputs, memory[n.args[0]]))
         return memory
 
-    def _needed(self, aliases: list[Node], nodes: list[Node]) -> list[Node]:
+    def _needed(self, nodes: list[Node]) -> list[Node]:
         """The views of variables that these nodes read."""
         wanted = {v for n in nodes for v in n.operands()}
         found: list[Node] = []
-        for n in reversed(aliases):
+        for n in reversed(self.aliases):
             if not wanted.isdisjoint(n.outputs):
                 found.append(n)
                 wanted.update(n.operands())
