@@ -39,7 +39,9 @@ def local_reduce(x: Any, dst: int = 0, inplace: bool = False) -> Any:
 
 @public("bound")
 def comm_broadcast(x: Any, src_rank: int = 0, inplace: bool = False) -> Any:
-    """The tensor of rank `src_rank`, on every rank."""
+    """The tensor of rank `src_rank`, or each of several, on every rank."""
+    if isinstance(x, (list, tuple)):
+        return tuple(comm_broadcast(t, src_rank, inplace) for t in x)
     y = x if inplace else ops.clone(x.detach())
     comm.broadcast(y, src_rank)
     return y

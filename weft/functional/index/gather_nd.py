@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from weft.api.table import public
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.index import indexing
+from weft.functional.tensor.in_place import into
 from weft.ops import ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
@@ -47,6 +48,11 @@ def tensor_scatter_nd_update(tensor: Tensor, indices: Tensor, updates: Tensor) -
     [0.0, 5.0, 0.0]
     """
     return ops.index_put(tensor, _by_last(indices), updates)
+
+
+tensor_scatter_nd_update.overwriting = (  # type: ignore[attr-defined]
+    lambda tensor, indices, updates: into(tensor, tensor_scatter_nd_update, indices, updates)
+)
 
 
 @public("flow")

@@ -60,6 +60,9 @@ def scatter_(x: Tensor, dim: int, index: Tensor, src: Any, *, reduce: str | None
     return into(x, scatter, dim, index, src, reduce=reduce)
 
 
+scatter.overwriting = scatter_  # type: ignore[attr-defined]
+
+
 @public("flow tensor")
 def select_scatter(x: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """x with one slice along a dimension replaced."""

@@ -93,7 +93,7 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
     return _alpha(input, p, training, inplace, _inside("feature_alpha_dropout", input))
 
 
-@public("neural")
+@public("neural bound")
 def dropout(
     x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Any = None,
     addend: Tensor | None = None,

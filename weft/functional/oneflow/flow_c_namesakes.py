@@ -9,7 +9,7 @@ from weft.api.signature import overloaded
 from weft.api.table import public
 from weft.core.errors import OptionError
 from weft.functional.index import gather_nd, scattering
-from weft.functional.neural import channels, cross_entropy, dropouts, embeddings
+from weft.functional.neural import channels, cross_entropy, ctc, dropouts, embeddings, similarity
 from weft.ops import ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
@@ -56,6 +56,25 @@ public("bound", "gather")(overloaded("gather", _take, scattering.gather))
 public("bound", "layer_norm")(overloaded("layer_norm", _norm_from, _norm_over))
 public("bound")(cross_entropy.cross_entropy)
 public("bound")(cross_entropy.nll_loss)
+
+
+def _ctc_padded(
+    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, max_target_length: int,
+    blank: int = 0, zero_infinity: bool = False, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """ctc_loss with the width of the targets, which is known; or PyTorch's order."""
+    return ctc.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
+
+
+public("bound", "ctc_loss")(overloaded("ctc_loss", _ctc_padded, ctc.ctc_loss))
+
+
+@public("bound")
+def normalize(
+    input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, use_l2_norm_kernel: bool = False
+) -> Tensor:
+    """x over its p-norm along `dim`; there is one kernel."""
+    return similarity.normalize(input, p, dim, eps)
 
 
 @public("bound")

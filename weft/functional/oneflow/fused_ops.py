@@ -15,6 +15,7 @@ from weft.functional.linalg import norms
 from weft.functional.pointwise import arithmetic
 from weft.functional.shape import views
 from weft.functional.tensor import conversion
+from weft.functional.tensor.in_place import into
 from weft.ops import OPS, ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
@@ -131,6 +132,9 @@ def fused_mlp(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], sk
     """Linear layers with relu between them, and after the last one too unless it is skipped."""
     if len(weights) != len(biases):
         raise ShapeError(f"fused_mlp(): {len(weights)} weights and {len(biases)} biases; they go in pairs")
+    if any(tuple(b.shape) != tuple(w.shape[:1]) for w, b in zip(weights, biases, strict=True)):
+        shapes = [(list(w.shape), list(b.shape)) for w, b in zip(weights, biases, strict=True)]
+        raise ShapeError(f"fused_mlp(): a bias has one element for each row of its weight; got {shapes}")
     for i, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
         x = ops.linear(x, weight, bias)
         x = x if skip_final_activation and i == len(weights) - 1 else ops.relu(x)
@@ -202,6 +206,9 @@ def rms_layer_norm(x: Tensor, weight: Tensor, eps: float = 1e-6) -> Tensor:
 def trunc_divide(input: Any, other: Any) -> Tensor:
     """x / other, rounded towards zero."""
     return arithmetic.div(input, other, rounding_mode="trunc")
+
+
+trunc_divide.overwriting = lambda input, other: into(input, trunc_divide, other)  # type: ignore[attr-defined]
 
 
 @public("bound")

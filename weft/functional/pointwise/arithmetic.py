@@ -86,6 +86,14 @@ _accumulating(add)
 _accumulating(sub)
 
 
+def _sum_into_first(x: Any, other: Any = None, *, alpha: Any = 1) -> Tensor:
+    first, rest, alpha = (x, [other], alpha) if other is not None else (x[0], x[1:], 1)
+    return functools.reduce(lambda y, t: _add_to(y, _scaled(t, alpha)), rest, first)
+
+
+add.overwriting = _sum_into_first  # type: ignore[attr-defined]
+
+
 @public("flow")
 def rsub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """other - alpha * x."""

@@ -13,6 +13,7 @@ from weft.functional.create.likeness import form
 from weft.functional.random import random_tensors
 from weft.functional.random.draws_in_place import bernoulli_
 from weft.functional.tensor.conversion import cast
+from weft.functional.tensor.in_place import into
 from weft.ops import ops
 from weft.ops.explain import LONGER
 from weft.ops.shape.views import together
@@ -34,6 +35,11 @@ def bernoulli(x: Tensor, p: float | None = None, *, generator: Any = None, dtype
     return y if dtype is None else cast(y, dtype)
 
 
+bernoulli.overwriting = (  # type: ignore[attr-defined]
+    lambda x, p=None, *, generator=None, dtype=None: into(x, bernoulli, p, generator=generator)
+)
+
+
 @public("flow tensor")
 def multinomial(x: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
     """Draws of indices, with probabilities proportional to x along its last dimension.
@@ -49,7 +55,10 @@ NO_WIDTH = "normal expects all elements of std >= 0.0"
 
 
 @public("flow")
-def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, **options: Any) -> Tensor:
+def normal(
+    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None, device: Any = None,
+    placement: Any = None, sbp: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
     """Draws from normal distributions: one mean and standard deviation for a size, or one for each element.
 
     >>> flow.normal(flow.tensor([1.0, 2.0]), 0.0).tolist()
@@ -59,7 +68,7 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
         std = ops.require(std, ops.ge(std, 0), NO_WIDTH)
     elif std < 0:
         raise ArgumentError(f"{NO_WIDTH}; got {std}")
-    wanted, shape = options.pop("requires_grad", False), size
+    shape, options = size, {"dtype": dtype, "device": device, "placement": placement, "sbp": sbp}
     given = [v for v in (mean, std) if isinstance(v, Tensor)]
     if given and size is None:
         one, shape = given[0], together(*(t.shape for t in given))
@@ -69,7 +78,7 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
         raise ArgumentError("normal(): a mean and a standard deviation that are numbers need a size=(...)")
     # torch's derivatives by the mean and the standard deviation are zero: `distributions.Normal.rsample` has others
     mean, std = (v.detach() if isinstance(v, Tensor) else v for v in (mean, std))
-    y = finished(random_tensors.randn(shape, generator=generator, **options) * std + mean, wanted)  # type: ignore[operator]
+    y = finished(random_tensors.randn(shape, generator=generator, **options) * std + mean, requires_grad)  # type: ignore[operator]
     for v in given:
         if v.requires_grad:
             y = ops.where(ops.ne(ops.zeros_like(y), 0), v, y)

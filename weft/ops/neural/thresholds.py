@@ -43,6 +43,7 @@ def hardshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
     return aten.hardshrink(x, lambd)
 
 
+hardshrink.inplace(lambda x, lambd: aten.hardshrink(x, lambd, out=x))
 hardshrink.grad(lambda dy, x, lambd: where(gt(abs(x), lambd), dy, 0.0))
 hardshrink.samples(lambda rand: [rand(4, 6)])
 
@@ -57,6 +58,7 @@ def softshrink(x: Tensor, alpha: float = 0.5) -> Tensor:
     return aten.softshrink(x, alpha)
 
 
+softshrink.inplace(lambda x, alpha: aten.softshrink(x, alpha, out=x))
 softshrink.grad(lambda dy, x, alpha: where(gt(abs(x), alpha), dy, 0.0))
 softshrink.samples(lambda rand: [rand(4, 6)])
 
