@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 import operator
@@ -134,6 +135,43 @@ def test_a_networks_outputs_and_gradients_are_torchs() -> None:
     for p, q in zip(theirs.parameters(), ours.parameters(), strict=True):
         assert p.grad is not None and q.grad is not None and q.grad.dtype is flow.float32
         torch.testing.assert_close(q.grad.to_torch(), p.grad, rtol=2e-2, atol=2e-3)
+
+
+class Attending(torch.nn.Module):
+    """Attention with dropout or with a mask that is trained, gates, a norm, and a convolution before them."""
+
+    def __init__(self, dropout: float, masked: bool) -> None:
+        super().__init__()
+        self.patches, self.norm = torch.nn.Conv1d(3, 8, 2, 2), torch.nn.LayerNorm(8)
+        self.qkv, self.up, self.down = torch.nn.Linear(8, 24), torch.nn.Linear(8, 16), torch.nn.Linear(8, 8)
+        self.mask = torch.nn.Parameter(torch.randn(2, 6, 6)) if masked else None
+        self.dropout = dropout
+
+    def forward(self, x: Any) -> Any:
+        x = self.patches(x).transpose(1, 2)
+        q, k, v = (t.view(len(x), 6, 2, 4).transpose(1, 2) for t in self.qkv(self.norm(x)).chunk(3, -1))
+        y = torch.nn.functional.scaled_dot_product_attention(q, k, v, self.mask, self.dropout, self.mask is None)
+        x = x + y.transpose(1, 2).reshape(len(x), 6, 8)
+        a, b = self.up(x).chunk(2, -1)
+        return (self.down(torch.tanh(a + 0.1 * a**3) * a * torch.sigmoid(b)) + x).square().mean()
+
+
+@pytest.mark.parametrize(("dropout", "masked"), [(0.0, False), (0.1, False), (0.0, True), (0.1, True)])
+def test_attention_and_gates_have_torchs_gradients_to_the_last_bit(dropout: float, masked: bool) -> None:
+    torch.manual_seed(0)
+    theirs, x = Attending(dropout, masked), torch.randn(2, 3, 12)
+    ours = flow.from_torch(copy.deepcopy(theirs))
+    torch.manual_seed(1)
+    with torch.autocast("cpu"):
+        expected = theirs(x)
+    flow.manual_seed(1)
+    with flow.autocast("cpu"):
+        loss = ours(flow.from_torch(x))
+    expected.backward()
+    loss.backward()
+    assert torch.equal(loss.detach().to_torch(), expected.detach())
+    for (name, p), q in zip(theirs.named_parameters(), ours.parameters(), strict=True):
+        assert torch.equal(q.grad.to_torch(), p.grad), name
 
 
 def test_a_parameter_is_cast_once_in_a_context() -> None:

@@ -93,3 +93,22 @@ def test_of_nothing_and_of_a_number(run: Callable[..., Any], shapes: list[tuple[
             return run(flow, *xs)
 
     assert Calling()(*(flow.ones(s) for s in shapes)).tolist() == found[1][0][1]
+
+
+@pytest.mark.parametrize("name", ["margin_ranking_loss", "hinge_embedding_loss", "cosine_embedding_loss",
+                                  "multi_margin_loss", "multilabel_margin_loss"])  # fmt: skip
+def test_a_loss_at_its_margin_has_torchs_gradient(name: str) -> None:
+    x, same = torch.tensor([[0.5, 1.5, 0.5]]), torch.tensor([[0.5, 1.5, 0.5]])
+    given = {
+        "margin_ranking_loss": (x, same, torch.ones(1, 3)), "hinge_embedding_loss": (x * 2, torch.full((1, 3), -1.0)),
+        "cosine_embedding_loss": (torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]]), torch.tensor([-1])),
+        "multi_margin_loss": (x, torch.tensor([1])),
+        "multilabel_margin_loss": (x, torch.tensor([[1, -1, -1]])),
+    }[name]  # fmt: skip
+    answers = []
+    for library, take in ((torch, torch.clone), (flow, flow.from_torch)):
+        first, *rest = (take(v) if isinstance(v, torch.Tensor) else v for v in given)
+        first.requires_grad_()
+        getattr(library.nn.functional, name)(first, *rest).backward()
+        answers.append(first.grad)
+    torch.testing.assert_close(answers[1].to_torch(), answers[0])

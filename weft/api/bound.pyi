@@ -2618,6 +2618,9 @@ class Bound:
     def rsub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor: ...
 
     @staticmethod
+    def safe_softmax(x: Tensor, dim: _int) -> Tensor: ...
+
+    @staticmethod
     def scalar_tensor(value: Any, **options: Any) -> Tensor: ...
 
     @staticmethod
@@ -2770,6 +2773,9 @@ class Bound:
 
     @staticmethod
     def sigmoid(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def sigmoid_backward(dy: Tensor, y: Tensor) -> Tensor: ...
 
     @staticmethod
     def sigmoid_grad(y: Any, dy: Any) -> Any: ...
@@ -2997,6 +3003,9 @@ class Bound:
 
     @staticmethod
     def tanh(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def tanh_backward(dy: Tensor, y: Tensor) -> Tensor: ...
 
     @staticmethod
     def tanh_grad(x: Any, dy: Any) -> Any: ...

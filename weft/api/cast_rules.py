@@ -60,7 +60,8 @@ RULES: Final = {
     ),
 }  # fmt: skip
 # functions that are composed of ops, for some arguments at least; those of one op are cast by its rule
-WHOLE: Final = ({*RULES["cpu"], *RULES["cuda"]} - OPS.keys() - {"mm", "bmm"}) | {"cross_entropy", "qr"}
+COMPOSED: Final = {"cross_entropy", "qr", "scaled_dot_product_attention"}  # ops for some arguments
+WHOLE: Final = ({*RULES["cpu"], *RULES["cuda"]} - OPS.keys() - {"mm", "bmm"}) | COMPOSED
 
 
 def whole(f: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -283,6 +283,7 @@ from weft.ops.pointwise.elementary import root as root
 from weft.ops.pointwise.rounding import round as round
 from weft.ops.random.draws import rrelu_slope as rrelu_slope
 from weft.ops.pointwise.elementary import rsqrt as rsqrt
+from weft.ops.neural.softmax import safe_softmax as safe_softmax
 from weft.ops.update.optimizer import scale_all as scale_all
 from weft.ops.neural.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from weft.ops.pointwise.polynomials import scaled_modified_bessel_k0 as scaled_modified_bessel_k0
@@ -298,6 +299,7 @@ from weft.ops.neural.thresholds import selu as selu
 from weft.ops.update.optimizer import sgd_update as sgd_update
 from weft.ops.pointwise.arithmetic import sgn as sgn
 from weft.ops.neural.activations import sigmoid as sigmoid
+from weft.ops.neural.activations import sigmoid_backward as sigmoid_backward
 from weft.ops.pointwise.arithmetic import sign as sign
 from weft.ops.pointwise.logic import signbit as signbit
 from weft.ops.neural.activations import silu as silu
@@ -333,6 +335,7 @@ from weft.ops.linalg.decompositions import svd as svd
 from weft.ops.update.optimizer import take_from_row as take_from_row
 from weft.ops.pointwise.elementary import tan as tan
 from weft.ops.pointwise.elementary import tanh as tanh
+from weft.ops.pointwise.elementary import tanh_backward as tanh_backward
 from weft.ops.neural.thresholds import threshold as threshold
 from weft.ops.create.move import to_device as to_device
 from weft.ops.create.convert import to_global as to_global

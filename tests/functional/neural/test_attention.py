@@ -50,3 +50,32 @@ def test_a_column_of_labels_is_one() -> None:
         assert loss(x, labels.view(4, 1)).item() == loss(x, labels).item()
     with pytest.raises(ShapeError, match="take labels of shape"):
         F.cross_entropy(x, labels.view(2, 2))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("kind", ["booleans", "numbers", "numbers with a gradient"])
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+@pytest.mark.parametrize("width", [8, 5])
+def test_attention_gives_zeros_where_all_keys_are_hidden(
+    dtype: torch.dtype, kind: str, dropout: float, width: int
+) -> None:
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(2, 3, 4, w).to(dtype) for w in (8, 8, width))
+    mask = torch.ones(4, 4, dtype=torch.bool).tril()
+    mask[2] = False
+    if kind != "booleans":
+        mask = torch.zeros(4, 4, dtype=dtype).masked_fill(~mask, -torch.inf)
+    dy = torch.randn(*q.shape[:-1], width).to(dtype)
+    answers = []
+    for library, take in ((torch, torch.clone), (flow, flow.from_torch)):
+        given = [take(t).requires_grad_() for t in (q, k, v)]
+        hidden = take(mask).requires_grad_(kind == "numbers with a gradient")
+        library.manual_seed(1)
+        y = library.nn.functional.scaled_dot_product_attention(*given, hidden, dropout)
+        y.backward(take(dy))
+        answers.append([y.detach(), *(t.grad for t in (*given, hidden) if t.requires_grad)])
+    if dropout:  # in steps, which round as torch's
+        assert all(torch.equal(a, b.to_torch()) for a, b in zip(*answers, strict=True))
+    digits = {"rtol": 2e-2, "atol": 1e-2} if dtype is torch.bfloat16 else {}
+    for a, b in zip(*answers, strict=True):
+        torch.testing.assert_close(b.to_torch(), a, **digits)

@@ -14,18 +14,23 @@ from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 
+def _hinge(x: Any) -> Any:
+    """max(x, 0), with a derivative of 1 at 0: what is equal to begin with is moved apart."""
+    return ops.clamp(x, 0.0)
+
+
 def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
     """1 - cosine where the target is 1, the cosine above the margin where it is -1."""
     cosine: Any = cosine_similarity(input1, input2, dim=-1)
-    apart = ops.where(target == -1, ops.relu(cosine - margin), 0.0)  # other targets have no loss
+    apart = ops.where(target == -1, _hinge(cosine - margin), 0.0)  # other targets have no loss
     return reduced(ops.where(target == 1, 1 - cosine, apart), reduction)
 
 
 def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: str = "mean") -> Tensor:
     """The input, a distance, where the target is 1; how far it is below the margin, where it is -1."""
-    loss = ops.where(target == -1, 0.0, input) + ops.where(target == 1, 0.0, ops.clamp(margin - input, 0.0))
+    loss = ops.where(target == -1, 0.0, input) + ops.where(target == 1, 0.0, _hinge(margin - input))
     return reduced(loss, reduction)
 
 
@@ -44,7 +49,7 @@ def margin_ranking_loss(
             f"input1: {list(input1.shape)}, input2: {list(input2.shape)}, target: {list(target.shape)}"
         )
     gap = ops.add(ops.mul(ops.neg(target), ops.sub(input1, input2)), float(margin))
-    return reduced(ops.clamp(gap, 0.0), reduction)  # whose gradient at 0 isn't relu's
+    return reduced(_hinge(gap), reduction)
 
 
 def multi_margin_loss(
@@ -124,7 +129,7 @@ def _triplet(
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = ops.minimum(far, distance(positive, negative))
-    return reduced(ops.relu(ops.add(ops.sub(near, far), float(margin))), reduction)
+    return reduced(_hinge(ops.add(ops.sub(near, far), float(margin))), reduction)
 
 
 @public("bound")

@@ -6,11 +6,12 @@ import math
 from typing import Any
 
 from weft.api.table import public
-from weft.core.dtype import bool_
+from weft.core.dtype import DType, bool_, float32
 from weft.core.errors import ShapeError
 from weft.functional.shape.broadcasting import broadcast_shapes
 from weft.functional.shape.repeating import repeat_interleave
 from weft.ops import ops
+from weft.ops.form import WIDE
 from weft.tensor.tensor import Tensor
 
 
@@ -30,24 +31,45 @@ def scaled_dot_product_attention(
                 f"{heads[0]} heads of the query can't share {heads[1]} of the key, {heads[2]} of the value"
             )
         key, value = (repeat_interleave(x, heads[0] // x.shape[-3], -3) for x in (key, value))
-    if not dropout_p and not query.ndim == key.ndim == value.ndim == 4 and min(query.ndim, key.ndim, value.ndim) > 1:
+    in_steps = dropout_p or (attn_mask is not None and attn_mask.requires_grad and query.dtype not in WIDE)
+    if not in_steps and not query.ndim == key.ndim == value.ndim == 4 and min(query.ndim, key.ndim, value.ndim) > 1:
         return _as_images(query, key, value, attn_mask, is_causal, scale)
-    if not dropout_p:
+    if not in_steps:
         try:
             return ops.scaled_dot_product_attention(query, key, value, attn_mask, is_causal, scale)
         except ShapeError:
             if len({tuple(x.shape)[:-2] for x in (query, key, value)}) == 1:
                 raise
             return _as_images(query, key, value, attn_mask, is_causal, scale)  # several query heads per key head
-    by = query.shape[-1] ** -0.5 if scale is None else scale
-    scores = ops.matmul(ops.mul(query, by), ops.transpose(key, -2, -1))
+    return _in_steps(query, key, value, attn_mask, dropout_p, is_causal, scale)
+
+
+def _in_steps(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float, is_causal: bool, scale: float | None
+) -> Tensor:
+    """Attention with its probabilities stored. They are computed in float32 at least; the products are too, as in
+    torch, on CPUs, which have no units for 16 bits."""
+    kind = q.dtype
+    wide = kind if kind in WIDE else float32
+    if (q.placement if q.is_global else q.device).type == "cpu":
+        q, k, v = (_cast(x, wide) for x in (q, k, v))
+    by = q.shape[-1] ** -0.5 if scale is None else scale
+    half = math.sqrt(abs(by))  # on both sides, as torch rounds it
+    scores = ops.matmul(ops.mul(q, math.copysign(half, by)), ops.transpose(ops.mul(k, half), -2, -1))
+    scores = _cast(scores, wide)
     if is_causal:
         scores = ops.hide_future(scores)
-    if attn_mask is not None and attn_mask.dtype is bool_:
-        scores = ops.masked_fill(scores, ops.logical_not(attn_mask), -math.inf)
-    elif attn_mask is not None:
-        scores = ops.add(scores, attn_mask)
-    return ops.matmul(ops.dropout(ops.softmax(scores, -1), dropout_p, True), value)
+    if mask is not None and mask.dtype is bool_:
+        scores = ops.masked_fill(scores, ops.logical_not(mask), -math.inf)
+    elif mask is not None:
+        scores = ops.add(scores, mask)
+    p = ops.softmax(scores, -1) if mask is None else ops.safe_softmax(scores, -1)
+    p = ops.dropout(p, dropout_p, True) if dropout_p else p
+    return _cast(ops.matmul(_cast(p, v.dtype), v), kind)
+
+
+def _cast(x: Tensor, dtype: DType) -> Tensor:
+    return x if x.dtype is dtype else ops.cast(x, dtype)
 
 
 def _as_images(q: Tensor, k: Tensor, v: Tensor, mask: Any, is_causal: bool, scale: float | None) -> Tensor:

@@ -60,12 +60,23 @@ def _(ddx, y, needs):
 relu_grad.samples(lambda rand: [(rand(4, 6), rand(4, 6))])
 
 sigmoid = unary("sigmoid", torch.sigmoid, "1 / (1 + exp(-x)).", "0.0 -> 0.5", inplace=torch.sigmoid_)
+sigmoid.grad(lambda dy, y: sigmoid_backward(dy, y))
 
 
-@sigmoid.grad
-def _(dy, y):
-    y = conjugated(y)
-    return mul(dy, mul(y, sub(1.0, y)))
+@op("..., ... -> ...", linear="dy", returns="dx", promotes=True)
+def sigmoid_backward(dy: Tensor, y: Tensor) -> Tensor:
+    """The gradient of sigmoid: dy * y * (1 - y)."""
+    return aten.sigmoid_backward(dy, y)
+
+
+sigmoid_backward.out(lambda dx, dy, y: aten.sigmoid_backward.grad_input(dy, y, grad_input=dx))
+sigmoid_backward.samples(lambda rand: [(rand(4, 6), rand(4, 6))])
+
+
+@sigmoid_backward.grad
+def _(ddx, dy, y, needs):
+    wrt_y = mul(mul(conjugated(ddx), dy), sub(1.0, mul(conjugated(y), 2.0))) if needs[1] else None
+    return sigmoid_backward(ddx, conjugated(y)) if needs[0] else None, wrt_y
 
 
 # ---- gelu --------------------------------------------------------------------------------------------

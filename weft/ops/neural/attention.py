@@ -17,7 +17,7 @@ from weft.ops.declaration import op
 from weft.ops.form import WIDE, Form, alike
 from weft.ops.kernels import aten
 from weft.ops.linalg.matmul import matmul
-from weft.ops.neural.softmax import softmax, softmax_grad
+from weft.ops.neural.softmax import safe_softmax, softmax, softmax_grad
 from weft.ops.pointwise.arithmetic import add, mul
 from weft.ops.pointwise.copies import where
 from weft.ops.shape.broadcast import fit
@@ -63,9 +63,21 @@ def _added(mask: Tensor | None, like: Tensor) -> Tensor | None:
 
 def _scores(q: Tensor, k: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None) -> Tensor:
     scores = (q * _scale(q.shape[-1], scale)) @ k.transpose(-2, -1)
+    scores = (
+        scores.float() if scores.itemsize < 4 else scores
+    )  # as the fused kernel: 16 bits are too few for their sums
     if is_causal:
         scores = hide_future.kernel(scores)
     return scores if mask is None else scores + mask
+
+
+def _probabilities(scores: Tensor, mask: Tensor | None) -> Tensor:
+    return torch.softmax(scores, -1) if mask is None else torch._safe_softmax(scores, -1)
+
+
+def _wide(*tensors: Tensor) -> list[Tensor]:
+    """In float32 at least on CPUs, which have no units for 16 bits, as torch."""
+    return [t.float() if t.itemsize < 4 and t.device.type == "cpu" else t for t in tensors]
 
 
 def _scale(width: int, scale: float | None) -> float:
@@ -88,9 +100,10 @@ def scaled_dot_product_attention(
     if _flash(q, k, v):
         q, k, v = _rows(q, k, v)
         return aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, is_causal, attn_mask=mask, scale=scale)
+    kind, (q, k, v) = v.dtype, _wide(q, k, v)
     scores = _scores(q, k, mask, is_causal, scale)
-    sums = scores.float() if scores.itemsize < 4 else scores  # as the fused kernel: 16 bits are too few for them
-    return torch.softmax(scores, -1) @ v, sums.logsumexp(-1)  # type: ignore[return-value]
+    y = _probabilities(scores, mask).to(v.dtype) @ v
+    return y.to(kind), scores.logsumexp(-1)  # type: ignore[return-value]
 
 
 @scaled_dot_product_attention.prepared
@@ -155,7 +168,7 @@ def _(dy, q, k, v, attn_mask, y, logsumexp, is_causal, scale, needs):
 
 def _composed_gradient(dy, q, k, v, mask, is_causal, scale, needs):
     factor = _scale(q.shape[-1], scale)
-    p = softmax(composed_scores(q, k, mask, is_causal, scale), -1)
+    p = (softmax if mask is None else safe_softmax)(composed_scores(q, k, mask, is_causal, scale), -1)
     dscores = softmax_grad(matmul(dy, transpose(v, -2, -1)), p, -1)
     return (
         mul(matmul(dscores, k), factor) if needs[0] else None,
@@ -190,7 +203,7 @@ def attention_grad(
     dy: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, logsumexp: Tensor, attn_mask: Tensor | None,
     is_causal: bool, scale: float | None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """The gradients of attention's queries, keys and values; probabilities are recomputed from logsumexp."""
+    """The gradients of attention's queries, keys and values; probabilities are computed anew."""
     mask = _added(attn_mask, q)
     if dy.shape != out.shape or logsumexp.shape != q.shape[:-1] or out.shape != (*q.shape[:-1], v.shape[-1]):
         raise ShapeError(  # the kernel doesn't check, and would read out of bounds
@@ -206,10 +219,12 @@ def attention_grad(
         return aten._scaled_dot_product_flash_attention_for_cpu_backward(
             dy, q, k, v, out, logsumexp, 0.0, is_causal, attn_mask=mask, scale=scale
         )
-    p = torch.exp(_scores(q, k, mask, is_causal, scale) - logsumexp.unsqueeze(-1)).to(q.dtype)
+    kind, (dy, q, k, v, out) = q.dtype, _wide(dy, q, k, v, out)
+    p = _probabilities(_scores(q, k, mask, is_causal, scale), mask).to(q.dtype)
     dp = dy @ v.transpose(-2, -1)
     dscores = p * (dp - (dy * out).sum(-1, True)) * _scale(q.shape[-1], scale)
-    return dscores @ k, dscores.transpose(-2, -1) @ q, p.transpose(-2, -1) @ dy
+    grads = dscores @ k, dscores.transpose(-2, -1) @ q, p.transpose(-2, -1) @ dy
+    return grads[0].to(kind), grads[1].to(kind), grads[2].to(kind)
 
 
 attention_grad.form(lambda dy, q, k, v, *_: (q, k, v) if alike(dy, q, k, v) else None)

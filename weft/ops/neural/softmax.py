@@ -37,6 +37,21 @@ softmax.grad(lambda dy, y, dim: softmax_grad(dy, y, dim))
 softmax.samples(lambda rand: [(rand(4, 6), -1), (rand(2, 5, 6), 1)])
 
 
+@op(uniform=True)
+def safe_softmax(x: Tensor, dim: int) -> Tensor:
+    """softmax, but zeros where all of x is -inf, as attention has it for queries to which every key is hidden.
+
+    >>> flow._C.safe_softmax(flow.tensor([[0.0, 0.0], [-math.inf, -math.inf]]), 1).tolist()
+    [[0.5, 0.5], [0.0, 0.0]]
+    """
+    return torch._safe_softmax(x, dim)
+
+
+safe_softmax.layout(lambda x, dim: along(x, dim))
+safe_softmax.grad(lambda dy, y, dim: softmax_grad(dy, y, dim))
+safe_softmax.samples(lambda rand: [(rand(4, 6), -1), (rand(2, 5, 6), 1)])
+
+
 @op(linear="dy", returns="dx", uniform=True)
 def softmax_grad(dy: Tensor, y: Tensor, dim: int) -> Tensor:
     """The gradient of softmax: y * (dy - sum(dy * y))."""

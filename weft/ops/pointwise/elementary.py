@@ -12,6 +12,7 @@ from torch import Tensor
 
 from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import Op, Scalar, op
+from weft.ops.kernels import aten
 from weft.ops.pointwise.arithmetic import add, conjugated, div, mul, neg, reciprocal, square, sub
 from weft.ops.pointwise.copies import masked_fill, where
 from weft.ops.pointwise.declaring import binary, unary
@@ -86,7 +87,26 @@ def _(dy, y):
     return mul(mul(dy, -0.5), mul(y, mul(y, y)))
 
 
-tanh = _function("tanh", "The hyperbolic tangent.", "0.0 -> 0.0", lambda y: sub(1.0, mul(y, y)))
+tanh = unary("tanh", torch.tanh, "The hyperbolic tangent.", "0.0 -> 0.0", inplace=torch.tanh_)
+tanh.grad(lambda dy, y: tanh_backward(dy, y))
+
+
+@op("..., ... -> ...", linear="dy", returns="dx", promotes=True)
+def tanh_backward(dy: Tensor, y: Tensor) -> Tensor:
+    """The gradient of tanh: dy * (1 - y * y)."""
+    return aten.tanh_backward(dy, y)
+
+
+tanh_backward.out(lambda dx, dy, y: aten.tanh_backward.grad_input(dy, y, grad_input=dx))
+tanh_backward.samples(lambda rand: [(rand(4, 6), rand(4, 6))])
+
+
+@tanh_backward.grad
+def _(ddx, dy, y, needs):
+    wrt_y = mul(mul(conjugated(ddx), dy), mul(conjugated(y), -2.0)) if needs[1] else None
+    return tanh_backward(ddx, conjugated(y)) if needs[0] else None, wrt_y
+
+
 sin = _function("sin", "The sine.", "0.0 -> 0.0", lambda x: cos(x))
 cos = unary("cos", torch.cos, "The cosine.", "0.0 -> 1.0", inplace=torch.cos_)
 cos.grad(lambda dy, x: neg(mul(dy, sin(conjugated(x)))))
