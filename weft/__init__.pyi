@@ -2446,7 +2446,11 @@ def norm(
     5.0
     """
 
-def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, **options: Any) -> Tensor:
+def normal(
+    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None, device: Any = None,
+    placement: Any = None, sbp: Any = None, requires_grad: _bool = False, out: Tensor | None = None, layout: Any = None,
+    pin_memory: _bool = False
+) -> Tensor:
     """Draws from normal distributions: one mean and standard deviation for a size, or one for each element.
 
     >>> flow.normal(flow.tensor([1.0, 2.0]), 0.0).tolist()
@@ -2806,8 +2810,8 @@ def round(x: Tensor, decimals: _int = 0, *, out: Tensor | None = None) -> Tensor
     [1.2999..., -0.5]
     """
 
-def round_(x: Tensor) -> Tensor:
-    """`round`, in place."""
+def round_(x: Tensor, decimals: _int = 0) -> Tensor:
+    """In-place `round`."""
 
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors concatenated along the first dimension, vectors as rows."""

@@ -770,6 +770,14 @@ class Bound:
         log_probs: Any, input_lengths: Any, merge_repeated: _bool = True
     ) -> tuple[Tensor, Tensor]: ...
 
+    @overload
+    @staticmethod
+    def ctc_loss(
+        log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, max_target_length: _int,
+        blank: _int = 0, zero_infinity: _bool = False, reduction: str = 'mean'
+    ) -> Tensor: ...
+
+    @overload
     @staticmethod
     def ctc_loss(
         log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0,
@@ -801,10 +809,16 @@ class Bound:
     def cumprod(x: Tensor, dim: _int, *, dtype: Any = None) -> Tensor: ...
 
     @staticmethod
+    def cumprod_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
+
+    @staticmethod
     def cumprod_grad(dy: Tensor, x: Tensor, y: Tensor, dim: _int) -> Tensor: ...
 
     @staticmethod
     def cumsum(x: Tensor, dim: _int, *, dtype: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def cumsum_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
 
     @staticmethod
     def cumulative_trapezoid(y: Any, x: Any = None, *, dx: _float = 1.0, dim: _int = -1) -> Tensor: ...
@@ -896,7 +910,10 @@ class Bound:
     ) -> Tensor: ...
 
     @staticmethod
-    def dropout(x: Tensor, p: _float = 0.5, train: _bool = True) -> Tensor: ...
+    def dropout(
+        x: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False, *, generator: Any = None,
+        addend: Tensor | None = None
+    ) -> Tensor: ...
 
     @staticmethod
     def dropout1d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor: ...
@@ -2218,7 +2235,10 @@ class Bound:
     ) -> Tensor: ...
 
     @staticmethod
-    def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, **options: Any) -> Tensor: ...
+    def normal(
+        mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None, device: Any = None,
+        placement: Any = None, sbp: Any = None, requires_grad: _bool = False
+    ) -> Tensor: ...
 
     @staticmethod
     def normal_(x: Tensor, mean: _float = 0.0, std: _float = 1.0, *, generator: Any = None) -> Tensor: ...
@@ -2236,7 +2256,9 @@ class Bound:
     ) -> Any: ...
 
     @staticmethod
-    def normalize(input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12) -> Tensor: ...
+    def normalize(
+        input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12, use_l2_norm_kernel: _bool = False
+    ) -> Tensor: ...
 
     @staticmethod
     def nuclear_norm(x: Tensor, dim: Any = ..., keepdim: _bool = False) -> Tensor: ...
@@ -2601,6 +2623,9 @@ class Bound:
 
     @staticmethod
     def round(x: Tensor, decimals: _int = 0) -> Tensor: ...
+
+    @staticmethod
+    def round_(x: Tensor, decimals: _int = 0) -> Tensor: ...
 
     @staticmethod
     def rrelu(

@@ -155,6 +155,9 @@ def loops(kernel: Kernel, given: list[torch.Tensor], outs: Sequence[torch.Tensor
             fit = (t.is_contiguous() and t.nbytes == t.untyped_storage().nbytes() for t in made)
             if len(memory.keys() & set(keys)) == len(outs) and all(fit) and all(t.is_contiguous() for t in outs):
                 memory.update(zip(keys, outs, strict=True))
-                place = lambda a: memory.get(a.untyped_storage()._cdata, a) if isinstance(a, torch.Tensor) else a
+
+                def place(a: Any) -> Any:
+                    return memory.get(a.untyped_storage()._cdata, a) if isinstance(a, torch.Tensor) else a
+
                 return [(loop, [place(a) for a in args]) for loop, args in found]
     return [(kernel, [[*given, *outs]])]

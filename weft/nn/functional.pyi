@@ -343,7 +343,7 @@ def gumbel_softmax(
     1.0
     """
 
-def hardshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
+def hardshrink(x: Tensor, lambd: float = 0.5, inplace: bool = False) -> Tensor:
     """x where its absolute value is above lambd, zero elsewhere.
 
     >>> flow.nn.functional.hardshrink(flow.tensor([0.1, 2.])).tolist()
@@ -696,7 +696,7 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     [50.0]
     """
 
-def softshrink(x: Tensor, alpha: float = 0.5) -> Tensor:
+def softshrink(x: Tensor, alpha: float = 0.5, inplace: bool = False) -> Tensor:
     """x shrunk towards zero by alpha, and zero where |x| is at most alpha.
 
     >>> flow.nn.functional.softshrink(flow.tensor([0.1, 2.])).tolist()

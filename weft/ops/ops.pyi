@@ -345,6 +345,7 @@ from weft.ops.shape.views import transpose as transpose
 from weft.ops.shape.triangle import tril as tril
 from weft.ops.shape.triangle import triu as triu
 from weft.ops.pointwise.rounding import trunc as trunc
+from weft.ops.pointwise.rounding import trunc_divide as trunc_divide
 from weft.ops.shape.strided import unfold_tensor as unfold_tensor
 from weft.ops.reduce.counting import unique_values as unique_values
 from weft.ops.index.pick import unpick as unpick

@@ -533,13 +533,13 @@ class Methods:
     def cumprod(self, dim: _int, *, dtype: Any = None) -> Tensor:
         """The cumulative product along a dimension."""
 
-    def cumprod_(self, dim: _int) -> Tensor:
+    def cumprod_(self, *args: Any, **options: Any) -> Tensor:
         """`cumprod`, in place."""
 
     def cumsum(self, dim: _int, *, dtype: Any = None) -> Tensor:
         """The cumulative sum along a dimension."""
 
-    def cumsum_(self, dim: _int) -> Tensor:
+    def cumsum_(self, *args: Any, **options: Any) -> Tensor:
         """`cumsum`, in place."""
 
     def deg2rad(self) -> Tensor:
@@ -1526,8 +1526,8 @@ class Methods:
     def round(self, decimals: _int = 0) -> Tensor:
         """The nearest integer, ties to even; or the nearest number with so many decimals."""
 
-    def round_(self) -> Tensor:
-        """`round`, in place."""
+    def round_(self, decimals: _int = 0) -> Tensor:
+        """In-place `round`."""
 
     def rsqrt(self) -> Tensor:
         """One over the square root."""

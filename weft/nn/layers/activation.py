@@ -55,7 +55,9 @@ CELU = layer_of("CELU", "celu", "x, or alpha (exp(x / alpha) - 1) below zero.", 
 ELU = layer_of("ELU", "elu", "x, or alpha (exp(x) - 1) below zero.", alpha=1.0, inplace=False)
 GELU = layer_of("GELU", "gelu", "x times the normal distribution's CDF.", approximate="none")
 GLU = layer_of("GLU", "glu", "The first half times the sigmoid of the second.", dim=-1)
-Hardshrink = layer_of("Hardshrink", "hardshrink", "x, or zero within lambd of zero.", bare="lambd", lambd=0.5, inplace=False)
+Hardshrink = layer_of(
+    "Hardshrink", "hardshrink", "x, or zero within lambd of zero.", bare="lambd", lambd=0.5, inplace=False
+)
 Hardsigmoid = layer_of("Hardsigmoid", "hardsigmoid", "A piecewise linear sigmoid.", inplace=False)
 Hardswish = layer_of("Hardswish", "hardswish", "x times hardsigmoid(x).", inplace=False)
 Hardtanh = layer_of("Hardtanh", "hardtanh", "x in [min_val, max_val].", min_val=-1.0, max_val=1.0, inplace=False)
@@ -67,7 +69,9 @@ ReLU6 = layer_of("ReLU6", "relu6", "x limited to [0, 6].", inplace=False)
 SELU = layer_of("SELU", "selu", "A scaled ELU that keeps mean zero and variance one.", inplace=False)
 SiLU = layer_of("SiLU", "silu", "x sigmoid(x).", inplace=False)
 Softplus = layer_of("Softplus", "softplus", "log(1 + exp(beta x)) / beta.", beta=1.0, threshold=20.0)
-Softshrink = layer_of("Softshrink", "softshrink", "x, shrunk towards zero by lambd.", bare="lambd", lambd=0.5, inplace=False)
+Softshrink = layer_of(
+    "Softshrink", "softshrink", "x, shrunk towards zero by lambd.", bare="lambd", lambd=0.5, inplace=False
+)
 Softsign = layer_of("Softsign", "softsign", "x / (1 + |x|).")
 Threshold = layer_of(
     "Threshold", "threshold", "x, or `value` where x isn't above.", threshold=0.0, value=0.0, inplace=False

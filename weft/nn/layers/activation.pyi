@@ -43,7 +43,7 @@ class Hardshrink(Activation):
     function: str
     options: Any
     bare: str
-    def __init__(self, lambd: Any = 0.5) -> None: ...
+    def __init__(self, lambd: Any = 0.5, inplace: Any = False) -> None: ...
 
 class Hardsigmoid(Activation):
     function: str
@@ -157,7 +157,7 @@ class Softshrink(Activation):
     function: str
     options: Any
     bare: str
-    def __init__(self, lambd: Any = 0.5) -> None: ...
+    def __init__(self, lambd: Any = 0.5, inplace: Any = False) -> None: ...
 
 class Softsign(Activation):
     function: str

@@ -42,7 +42,8 @@ class EmbeddingBag(Module):
         """Bags of the rows of a given table; further options are those of the layer."""
         if embeddings.ndim != 2:
             raise OptionError(f"a table of embeddings must have 2 dimensions; got {list(embeddings.shape)}")
-        made = cls(*embeddings.shape, *options, _weight=embeddings, **named)
+        number, width = embeddings.shape
+        made = cls(number, width, *options, _weight=embeddings, **named)
         made.weight.requires_grad = not freeze
         return made
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -38,8 +40,8 @@ def _(dy, x, dim, index, src, reduce, include_self, y, needs):
         zeros = scatter_add(_zeros(x) if include_self else zeros_like(dy), dim, index, _zeros(src))
         whole = scatter_reduced(_without_zeros(x), dim, index, _without_zeros(src), reduce, include_self)
         dx = _by_others(dy, whole, zeros, x) if include_self else _untouched(dy, dim, index)
-        there = [gather(t, dim, index) for t in (dy, whole, zeros)] if needs[2] else None
-        return dx if needs[0] else None, None, _by_others(*there, src) if there else None
+        there: Any = (gather(t, dim, index) for t in (dy, whole, zeros))
+        return dx if needs[0] else None, None, _by_others(*there, src) if needs[2] else None
     kept = cast(eq(x, y), dy.dtype)
     if not include_self:  # untouched elements keep their value
         kept = _untouched(mul(kept, 0.0), dim, index, 1.0)

@@ -166,7 +166,7 @@ def _(dy, q, k, v, attn_mask, y, logsumexp, is_causal, scale, needs):
     return dq if needs[0] else None, dk if needs[1] else None, dv if needs[2] else None, None
 
 
-def _composed_gradient(dy, q, k, v, mask, is_causal, scale, needs):
+def _composed_gradient(dy, q, k, v, mask: Any, is_causal, scale, needs):
     factor = _scale(q.shape[-1], scale)
     p = (softmax if mask is None else safe_softmax)(composed_scores(q, k, mask, is_causal, scale), -1)
     dscores = softmax_grad(matmul(dy, transpose(v, -2, -1)), p, -1)
