@@ -89,7 +89,7 @@ def _suited(rank: Rank, meeting: Meeting, patience: float) -> str:
             mine = "shm"
     chosen = meeting.decide("backend", mine)
     if chosen != mine == "c10d":
-        roll.contradict(
+        roll.refuse_for_all(
             f"can't take the {chosen} transport, which another rank chose, as it has CUDA devices or is on another "
             "host: set WEFT_TRANSPORT=c10d for all ranks"
         )

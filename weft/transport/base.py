@@ -161,15 +161,19 @@ class Group(ABC):
         if self.size > 1:
             self._broadcast(t, root)
 
-    # Of several members, with arguments that fit; each member's own part of the first and the third is copied above.
-    @abstractmethod
-    def _all_gather(self, outs: Sequence[Tensor], t: Tensor) -> None: ...
-    @abstractmethod
-    def _reduce_scatter(self, out: Tensor, parts: Sequence[Tensor], reduce: str) -> None: ...
-    @abstractmethod
-    def _all_to_all(self, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None: ...
-    @abstractmethod
-    def _broadcast(self, t: Tensor, root: int) -> None: ...
+    # Of several members, with arguments that fit; a member's own part of the first and the third is copied above.
+
+    def _all_gather(self, outs: Sequence[Tensor], t: Tensor) -> None:
+        raise NotImplementedError
+
+    def _reduce_scatter(self, out: Tensor, parts: Sequence[Tensor], reduce: str) -> None:
+        raise NotImplementedError
+
+    def _all_to_all(self, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None:
+        raise NotImplementedError
+
+    def _broadcast(self, t: Tensor, root: int) -> None:
+        raise NotImplementedError
 
     @abstractmethod
     def barrier(self) -> None:
@@ -185,7 +189,7 @@ class Group(ABC):
         """Whether a call has begun and not ended, or was broken off."""
         return self._began >= 0
 
-    def came(self) -> int:
+    def calls_made(self) -> int:
         """The number of calls that this member has made, for deadlock detection. Without a count it seems to have made
         all: then no cycle of waits is found, rather than a false one."""
         return 1 << 62
@@ -390,7 +394,7 @@ class Transport(ABC):
     def promises(self, line: str) -> dict[str, int]:
         """This rank's progress, by key: the number of calls of each group on the lines of this one's order."""
         lines = PROGRAM if line in PROGRAM else (line,)
-        return {group_key(ranks, on): g.came() for (ranks, on), g in list(self._groups.items()) if on in lines}
+        return {group_key(ranks, on): g.calls_made() for (ranks, on), g in list(self._groups.items()) if on in lines}
 
     def group_waiting(self, ranks: tuple[int, ...], line: str, turn: int, what: Callable[[], str]) -> Waiting:
         """A wait for the other members of a group to make its call."""

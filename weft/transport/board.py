@@ -44,7 +44,7 @@ class Board:
             hailed = self.page.bytes[self._hails]
             if hailed != self._hailed:
                 self._hailed = hailed
-                self._roll.hurry()
+                self._roll.look_at_once()
             self._roll.look()
             for rank in [r for r in self._roll.here if r not in self._pages and r not in self._roll.ended]:
                 self._open(rank)
@@ -54,7 +54,7 @@ class Board:
     def _open(self, rank: int) -> None:
         there = self._roll.here[rank]
         if there.host != self._roll.mine.host or not there.page:
-            self._roll.contradict(
+            self._roll.refuse_for_all(
                 f"shares memory, and rank {rank} is on another host or in another container, or can't share any: set "
                 "WEFT_TRANSPORT=c10d for all ranks"
             )
@@ -64,7 +64,7 @@ class Board:
         except RankError:
             # It has closed its memory: its exit is known, or will be in a moment.
             dead = self._roll.settled(rank)
-            if failure := self._roll.bury(rank):
+            if failure := self._roll.handle_exit(rank):
                 if rank in dead:
                     raise PeerFailed(failure) from None
                 raise

@@ -110,7 +110,7 @@ class C10dTransport(Connected):
 
             for rank in ranks:
                 self._meeting.get(f"come/{where}/{rank}", self.deadline, look, ranks)
-        self._meeting.roll.hurry()
+        self._meeting.roll.look_at_once()
         self._watch.meet()  # so that their notes can be read even if they die at once
 
     def promises(self, line: str) -> dict[str, int]:

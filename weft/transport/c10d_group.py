@@ -55,7 +55,7 @@ class C10dGroup(Group):
         self._numbers = range(1, self.size * frame // WORD, frame // WORD)  # the indices of the members' hashes
         self._views: dict[tuple[bool, int, torch.Size, torch.dtype], Tensor] = {}
 
-    def came(self) -> int:
+    def calls_made(self) -> int:
         return self._turn
 
     # ---- agreeing ------------------------------------------------------------------------------------------

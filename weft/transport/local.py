@@ -54,10 +54,10 @@ class _Table:
 
     def __init__(self, size: int) -> None:
         self.turns = [0] * size
-        self.laid: list[list[_Laid | None]] = [[None] * size, [None] * size]
+        self.offers: list[list[_Offer | None]] = [[None] * size, [None] * size]
 
 
-class _Laid:
+class _Offer:
     __slots__ = ("tag", "tensors", "lent", "word", "wanted")
 
     def __init__(
@@ -201,27 +201,27 @@ class LocalGroup(Group):
         super().__init__(transport, ranks, line)
         self._table = table
 
-    def came(self) -> int:
+    def calls_made(self) -> int:
         return self._table.turns[self.index]
 
     def _meet(
         self, tag: tuple[object, ...], tensors: Sequence[Tensor] = (), wanted: Sequence[Tensor] = ()
-    ) -> list[_Laid]:
+    ) -> list[_Offer]:
         """Provide tensors, wait for the others, return what each provided."""
         lent = sum(t.nbytes for t in tensors) > LEND
         table, transport = self._table, self._transport
         turn = table.turns[self.index] + 1
         # Two buffers suffice: a member that is two calls ahead has seen all others finish the call before.
-        side = table.laid[turn & 1]
+        side = table.offers[turn & 1]
         word = self._fingerprints.now()
         given = tensors if lent else [t.clone() for t in tensors]
-        side[self.index] = _Laid(tag, given, lent, word, wanted)
+        side[self.index] = _Offer(tag, given, lent, word, wanted)
         self._arrive(turn, tag)
-        laid = [one for one in side if one is not None]
-        if any(one.tag != tag or one.word != word for one in laid):
+        offers = [one for one in side if one is not None]
+        if any(one.tag != tag or one.word != word for one in offers):
             key = f"diverged/{group_key(self.ranks, self._line)}/{turn}"
             raise differ(transport, key, self.ranks, turn, _shown(tag), self._fingerprints)
-        return laid
+        return offers
 
     def _arrive(self, turn: int, tag: tuple[object, ...]) -> None:
         turns, transport = self._table.turns, self._transport
@@ -239,54 +239,54 @@ class LocalGroup(Group):
         late = [r for r, t in zip(self.ranks, self._table.turns, strict=True) if t < turn]
         return f"rank {', '.join(map(str, late))}"
 
-    def _part(self, laid: list[_Laid], tag: tuple[object, ...]) -> None:
+    def _wait_for_readers(self, offers: list[_Offer], tag: tuple[object, ...]) -> None:
         """Wait until all have read the lent tensors, which their owners may change afterwards."""
-        if any(one.lent for one in laid):
+        if any(one.lent for one in offers):
             self._arrive(self._table.turns[self.index] + 1, tag)
-            laid[self.index].tensors = ()
+            offers[self.index].tensors = ()
 
     @collective
     def all_reduce(self, t: Tensor, reduce: str = "sum") -> None:
         reduction.checked(reduce, t.dtype)
         tag = ("all_reduce", reduce, tuple(t.shape), t.dtype)
-        laid = self._meet(tag, (t.clone() if t.nbytes > LEND else t,))
-        reduction.into(t, [one.tensors[0] for one in laid], reduce)
-        self._part(laid, tag)
+        offers = self._meet(tag, (t.clone() if t.nbytes > LEND else t,))
+        reduction.into(t, [one.tensors[0] for one in offers], reduce)
+        self._wait_for_readers(offers, tag)
 
     def _all_gather(self, outs: Sequence[Tensor], t: Tensor) -> None:
         tag = ("all_gather", tuple(o.numel() for o in outs), t.dtype)
-        laid = self._meet(tag, (t,))
-        for i, (out, one) in enumerate(zip(outs, laid, strict=True)):
+        offers = self._meet(tag, (t,))
+        for i, (out, one) in enumerate(zip(outs, offers, strict=True)):
             if i != self.index:
                 out.copy_(one.tensors[0].reshape(out.shape))
-        self._part(laid, tag)
+        self._wait_for_readers(offers, tag)
 
     def _reduce_scatter(self, out: Tensor, parts: Sequence[Tensor], reduce: str) -> None:
         tag = ("reduce_scatter", reduce, tuple(tuple(p.shape) for p in parts), out.dtype)
-        laid = self._meet(tag, parts)
+        offers = self._meet(tag, parts)
         # Into a new tensor first: `out` may be one of the lent parts.
         result = torch.empty_like(parts[self.index])
-        reduction.into(result, [one.tensors[self.index] for one in laid], reduce)
-        self._part(laid, tag)
+        reduction.into(result, [one.tensors[self.index] for one in offers], reduce)
+        self._wait_for_readers(offers, tag)
         out.copy_(result.view_as(out))
 
     def _all_to_all(self, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None:
         tag = ("all_to_all", parts[0].dtype)
-        laid = self._meet(tag, parts, outs)
-        for (i, giver), (j, taker) in itertools.product(enumerate(laid), repeat=2):
+        offers = self._meet(tag, parts, outs)
+        for (i, giver), (j, taker) in itertools.product(enumerate(offers), repeat=2):
             if giver.tensors[j].numel() != taker.wanted[i]:
                 raise Diverged(misfit(self.ranks[i], self.ranks[j], giver.tensors[j].numel(), taker.wanted[i]))
-        for out, one in zip(outs, laid, strict=True):
+        for out, one in zip(outs, offers, strict=True):
             out.copy_(one.tensors[self.index].reshape(out.shape))
-        self._part(laid, tag)
+        self._wait_for_readers(offers, tag)
 
     def _broadcast(self, t: Tensor, root: int) -> None:
         tag = ("broadcast", root, tuple(t.shape), t.dtype)
         given: list[Tensor] = [t] if self.index == root else []
-        laid = self._meet(tag, given)
+        offers = self._meet(tag, given)
         if self.index != root:
-            t.copy_(laid[root].tensors[0])
-        self._part(laid, tag)
+            t.copy_(offers[root].tensors[0])
+        self._wait_for_readers(offers, tag)
 
     @collective
     def barrier(self) -> None:

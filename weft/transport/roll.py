@@ -156,7 +156,7 @@ class Roll:
             time.sleep(LOOK / 10)  # it has only begun to join
         if not self._meeting.attempt(lambda: before.check([key])):
             return
-        twin = self._understood(self.rank, self._meeting.attempt(lambda: before.get(key)))
+        twin = self._decoded(self.rank, self._meeting.attempt(lambda: before.get(key)))
         if (twin.host, twin.pid) == (here := host_identity(), pid):
             return
         if twin.host == here:
@@ -187,7 +187,7 @@ class Roll:
         finally:
             self._lock.release()
 
-    def hurry(self) -> None:
+    def look_at_once(self) -> None:
         """Make the next check due now: a rank has joined."""
         self._nap, self._next, self._swept = 1e-4, 0.0, 0.0
 
@@ -200,7 +200,7 @@ class Roll:
             self._count, self._swept = count, now
             for rank in sorted(self.absent):
                 if store.check([f"come/{rank}"]):
-                    self._greet(rank, store.get(f"come/{rank}"))
+                    self._compare(rank, store.get(f"come/{rank}"))
         if run.add("gone", 0):
             for rank in sorted(self.absent):
                 if run.check([f"gone/{rank}"]):
@@ -213,28 +213,28 @@ class Roll:
                     self.absent.discard(rank)
                     self.ended.add(rank)
 
-    def _greet(self, rank: int, said: bytes) -> None:
-        there = self._understood(rank, said)
+    def _compare(self, rank: int, said: bytes) -> None:
+        there = self._decoded(rank, said)
         for field, words, remedy in ALIKE:
             mine, theirs = getattr(self.mine, field), getattr(there, field)
             if mine != theirs:
-                self.contradict(f"{words.format(mine)}, and rank {rank} {words.format(theirs)}: {remedy}")
+                self.refuse_for_all(f"{words.format(mine)}, and rank {rank} {words.format(theirs)}: {remedy}")
         if there.host == self.mine.host and there.pid != self.mine.pid and hasattr(os, "pidfd_open"):
             self.peers.watch(rank, there.pid, there.since)
         self.here[rank] = there
         self.absent.discard(rank)
 
-    def _understood(self, rank: int, said: bytes) -> Come:
+    def _decoded(self, rank: int, said: bytes) -> Come:
         with contextlib.suppress(RankError):
             return cast(Come, decoded(said, Come, "an entry"))
-        return self.contradict(f"speaks another version of Weft's protocol than rank {rank}: {ALIKE[0][2]}")
+        return self.refuse_for_all(f"speaks another version of Weft's protocol than rank {rank}: {ALIKE[0][2]}")
 
-    def contradict(self, why: str) -> Come:
+    def refuse_for_all(self, why: str) -> Come:
         """Fail, and tell all: this rank's settings differ from another's."""
         tell_failure(self._meeting.run, self.rank, why)
         raise RankError(f"rank {self.rank} {why}")
 
-    def bury(self, rank: int, note: str = "") -> str:
+    def handle_exit(self, rank: int, note: str = "") -> str:
         """Handle the exit of a rank's process: returns how it failed, or nothing if it ended well."""
         if self._meeting.has(f"left/{rank}"):
             self.ended.add(rank)
@@ -268,7 +268,7 @@ class Roll:
         def look_around() -> None:
             self.look()
             for rank in self.peers.dead() - self.ended:
-                if failure := self.bury(rank):
+                if failure := self.handle_exit(rank):
                     raise PeerFailed(failure)
 
         self._meeting.wait_until(ready, "all ranks, to see whether they are on one host,", patience, look_around)

@@ -94,7 +94,7 @@ class Watch:
         note = self._at(other)
         if not note and store is not None and store.check([f"beat/{other}"]):
             note = ", at " + store.get(f"beat/{other}").decode(errors="replace").partition("|")[2]
-        if failure := self._roll.bury(other, note):
+        if failure := self._roll.handle_exit(other, note):
             self.failure = self.failure or failure
         self._buried.add(other)
 

@@ -47,7 +47,7 @@ class ShmGroup(Group):
         self._small = {}
         self._called = self._barrier = Call(transport.check, check.BARRIER)
 
-    def came(self) -> int:
+    def calls_made(self) -> int:
         return self._turn
 
     def _undo(self) -> None:
