@@ -71,10 +71,22 @@ def test_global_losses_are_those_of_one_device(ranks: int) -> None:
                 assert torch.allclose(mine, truth, atol=1e-9), (name, args[2:], sbp, mine, truth)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "of_parameters", "atol"),
+    [
+        (torch.float64, torch.float64, 1e-9),
+        (torch.float16, torch.float32, 1e-2),
+        (torch.bfloat16, torch.float32, 5e-2),
+        (torch.bfloat16, torch.bfloat16, 5e-2),
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("sbp", ["S(0)", "S(2)", "P", "S(1)", "B"])
-def test_batch_norm_takes_the_statistics_of_the_whole_batch(sbp: str) -> None:
-    x, weight, bias = floats(5, 4, 3), floats(4), floats(4) + 1
-    running = floats(4), floats(4).abs()
+def test_batch_norm_takes_the_statistics_of_the_whole_batch(
+    sbp: str, dtype: torch.dtype, of_parameters: torch.dtype, atol: float
+) -> None:
+    x = floats(5, 4, 3).to(dtype)
+    weight, bias, *running = (t.to(of_parameters) for t in (floats(4), floats(4) + 1, floats(4), floats(4).abs()))
 
     def on_one(made: Any) -> list[torch.Tensor]:
         stats = [made(t, "B") for t in running]
@@ -89,7 +101,7 @@ def test_batch_norm_takes_the_statistics_of_the_whole_batch(sbp: str) -> None:
     truth = on_one(lambda t, _: of_torch(t.clone()))
     for results in spawn_threads(2, on_each_rank, deadline=60):
         for mine, expected in zip(results, truth, strict=True):
-            assert torch.allclose(mine, expected, atol=1e-9)
+            assert mine.dtype == expected.dtype and torch.allclose(mine, expected, atol=atol)
 
 
 def test_dropout_drops_the_same_elements_in_every_layout() -> None:

@@ -37,6 +37,7 @@ class _Fold:
         self.lane = _lanes(plans)
         self.count = max(self.lane) + 1
         self.home = {_chain(t.id): n for plan, n in self.each() for t in plan.tasks if t.kind == "compute"}
+        self.numbers: dict[tuple[int, str, int], int] = {}
         self.tasks: dict[int, Task] = {}
         self.registers: dict[int, Register] = {}
         self.streams: dict[tuple[int, int], Stream] = {}
@@ -66,9 +67,15 @@ class _Fold:
         number = {}
         for r in plan.registers:
             producer = place(r.producer)
-            number[r.id] = r.id // plan.world_size**2 * (self.count + 1) + decode(producer).rank
+            name = PAIR.sub("", r.name)
+            same = (
+                r.id // plan.world_size**2,
+                name,
+                decode(producer).rank,
+            )  # ranks number those of several readers alone
+            number[r.id] = self.numbers.setdefault(same, len(self.numbers))
             consumers = tuple(dict.fromkeys(map(place, r.consumers)))
-            new = Register(number[r.id], PAIR.sub("", r.name), producer, consumers, r.copies, full=r.full)
+            new = Register(number[r.id], name, producer, consumers, r.copies, full=r.full)
             self._register(new, plan.rank)
         for t in plan.tasks:
             reads = _once([replace(p, register=number[p.register]) for p in t.consumes])

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from weft.amp.scaler import GradScaler, StaticGradScaler
 from weft.core.placement import Placement
+from weft.core.rank import current
 from weft.core.sbp import broadcast
 from weft.functional.training.clipping import INFINITY, total_norm
 from weft.job.builder import Builder
@@ -34,12 +35,11 @@ def unscaled(builder: Builder, grads: Mapping[Tensor, Tensor]) -> dict[Tensor, T
     return {p: g if builder.scaled_by is None else builder.times(g, INVERSE) for p, g in grads.items()}
 
 
-def _known_to_all(flag: Tensor, grads: list[Tensor]) -> Tensor:
-    """The flag on every rank that holds a gradient, as each chooses the next scale."""
+def _known_to_all(flag: Tensor) -> Tensor:
+    """The flag on every rank, as each chooses the next scale, also one that trains nothing."""
     if flag.spec is None:
         return flag
-    ranks = sorted({r for g in grads if g.spec is not None for r in g.spec.placement.ranks.flatten().tolist()})
-    return ops.to_global(flag, Placement(flag.spec.placement.type, ranks), (broadcast,))
+    return ops.to_global(flag, Placement(flag.spec.placement.type, range(current().world_size)), (broadcast,))
 
 
 class Guard:
@@ -49,7 +49,7 @@ class Guard:
         given = list(grads)
         self.finite: Any = None
         if isinstance(scaler, GradScaler) and scaler.is_enabled() and given:
-            self.finite = _known_to_all(ops.isfinite(total_norm(given, INFINITY)), given)
+            self.finite = _known_to_all(ops.isfinite(total_norm(given, INFINITY)))
         self.before: list[tuple[Tensor, Tensor]] = []
 
     def keep(self, tensors: Iterable[Tensor]) -> None:
@@ -65,4 +65,7 @@ class Guard:
             kept = ops.where(finite, t, old)
             if t.spec is not None and kept.spec is not t.spec:
                 kept = ops.to_global(kept, t.spec.placement, t.spec.nd_sbp)
-            ops.store(t, kept)
+            if t.value is None:  # a variable, which the update wrote itself
+                ops.store(t, kept)
+            else:  # a new value, which is stored when the launch ends, maybe by another chain
+                t.copy_(kept)

@@ -33,6 +33,7 @@ OPTIMIZERS: dict[str, Any] = {
     "AdamW": lambda ps: flow.optim.AdamW(ps, lr=0.05),
     "momentum": lambda ps: flow.optim.SGD(ps, lr=0.1, momentum=0.9),
     "RMSprop": lambda ps: flow.optim.RMSprop(ps, lr=0.01),
+    "LAMB": lambda ps: flow.optim.LAMB(ps, lr=0.05),
     "clipped": lambda ps: flow.optim.Adam([{"params": ps, "clip_grad_max_norm": 0.1}], lr=0.05),
 }
 
@@ -49,9 +50,9 @@ def model() -> nn.Module:
     return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
 
 
-def eagerly(optimizer: str, scaler: flow.amp.GradScaler) -> tuple[list[Any], list[float]]:
+def eagerly(optimizer: str, scaler: flow.amp.GradScaler, frozen: int = 0) -> tuple[list[Any], list[float]]:
     net = model()
-    opt, scales = OPTIMIZERS[optimizer](list(net.parameters())), []
+    opt, scales = OPTIMIZERS[optimizer](list(net.parameters())[frozen:]), []
     for x, y in batches():
         scales.append(scaler.get_scale())
         loss = nn.functional.mse_loss(net(flow.tensor(x)), flow.tensor(y))
@@ -102,28 +103,30 @@ def test_the_loss_is_what_it_was_and_small_gradients_survive() -> None:
     assert moved[0] == 0.0 and moved[1] == moved[2] == pytest.approx(2e-8, rel=0.05)
 
 
-@pytest.mark.parametrize("stages", [False, True], ids=["data", "pipeline"])
-def test_over_ranks(stages: bool) -> None:
+@pytest.mark.parametrize(
+    ("first", "last", "optimizer", "frozen"),
+    [([0, 1], [0, 1], "AdamW", 0), ([0], [1], "AdamW", 0), ([0], [1], "AdamW", 2), ([0, 1], [2, 3], "LAMB", 0)],
+    ids=["data", "pipeline", "a rank that trains nothing", "stages of two ranks"],
+)
+def test_over_ranks(first: list[int], last: list[int], optimizer: str, frozen: int) -> None:
     def run() -> Any:
-        both = flow.placement("cpu", [0, 1])
-        first, last = (flow.placement("cpu", [0]), flow.placement("cpu", [1])) if stages else (both, both)
+        places = flow.placement("cpu", first), flow.placement("cpu", last)
         net: Any = model()
-        net[0].to_global(placement=first, sbp=B)
-        net[2].to_global(placement=last, sbp=B)
+        for stage, place in zip((net[0], net[2]), places, strict=True):
+            stage.to_global(placement=place, sbp=B)
         scaler = flow.amp.GradScaler(init_scale=1024.0, growth_interval=2)
-        graph = Train(net, OPTIMIZERS["AdamW"](list(net.parameters())), scaler, 2 if stages else 1)
-        if stages:
-            blocks: Any = graph.model
-            blocks[0].config.set_stage(0, first)
-            blocks[2].config.set_stage(1, last)
-        for x, y in batches():
-            sbp = B if stages else S(0)
-            graph(flow.tensor(x, placement=first, sbp=sbp), flow.tensor(y, placement=last, sbp=sbp))
-        return scaler.get_scale(), [p.to_global(placement=both, sbp=B).detach().numpy() for p in net.parameters()]
+        graph = Train(net, OPTIMIZERS[optimizer](list(net.parameters())[frozen:]), scaler, 2 if first != last else 1)
+        for n, place in enumerate(places if first != last else ()):
+            graph.model[2 * n].to(nn.graph.GraphModule).set_stage(n, place)
+        for batch in batches():
+            graph(*(flow.tensor(t, placement=p, sbp=S(0)) for t, p in zip(batch, places, strict=True)))
+        everywhere = flow.env.all_device_placement("cpu")
+        return scaler.get_scale(), [p.to_global(placement=everywhere, sbp=B).detach().numpy() for p in net.parameters()]
 
-    wanted, _ = eagerly("AdamW", flow.amp.GradScaler(init_scale=1024.0, growth_interval=2))
-    for scale, found in spawn_threads(2, run, deadline=60):
-        assert scale == 2048.0
+    alone = flow.amp.GradScaler(init_scale=1024.0, growth_interval=2)
+    wanted, _ = eagerly(optimizer, alone, frozen)
+    for scale, found in spawn_threads(1 + last[-1], run, deadline=60):
+        assert scale == alone.get_scale()
         for a, b in zip(found, wanted, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 

@@ -8,9 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from weft.core.dtype import float32
 from weft.core.errors import ArgumentError, ShapeError
 from weft.ops.declaration import op
-from weft.ops.form import Form, alike
+from weft.ops.form import WIDE, Form, alike
 from weft.ops.kernels import aten
 from weft.ops.neural.layer_norm import absent, gradients, in_kernels_dtype, second_gradient, statistics_of, widen
 from weft.ops.pointwise.arithmetic import add, mul, square, sub
@@ -99,20 +100,25 @@ def _(x, running_mean, running_var, weight, bias, training, momentum, eps):
 def _(x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float):
     if not training or all(s.is_broadcast or s.dim == 1 for s in x.sbp):
         return NotImplemented
-    # the statistics of a split batch: partial sums, reduced
-    ndim, n = len(x.shape), x.shape[1]
+    # the statistics of a split batch: partial sums, reduced, not in 16 bits
+    ndim, n, dtype = len(x.shape), x.shape[1], x.dtype
+    if dtype not in WIDE:
+        x = cast(x, float32)
     count = x.shape.numel() // max(n, 1)
     centre = mean(x, _others(ndim), True)
     away = sub(x, centre)
     variance = mean(square(away), _others(ndim), True)
     if running_mean is not None and count:
         unbiased = mul(variance.detach(), count / max(count - 1, 1))
-        blend(running_mean, reshape(centre.detach(), (n,)), momentum)
-        blend(running_var, reshape(unbiased, (n,)), momentum)
+        for running, value in ((running_mean, centre.detach()), (running_var, unbiased)):
+            value = reshape(value, (n,))
+            blend(running, value if running.dtype is value.dtype else cast(value, running.dtype), momentum)
     y = mul(away, rsqrt(add(variance, eps)))
     if weight is not None:
         y = mul(y, reshape(weight, _channels(n, ndim)))
-    return y if bias is None else add(y, reshape(bias, _channels(n, ndim)))
+    if bias is not None:
+        y = add(y, reshape(bias, _channels(n, ndim)))
+    return y if y.dtype is dtype else cast(y, dtype)
 
 
 @batch_norm.grad
