@@ -60,6 +60,7 @@ class Hooks:
     backward: Callable[..., None]  # autograd: Tensor.backward
     taken: Callable[[Any], Any]  # autograd: a torch tensor as a Weft one
     cast: Callable[..., Any]  # amp: a call of a function that autocast casts as a whole
+    traced: Callable[[Any, str], Any]  # interpreter: the value of a symbol that follows from constants, or that error
     placed: Callable[[Any, Any, Any, Any], Any]  # functional: a global tensor from data that every rank has
 
 

@@ -13,13 +13,14 @@ from weft.boxing.network import links_of
 from weft.boxing.planner import route
 from weft.boxing.signature import Signature
 from weft.core.device import Device
+from weft.core.dispatch import here, hooks, tracing
 from weft.core.errors import PlacementError, TraceError
 from weft.core.placement import Placement
 from weft.core.rank import current
 from weft.core.sbp import NdSbp
 from weft.core.spec import Spec
 from weft.interpreter.explain_movements import refused, strict
-from weft.job.builder import Builder
+from weft.job.builder import Builder, user_line
 from weft.job.value import Value
 from weft.ops.declaration import OPS, Op
 from weft.ops.explain import call_text, check_arguments
@@ -131,6 +132,42 @@ def _symbol(a: Any, builder: Builder) -> Any:
     if isinstance(a, (list, tuple)):
         return tuple(_symbol(v, builder) for v in a)
     return a
+
+
+def traced(t: Tensor, error: str) -> Tensor:
+    """The value of a symbol that is the same in every launch: computed now, if it follows from constants alone."""
+    builder = here.trace
+    if not isinstance(builder, Builder) or t.value not in builder.job.producer:
+        raise TraceError(f"{error} ({user_line()})")
+    needed: set[Value] = set()
+    waiting = [builder.read(t)]
+    while waiting:
+        v = waiting.pop()
+        if v in needed:
+            continue
+        if not _constant(v, builder):
+            raise TraceError(f"{error} ({user_line()})")
+        needed.add(v)
+        waiting += builder.job.producer[v].operands()
+    values: dict[Value, Any] = {}
+    with tracing(None):
+        for node in builder.job.nodes:
+            if not needed.isdisjoint(node.outputs):
+                v = node.outputs[0]
+                variable = node.op == "variable"
+                values[v] = builder.fixed(v) if variable else OPS[node.op].entry(*_stand_ins(node.args, values.get))
+    return values[t.value]
+
+
+def _constant(v: Value, builder: Builder) -> bool:
+    node = builder.job.producer[v]
+    if node.op == "variable":
+        return v.spec is None and builder.fixed(v) is not None
+    op = OPS.get(node.op)
+    return v.spec is None and op is not None and not (op.random or op.writes or node.outputs[1:])
+
+
+hooks.traced = traced
 
 
 def zeros(like: Tensor, builder: Builder) -> Tensor:

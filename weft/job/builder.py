@@ -58,6 +58,7 @@ class Builder:
         self.memories = Memories()
         self.attributes = Attributes(self.memories)
         self._written: dict[int, Tensor] = {}  # captured tensors that the program writes in place
+        self._fixed: dict[int, Tensor] = {}  # captured tensors whose values the program has read
         self._moved: dict[Value, dict[NdSbp, None]] = {}
         # the rest by the id of a tensor's blob, which is kept alive so that the id stays valid
         self._values: dict[int, tuple[Blob, Value]] = {}
@@ -221,6 +222,14 @@ class Builder:
             self._read[key] = self.add("to_global", args, [form], name=f"{value.name}.whole")[0]
         return self._read[key]
 
+    def fixed(self, v: Value) -> Tensor | None:
+        """A captured tensor, there to be read while tracing; but not a module's, or one that changes."""
+        t = self.job.variables[v]
+        held = id(blob_of(t))
+        if held in self._names or held in self._written or t.requires_grad:
+            return None
+        return self._fixed.setdefault(held, t)
+
     def write(self, t: Tensor, symbol: Value) -> None:
         """An in-place write: let a tensor stand for a symbol. A captured tensor's memory is written at the end of the
         launch; a view writes its base.
@@ -229,6 +238,11 @@ class Builder:
         """
         if t.value is None and t._view_of is None and id(blob_of(t)) not in self._written:
             v = self.capture(t)
+            if id(blob_of(t)) in self._fixed:
+                raise TraceError(
+                    "build() has read the value of a tensor, and now it writes into it: the branch that it took "
+                    "would be the same in every launch. Write flow.where(condition, a, b)"
+                )
             self._written[id(blob_of(t))] = t
             if self.job.micro_batches > 1 and not self.updating:
                 self.job.producer[v].micro = True

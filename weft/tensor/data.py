@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from weft.core.dispatch import hooks
-from weft.core.errors import SbpError, TraceError
+from weft.core.errors import SbpError
 from weft.tensor.described import Described
 
 
@@ -13,9 +13,10 @@ def local_data(t: Described, what: str) -> torch.Tensor:
     """A local tensor's data, or this rank's part of a global one, there to be read: what is pending is waited for.
     `what` names who asks, for the error if there is none yet."""
     if t.value is not None:
-        raise TraceError(
+        t = hooks.traced(
+            t,
             f"{what} needs the data of a tensor, but inside a graph's build() there is none yet: the tensor is a "
-            "symbol. Return it from build() and read it there, or use an op that stays in the graph"
+            "symbol. Return it from build() and read it there, or use an op that stays in the graph",
         )
     blob = t.shard if t.shard is not None else t.blob
     if blob.now is None:

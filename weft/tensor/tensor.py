@@ -20,7 +20,7 @@ from torch import Size
 
 from weft.core.device import Device
 from weft.core.dispatch import here, hooks
-from weft.core.errors import ArgumentError, AutogradError, DtypeError, ShapeError, TraceError
+from weft.core.errors import ArgumentError, AutogradError, DtypeError, ShapeError
 from weft.core.spec import Spec
 from weft.tensor.array import array_of, numbers
 from weft.tensor.blob import Blob
@@ -258,9 +258,12 @@ class Tensor(Described):
 
     def __bool__(self) -> bool:
         if self.value is not None:
-            raise TraceError(
-                "a branch on a tensor's value can't be traced: inside build() the value isn't known yet. "
-                "Write flow.where(condition, a, b), or decide outside the graph"
+            return bool(
+                hooks.traced(
+                    self,
+                    "a branch on a tensor's value can't be traced: inside build() the value isn't known yet. "
+                    "Write flow.where(condition, a, b), or decide outside the graph",
+                )
             )
         if self.numel() != 1:
             raise ShapeError(

@@ -17,7 +17,7 @@ from weft.ops.declaration import op
 from weft.ops.form import WIDE, Form, alike
 from weft.ops.kernels import aten
 from weft.ops.linalg.matmul import matmul
-from weft.ops.neural.softmax import safe_softmax, softmax, softmax_grad
+from weft.ops.neural.softmax import safe_softmax, softmax_grad
 from weft.ops.pointwise.arithmetic import add, mul
 from weft.ops.pointwise.copies import where
 from weft.ops.shape.broadcast import fit
@@ -168,7 +168,7 @@ def _(dy, q, k, v, attn_mask, y, logsumexp, is_causal, scale, needs):
 
 def _composed_gradient(dy, q, k, v, mask: Any, is_causal, scale, needs):
     factor = _scale(q.shape[-1], scale)
-    p = (softmax if mask is None else safe_softmax)(composed_scores(q, k, mask, is_causal, scale), -1)
+    p = safe_softmax(composed_scores(q, k, mask, is_causal, scale), -1)
     dscores = softmax_grad(matmul(dy, transpose(v, -2, -1)), p, -1)
     return (
         mul(matmul(dscores, k), factor) if needs[0] else None,
