@@ -25,6 +25,7 @@ from weft.ops.shape.triangle import hide_future
 from weft.ops.shape.views import transpose
 
 LARGE: Final = 1 << 18  # bytes
+SHORT: Final = (torch.bfloat16, torch.float16)
 
 
 def _check(q: Tensor, k: Tensor, v: Tensor) -> None:
@@ -63,9 +64,7 @@ def _added(mask: Tensor | None, like: Tensor) -> Tensor | None:
 
 def _scores(q: Tensor, k: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None) -> Tensor:
     scores = (q * _scale(q.shape[-1], scale)) @ k.transpose(-2, -1)
-    scores = (
-        scores.float() if scores.itemsize < 4 else scores
-    )  # as the fused kernel: 16 bits are too few for their sums
+    scores = scores.float() if scores.dtype in SHORT else scores  # as the fused kernel: 16 bits are too few for sums
     if is_causal:
         scores = hide_future.kernel(scores)
     return scores if mask is None else scores + mask
@@ -77,7 +76,7 @@ def _probabilities(scores: Tensor, mask: Tensor | None) -> Tensor:
 
 def _wide(*tensors: Tensor) -> list[Tensor]:
     """In float32 at least on CPUs, which have no units for 16 bits, as torch."""
-    return [t.float() if t.itemsize < 4 and t.device.type == "cpu" else t for t in tensors]
+    return [t.float() if t.dtype in SHORT and t.device.type in ("cpu", "meta") else t for t in tensors]
 
 
 def _scale(width: int, scale: float | None) -> float:
