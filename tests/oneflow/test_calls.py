@@ -72,7 +72,7 @@ def test_a_state_tells_how_many_steps_a_graph_has_trained() -> None:
     step(x)
     step(x)
     state = step.state_dict()
-    assert state["System-Train-TrainStep"].item() == 2
+    assert state["System-Train-TrainStep"].tolist() == [2]
     after = Step()
     after.load_state_dict(state)
     after(x)

@@ -12,18 +12,29 @@ from weft.core.errors import GraphError
 from weft.core.placement import Placement
 from weft.job.builder import Settings
 from weft.nn.module.module import Module
+from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 
 
 class GraphBlock:
     """A graph's static settings of a module or tensor; `x.to(kind)` returns `kind.of(x)`."""
 
-    __slots__ = ("name", "stage_id", "stage_placement")
+    __slots__ = ("path", "stage_id", "stage_placement", "type")
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, path: str, type: str) -> None:
+        self.path, self.type = path, type
         self.stage_id: int | None = None
         self.stage_placement: Placement | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name in the module that has it."""
+        return self.path.rpartition(".")[2]
+
+    @property
+    def name_prefix(self) -> str:
+        """The path of that module in the graph, with a dot."""
+        return self.path.removesuffix(self.name)
 
     def set_stage(self, stage_id: int | None = None, placement: Placement | None = None) -> None:
         """Assign it to stage `stage_id` of a pipeline; a module's inputs are moved to `placement`."""
@@ -41,13 +52,14 @@ class GraphTensor(GraphBlock):
     __slots__ = ()
 
     @staticmethod
-    def of(x: Any) -> GraphTensor:
+    def of(x: Any, path: str = "tensor") -> GraphTensor:
         if not isinstance(x, Tensor):
             raise GraphError(f"to(nn.graph.GraphTensor) is said of parameters and buffers, not of {type(x).__name__}")
-        return x.__dict__.setdefault("_static", GraphTensor("tensor"))
+        kind = "PARAMETER" if isinstance(x, Parameter) else "BUFFER"
+        return x.__dict__.setdefault("_static", GraphTensor(path, kind))
 
     def __repr__(self) -> str:
-        return f"(GraphTensor:{self.name}({'' if self.stage_id is None else f'stage_id={self.stage_id}'}))"
+        return f"(GraphTensor:{self.path}({'' if self.stage_id is None else f'stage_id={self.stage_id}'}))"
 
 
 class GraphModule(GraphBlock):
@@ -55,8 +67,8 @@ class GraphModule(GraphBlock):
 
     __slots__ = ("activation_checkpointing",)
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
+    def __init__(self, path: str) -> None:
+        super().__init__(path, "MODULE")
         self.activation_checkpointing = False
 
     @staticmethod
@@ -76,7 +88,7 @@ class GraphModule(GraphBlock):
             parts.append(f"stage_id={self.stage_id}")
         if self.activation_checkpointing:
             parts.append("activation_checkpointing=True")
-        return f"(GraphModule:{self.name}({', '.join(parts)}))"
+        return f"(GraphModule:{self.path}({', '.join(parts)}))"
 
 
 class BlockSettings:
@@ -89,7 +101,7 @@ class BlockSettings:
         statics = [block._static for block in self.blocks]
         staged = next((s for s in statics if s.stage_id is not None or s.stage_placement is not None), statics[0])
         checkpoint = any(s.activation_checkpointing for s in statics)
-        return Settings(statics[0].name, staged.stage_id, staged.stage_placement, checkpoint)
+        return Settings(statics[0].path, staged.stage_id, staged.stage_placement, checkpoint)
 
 
 def _settings_of(x: Any) -> BlockSettings | None:
@@ -140,7 +152,7 @@ class ProxyModule:
         if name in ("items", "values") and hasattr(type(self._origin), "keys"):  # a dict of modules
             return lambda: [self._proxied(item) for item in found()]
         if isinstance(found, Tensor):  # parameters have static settings, which OneFlow before 0.9 calls config, too
-            found.__dict__.setdefault("config", GraphTensor.of(found))
+            found.__dict__.setdefault("config", GraphTensor.of(found, f"{self._name}.{name}"))
         return found
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -170,7 +170,7 @@ class Graph:
         self._settle()
         state: dict[str, Any] = {name: block.to(Module).state_dict() for name, block in self._blocks.items()}
         trained = [part.state_dict() for part in self._training()]
-        return state | {TRAINING: trained, STEPS: of_torch(torch.tensor(self._steps()))} if trained else state
+        return state | {TRAINING: trained, STEPS: of_torch(torch.tensor([self._steps()]))} if trained else state
 
     def _steps(self) -> int:
         """The number of training steps so far, those of a loaded state included."""

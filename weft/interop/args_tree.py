@@ -88,6 +88,8 @@ class ArgsTree:
         """The same tree with a function applied to each leaf."""
         return _mapped(self._io_args if self._named is None else self._named, function)
 
+    map_tuple_leaf = map_leaf
+
 
 def _refuse() -> NoReturn:
     raise ArgumentError("this tree has no names: write ArgsTree(args, gen_name=True)")

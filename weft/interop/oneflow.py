@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import unittest
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -17,6 +18,7 @@ from weft.core import dtype as dtypes
 from weft.core.dispatch import here, tracing
 from weft.core.errors import ArgumentError, OptionError, TraceError
 from weft.core.program_line import warn
+from weft.core.rank import current
 from weft.data import get_worker_info
 from weft.functional.create import creation
 from weft.graph.blocks import GraphBlock, GraphModule, GraphTensor, Proxy, ProxyModule
@@ -135,6 +137,22 @@ BUILD = ("cmake_build_type", "get_compile_flags", "get_include", "get_lib", "get
 WITHOUT = ("has_rpc_backend_grpc", "has_rpc_backend_local", "with_mlir", "with_mlir_cuda_codegen", "with_rdma")
 
 
+# ---- in its programs' tests ---------------------------------------------------------------------------
+
+
+def _unless(hosts: int, ranks: int) -> Callable[[], Callable[[Any], Any]]:
+    """A decorator of tests that run in a world of so many ranks on each host."""
+
+    def skip_unless() -> Callable[[Any], Any]:
+        n = hosts * ranks
+        return unittest.skipUnless(current().world_size == n, f"it takes {n} ranks: weft.launch --nproc_per_node {n}")
+
+    return skip_unless
+
+
+TESTS = {f"skip_unless_{n}n{d}d": _unless(n, d) for n in (1, 2) for d in (1, 2, 4)}
+
+
 # ---- between hosts -----------------------------------------------------------------------------------
 
 
@@ -175,10 +193,12 @@ def modules(broadcast_object_list: Callable[[list[Any], int], Any]) -> dict[str,
             "_unflatten_dense_tensors": _unflatten_dense_tensors,
         },
         "nn.common_types": {n: v for n, v in vars(common_types).items() if n.endswith("_t")},
+        "framework.args_tree": {"ArgsTree": ArgsTree, "NamedArg": NamedArg},
         "nn.graph.util": {"ArgsTree": ArgsTree, "NamedArg": NamedArg},
         "nn.graph.proxy": {"Proxy": Proxy, "ProxyModule": ProxyModule},
         "nn.graph.graph_block": {"GraphBlock": GraphBlock, "GraphModule": GraphModule, "GraphTensor": GraphTensor},
         "one_embedding": {"Ftrl": Ftrl},
+        "unittest": {"TestCase": unittest.TestCase, **TESTS},
         "sysconfig": {
             "get_cuda_version": get_cuda_version, "with_cuda": with_cuda, **dict.fromkeys(WITHOUT, _no),
             **{n: _nothing_to_build(n) for n in BUILD},
