@@ -55,6 +55,16 @@ def test_blocks_know_themselves_inside_of_forward() -> None:
         module.linear.to(GraphModule)
 
 
+def test_blocks_have_the_names_of_their_places() -> None:
+    graph = Holder(Inner([]))
+    graph.m.register_buffer("b", flow.ones(1))
+    linear = graph.m.linear
+    statics = [x.to(GraphModule) for x in (graph.m, linear)] + [x.to(GraphTensor) for x in (linear.bias, graph.m.b)]
+    assert [(s.name_prefix, s.name, s.type) for s in statics] == [
+        ("", "m", "MODULE"), ("m.", "linear", "MODULE"), ("m.linear.", "bias", "PARAMETER"), ("m.", "b", "BUFFER")
+    ]  # fmt: skip
+
+
 def test_what_forward_says_of_a_module_counts_when_it_is_called() -> None:
     class Checkpointed(nn.Module):
         def __init__(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import unittest
 from collections import OrderedDict
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from weft.utils.tensor import from_torch, to_torch
 PATHS = [
     "framework.dtype", "framework.check_point_v2", "nn.common_types", "nn.graph.proxy", "nn.graph.graph_block",
     "sysconfig", "one_embedding", "utils.data._utils.worker", "_utils",
+    "framework.args_tree", "unittest",
 ]  # fmt: skip
 
 
@@ -31,6 +33,21 @@ def test_modules_are_imported_and_reached(path: str) -> None:
     for name in path.split("."):
         found = getattr(found, name)
     assert importlib.import_module(f"weft.{path}") is found
+
+
+def test_tests_are_skipped_in_other_worlds() -> None:
+    class Alone(flow.unittest.TestCase):
+        @flow.unittest.skip_unless_1n1d()
+        def test_one(self) -> None:
+            assert ArgsTree((1, [2])).map_tuple_leaf(lambda n: -n) == (-1, [-2])
+
+        @flow.unittest.skip_unless_1n2d()
+        def test_two(self) -> None:
+            raise AssertionError
+
+    result = unittest.TestResult()
+    unittest.defaultTestLoader.loadTestsFromTestCase(Alone).run(result)
+    assert (result.testsRun, len(result.skipped), result.wasSuccessful()) == (2, 1, True)
 
 
 def test_parts_and_ranges() -> None:

@@ -56,6 +56,51 @@ def test_losses() -> None:
     same(C.nll_loss(scores, labels.int(), None, -100, "sum"), TF.nll_loss(A[0], IDS.flatten()[:3], reduction="sum"))
 
 
+def test_ctc_with_the_width_of_the_targets() -> None:
+    scores = A[:, :2].log_softmax(-1)
+    given = scores, torch.tensor([[1], [3]]), torch.tensor([2, 2]), torch.tensor([1, 1])
+    ours = [of_torch(t) for t in given]
+    same(C.ctc_loss(*ours, 1, 0, True, "sum"), TF.ctc_loss(*given, 0, "sum", True))
+    same(C.ctc_loss(*ours, blank=2, reduction="none"), TF.ctc_loss(*given, 2, "none"))
+
+
+IN_PLACE: dict[str, Any] = {
+    "add": lambda f, x, **o: f([x, flow.ones(3), flow.ones(3)], **o),
+    "bernoulli": lambda f, x, **o: f(x, 1.0, **o),
+    "comm_broadcast": lambda f, x, **o: f([x], **o)[0],
+    "dropout": lambda f, x, **o: f(x, 1.0, True, **o),
+    "hardshrink": lambda f, x, **o: f(x, 1.0, **o),
+    "scatter": lambda f, x, **o: f(x, 0, flow.tensor([1]), 5.0, **o),
+    "scatter_add": lambda f, x, **o: f(x, 0, flow.tensor([1]), flow.ones(1), **o),
+    "softshrink": lambda f, x, **o: f(x, 1.0, **o),
+    "tensor_scatter_nd_update": lambda f, x, **o: f(x, flow.tensor([[1]]), flow.tensor([5.0]), **o),
+    "trunc_divide": lambda f, x, **o: f(x, 2, **o),
+}
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_inplace_by_keyword(name: str) -> None:
+    call, x = IN_PLACE[name], flow.tensor([0.5, -1.5, 3.0])
+    expected = call(getattr(C, name), x.clone())
+    assert call(getattr(C, name), x, inplace=True) is x
+    assert x.tolist() == expected.tolist()
+
+    class Overwrites(flow.nn.Graph):
+        def build(self, x: Any) -> Any:
+            y = x * 1.0
+            call(getattr(C, name), y, inplace=True)
+            return y
+
+    if name != "comm_broadcast":
+        assert Overwrites()(flow.tensor([0.5, -1.5, 3.0])).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("given", [(1.0, 0.0, (2,)), (flow.ones(2), 0.0)])
+def test_normal_draws_into_out(given: Any) -> None:
+    out = flow.zeros(2)
+    assert flow.normal(*given, out=out) is out and out.tolist() == [1, 1]
+
+
 def test_forms_of_what_pytorch_names_otherwise() -> None:
     x, index = of_torch(A[0]), of_torch(IDS)
     same(C.dim_gather(x, 1, index, False), A[0].gather(1, IDS))

@@ -64,7 +64,6 @@ def with_in_place(f: Callable[..., Any]) -> Callable[..., Any]:
         refuse_out(name, options)
         return into(x, f, *args, **options)
 
-    f.overwriting = overwrite  # type: ignore[attr-defined]
     return public("flow tensor")(f)
 
 
