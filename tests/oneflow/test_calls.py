@@ -31,6 +31,14 @@ def test_a_view_is_read_as_it_is_after_its_base_was_written() -> None:
     assert view.numpy().tolist() == view.tolist() == [[1.0, 1.0], [1.0, 1.0]]
 
 
+@on(2)
+def test_a_tensor_is_made_of_a_global_one() -> None:
+    place = flow.placement("cpu", [0, 1])
+    x = flow.tensor([[1.0], [2.0]], placement=place, sbp=S(0))
+    y, local = flow.Tensor(x, placement=place, sbp=B), flow.Tensor(x, device="cpu")
+    assert y.sbp == (B,) and local.is_local and y.tolist() == local.tolist() == [[1.0], [2.0]]
+
+
 def test_who_reads_alone_is_told_that_all_ranks_read() -> None:
     def each() -> None:
         x = flow.ones(3, placement=flow.placement("cpu", [0]), sbp=B)

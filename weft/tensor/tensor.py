@@ -25,7 +25,7 @@ from weft.core.spec import Spec
 from weft.tensor.array import array_of, numbers
 from weft.tensor.blob import Blob
 from weft.tensor.counters import counters
-from weft.tensor.data import local_data, own_data, whole_data
+from weft.tensor.data import local_data, whole_data
 from weft.tensor.described import Described
 from weft.tensor.gradient import check_gradient
 from weft.tensor.hook import RemovableHook
@@ -92,7 +92,7 @@ class Tensor(Described):
         if not isinstance(given, (Tensor, torch.Tensor)):
             made = torch.tensor if size is None else torch.empty
             given, place = made(numbers(given), dtype=torch.get_default_dtype()), place or here.place is not None
-        given = own_data(given, "Tensor(tensor)") if isinstance(given, Tensor) else given
+        given = whole_data(given, "Tensor(tensor)") if isinstance(given, Tensor) else given
         if place:
             self.__dict__.update(hooks.placed(given, device, placement, sbp).__dict__)
             return

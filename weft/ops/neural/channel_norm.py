@@ -151,7 +151,7 @@ blend.layout(lambda running, value, weight: f"{' '.join(axes(len(running)))}, {'
 blend.samples(lambda rand: [(rand(4, 6), rand(4, 6), 0.1)])
 
 
-@op(returns="", writes="x")
+@op(returns="", writes="x", linear="x+value")
 def store(x: Tensor, value: Tensor) -> tuple[()]:
     """Overwrite x with a value of its shape: a graph's in-place writes end in this op."""
     if x.device.type != "meta":
