@@ -59,7 +59,7 @@ def writing(sbp: Any, x_sbp: Any, graph: bool) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("graph", [True, False], ids=["graph", "eager"])
-@pytest.mark.parametrize(("sbp", "x_sbp"), [(B, S(0)), (S(0), S(1)), (S(1), B)])
+@pytest.mark.parametrize(("sbp", "x_sbp"), [(B, S(0)), (S(0), S(1)), (S(1), B), (P, S(0)), (P, P)])
 def test_a_buffer_written_in_place(sbp: Any, x_sbp: Any, graph: bool) -> None:
     m = Memory()
     wanted = [*[m(flow.tensor(x)).numpy().copy() for x in X], m.seen.numpy()]
