@@ -151,6 +151,8 @@ def test_oneflows_own() -> None:
     got = [r[0] for r in rates(b, ours.PolynomialLR(b, steps=2, end_learning_rate=0.1, cycle=True), 5)]
     assert got == pytest.approx([0.2, 0.2, 0.1, 0.15, 0.1])  # the first step is made twice, as there
     _, b = optimizers()
+    assert got == pytest.approx([r[0] for r in rates(b, ours.PolynomialLR(b, 2, 0.1, 1.0, True), 5)])
+    _, b = optimizers()
     got = [r[0] for r in rates(b, ours.WarmUpLR(b, 0.5, 4), 6)]
     assert got == pytest.approx([0.15, 0.1875, 0.225, 0.2625, 0.3, 0.3])
     _, b = optimizers()

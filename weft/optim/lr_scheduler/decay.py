@@ -37,7 +37,9 @@ class PolynomialLR(LRScheduler):
         decay_batch: int | None = None, end_learning_rate: float | None = None, cycle: bool = False,
         steps: int | None = None,
     ) -> None:  # fmt: skip
-        if unnamed:
+        if len(unnamed) > 2:  # more than PyTorch has: OneFlow's order
+            end_learning_rate, power, cycle, last_epoch = (*unnamed, last_epoch)[:4]
+        elif unnamed:
             raise OptionError(
                 f"PolynomialLR(optimizer, {total_iters!r}, {unnamed[0]!r}): there PyTorch has the power, and "
                 f"OneFlow the final rate. Name it: total_iters={total_iters!r}, power={unnamed[0]!r}, or "
