@@ -89,6 +89,76 @@ def test_what_inductor_compiles_computes_the_same(monkeypatch: pytest.MonkeyPatc
     assert "fused(Loop_0_input_0, sum)" in graph.source().replace(graph.name, "Loop_0")  # and nothing is allocated
 
 
+def empty_strided_cpu(shape: Any, strides: Any, dtype: torch.dtype) -> torch.Tensor:
+    raise AssertionError("replaced")
+
+
+def cpp_fused_0(x: torch.Tensor, between: torch.Tensor, y: torch.Tensor) -> None:
+    y.copy_(between.copy_(x).exp())
+
+
+class Written:
+    """Stands for what Inductor writes."""
+
+    def loops(self, args: list[torch.Tensor]) -> Any:
+        (x,) = args
+        args.clear()
+        buf0 = empty_strided_cpu((2, 2), (2, 1), torch.float32)
+        buf1 = empty_strided_cpu((2, 2), (2, 1), torch.float32)
+        cpp_fused_0(x, buf0, buf1)
+        return (buf1, buf0)
+
+    def one_of_them(self, args: list[torch.Tensor]) -> Any:
+        return Written.loops(self, args)[:1]  # and a call that is no loop
+
+    def twice(self, args: list[torch.Tensor]) -> Any:
+        (x,) = args
+        args.clear()
+        buf0 = empty_strided_cpu((2, 2), (2, 1), torch.float32)
+        buf1 = empty_strided_cpu((2, 2), (2, 1), torch.float32)
+        cpp_fused_0(x, buf0, buf1)
+        return (buf1, buf1)
+
+    def seen_otherwise(self, args: list[torch.Tensor]) -> Any:
+        (x,) = args
+        args.clear()
+        buf0 = empty_strided_cpu((2, 2), (2, 1), torch.float32)
+        buf1 = empty_strided_cpu((2, 2), (1, 2), torch.float32)
+        cpp_fused_0(x, buf0, buf1)
+        return (buf1, buf0)
+
+    def large(self, args: list[torch.Tensor]) -> Any:
+        (x,) = args
+        args.clear()
+        buf0 = empty_strided_cpu((1 << 16,), (1,), torch.float32)
+        buf1 = empty_strided_cpu((2, 2), (2, 1), torch.float32)
+        cpp_fused_0(x, buf0, buf1)
+        return (buf1,)
+
+
+@pytest.mark.parametrize(
+    "function", [Written().one_of_them, Written().twice, Written().seen_otherwise, Written().large]
+)
+def test_other_python_of_inductors_is_run_each_time(function: Any) -> None:
+    x, outs = (
+        torch.ones(2, 2),
+        [torch.empty(2, 2) for _ in range(1 + (function.__name__ in ("twice", "seen_otherwise")))],
+    )
+    kernel = inductor.Copying(function, 1)
+    assert inductor.loops(kernel, [x], outs) == [(kernel, [[x, *outs]])]
+
+
+def test_loops_are_called_over_the_memory_of_results() -> None:
+    x, outs = torch.ones(2, 2), [torch.empty(2, 2) for _ in range(2)]
+    ((loop, args),) = inductor.loops(inductor.Copying(Written().loops, 1), [x], outs)
+    assert [id(a) for a in args] == [id(x), id(outs[1]), id(outs[0])]
+    loop(*args)
+    assert torch.equal(outs[0], x.exp())
+    strided = [torch.empty(2, 2).t(), outs[1]]
+    kernel = inductor.Copying(Written().loops, 1)
+    assert inductor.loops(kernel, [x], strided)[0][0] is kernel
+
+
 def test_only_what_is_faster_is_fused(fusing: None, monkeypatch: pytest.MonkeyPatch) -> None:
     for ratio, count in ((0.5, 1), (2.0, 0)):
         monkeypatch.setattr(faster, "least", lambda functions, ratio=ratio: [ratio, 1.0])

@@ -15,6 +15,7 @@ from typing import Any, Final
 import torch
 from msgspec.structs import replace
 
+from weft.compiler.local_node import SMALL
 from weft.core.program_line import warn
 from weft.ops import OPS
 from weft.plan.calls import Call, Ref, Result
@@ -131,33 +132,37 @@ def compiled(call: Call, tensors: Sequence[torch.Tensor]) -> Kernel:
 PLAIN: Final = {"clear", "empty_strided_cpu", "reinterpret_tensor", "torch"}  # names in Python that only calls loops
 
 
-def loops(kernel: Kernel, given: list[torch.Tensor], outs: Sequence[torch.Tensor]) -> list[tuple[Any, list[Any]]]:
-    """The calls that compute a kernel's results in this memory. Inductor's Python would allocate them anew each time:
-    it runs once, its loops are noted instead of called, and the memory of its results is replaced."""
+def loops(kernel: Kernel, given: list[torch.Tensor], outs: list[torch.Tensor]) -> list[tuple[Any, list[Any]]]:
+    """The calls, with their arguments, that compute a kernel's results in this memory. Inductor's Python would allocate
+    them each time: it is run once, noting its loops, and they are called with the given memory instead."""
     function = kernel.function if isinstance(kernel, Copying) else None
+    if not isinstance(function, MethodType):
+        return [(kernel, [[*given, *outs]])]
     found: list[tuple[Any, list[Any]]] = []
-    memory: dict[int, torch.Tensor] = {}  # from what it allocates to what is used
+    memory: dict[int, torch.Tensor] = {}  # by the storage that it allocates
 
     def empty(shape: Sequence[int], strides: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         t = torch.empty_strided(shape, strides, dtype=dtype)
-        memory[t.untyped_storage()._cdata] = t
+        memory[_storage(t)] = t
         return t
 
-    if isinstance(function, MethodType):
-        code, space = function.__func__.__code__, dict(function.__func__.__globals__)
-        names = [n for n in code.co_names if n not in PLAIN and not isinstance(getattr(torch, n, None), torch.dtype)]
-        space["empty_strided_cpu"] = empty
-        for n in names:
-            space[n] = lambda *args, loop=space.get(n): found.append((loop, list(args)))
-        if all(n.startswith("cpp_fused") for n in names):
-            made = FunctionType(code, space)(function.__self__, given.copy())
-            keys = [t.untyped_storage()._cdata for t in made]
-            fit = (t.is_contiguous() and t.nbytes == t.untyped_storage().nbytes() for t in made)
-            if len(memory.keys() & set(keys)) == len(outs) and all(fit) and all(t.is_contiguous() for t in outs):
-                memory.update(zip(keys, outs, strict=True))
-
-                def place(a: Any) -> Any:
-                    return memory.get(a.untyped_storage()._cdata, a) if isinstance(a, torch.Tensor) else a
-
-                return [(loop, [place(a) for a in args]) for loop, args in found]
+    code, space = function.__func__.__code__, {**function.__func__.__globals__, "empty_strided_cpu": empty}
+    names = [n for n in code.co_names if n not in PLAIN and not isinstance(getattr(torch, n, None), torch.dtype)]
+    for n in names:
+        space[n] = lambda *args, loop=space.get(n): found.append((loop, list(args)))
+    if all(n.startswith("cpp_fused") for n in names):
+        made = FunctionType(code, space)(function.__self__, given.copy())
+        keys = [_storage(t) for t in made]
+        apart = len(memory.keys() & {*keys}) == len(outs) and all(t.is_contiguous() for t in (*made, *outs))
+        known = {id(t) for t in (*given, *memory.values())}  # views of these would stay where they are
+        parts = any(isinstance(a, torch.Tensor) and id(a) not in known for _, args in found for a in args)
+        whole = not parts and all(t.nbytes == t.untyped_storage().nbytes() for t in made)
+        between = sum(t.nbytes for key, t in memory.items() if key not in keys)  # stays allocated
+        if apart and whole and between <= SMALL:
+            memory.update(zip(keys, outs, strict=True))
+            return [(f, [memory.get(_storage(a), a) for a in args]) for f, args in found]
     return [(kernel, [[*given, *outs]])]
+
+
+def _storage(a: Any) -> int:
+    return a.untyped_storage()._cdata if isinstance(a, torch.Tensor) else 0
