@@ -154,9 +154,11 @@ def loops(kernel: Kernel, given: list[torch.Tensor], outs: list[torch.Tensor]) -
         made = FunctionType(code, space)(function.__self__, given.copy())
         keys = [_storage(t) for t in made]
         apart = len(memory.keys() & {*keys}) == len(outs) and all(t.is_contiguous() for t in (*made, *outs))
-        known = {id(t) for t in (*given, *memory.values())}  # views of these would stay where they are
-        parts = any(isinstance(a, torch.Tensor) and id(a) not in known for _, args in found for a in args)
-        whole = not parts and all(t.nbytes == t.untyped_storage().nbytes() for t in made)
+        whole = all(t.nbytes == t.untyped_storage().nbytes() for t in made)
+        used = {id(a): a for _, args in found for a in args if isinstance(a, torch.Tensor)}
+        for t in given:
+            used.pop(id(t), None)
+        whole = whole and all(_storage(t) in memory and not t.storage_offset() for t in used.values())
         between = sum(t.nbytes for key, t in memory.items() if key not in keys)  # stays allocated
         if apart and whole and between <= SMALL:
             memory.update(zip(keys, outs, strict=True))

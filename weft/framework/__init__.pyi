@@ -3,6 +3,7 @@
 """flow.framework: """
 
 
+from weft.framework import args_tree as args_tree
 from weft.framework import balanced_splitter as balanced_splitter
 from weft.framework import check_point_v2 as check_point_v2
 from weft.framework import dtype as dtype
