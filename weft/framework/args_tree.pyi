@@ -1,0 +1,8 @@
+# Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
+
+"""flow.framework.args_tree: ArgsTree, NamedArg"""
+
+
+from weft.interop.args_tree import ArgsTree as ArgsTree
+from weft.interop.args_tree import NamedArg as NamedArg
+
