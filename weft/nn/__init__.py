@@ -5,7 +5,8 @@ from typing import Final
 
 from weft.core.derived import GIVEN, lazily
 from weft.nn import attention, functional, init, layers, utils
-from weft.nn.module.module import OF_EVERY_MODULE, Module
+from weft.nn.module.hooks import of_every_module
+from weft.nn.module.module import Module
 from weft.nn.oneflow import cells, quantization
 from weft.tensor.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
@@ -75,6 +76,6 @@ HERE: Final = {k.__name__: k for k in (Module, Buffer, Parameter, UninitializedB
 EVERY: Final = sorted({*HERE, *(name for names in HOMES.values() for name in names)})
 OF_MODULES: Final = {  # what nn.modules has
     "__getattr__": __getattr__, "__dir__": lambda: EVERY, "__doc__": __doc__, "__all__": EVERY, **HERE,
-    **{f.__name__: f for f in OF_EVERY_MODULE},
+    **{f.__name__: f for f in of_every_module(Module)},
 }  # fmt: skip
 __all__ = [*EVERY, "cells", "functional", "init", "utils"]  # pyright: ignore[reportUnsupportedDunderAll]

@@ -8,6 +8,7 @@ from typing import Any
 from weft.api.table import named
 from weft.autograd.function import Function
 from weft.core.errors import ArgumentError, AutogradError
+from weft.nn.module.members import BUFFER, MODULE, PARAMETER
 from weft.tensor.tensor import RemovableHook, Tensor
 
 KINDS = (
@@ -167,9 +168,19 @@ class _Pass(Function):
         return (None, *ctx.function(gradients))
 
 
-def everywhere(name: str, kind: str, module: type, doc: str) -> Callable[..., RemovableHook]:
-    """The function `register_module_{name}_hook`, whose hooks are of every module."""
+def of_every_module(module: type) -> list[Callable[..., RemovableHook]]:
+    """The functions `register_module_{name}_hook`, whose hooks are of every module."""
+    return [_everywhere(module, *row) for row in (
+        ("forward_pre", "forward_pre", "`hook(module, args)` before forward: it may return others"),
+        ("forward", "forward", "`hook(module, args, output)` after forward: it may return another output"),
+        ("full_backward_pre", "backward_pre", "`hook(module, grad_output)` before backward"),
+        ("full_backward", "backward", "`hook(module, grad_input, grad_output)` after backward"),
+        *((f"{role}_registration", role, f"`hook(module, name, {role})` at registration: it may return another")
+          for role in (MODULE, PARAMETER, BUFFER)),
+    )]  # fmt: skip
 
+
+def _everywhere(module: type, name: str, kind: str, doc: str) -> Callable[..., RemovableHook]:
     @named(f"register_module_{name}_hook", f"For every module of the program, call {doc}.")
     def register(hook: Callable[..., Any], *, with_kwargs: bool = False) -> RemovableHook:
         module._hooks = EVERYWHERE  # type: ignore[attr-defined]

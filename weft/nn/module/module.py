@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from weft.autograd import no_grad
 from weft.core import dtype as dtypes
@@ -452,16 +452,3 @@ class Module:
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(type(self)), *self.__dict__})
-
-
-OF_EVERY_MODULE: Final = tuple(
-    hooks.everywhere(name, kind, Module, doc)
-    for name, kind, doc in (
-        ("forward_pre", "forward_pre", "`hook(module, args)` before forward: it may return others"),
-        ("forward", "forward", "`hook(module, args, output)` after forward: it may return another output"),
-        ("full_backward_pre", "backward_pre", "`hook(module, grad_output)` before backward"),
-        ("full_backward", "backward", "`hook(module, grad_input, grad_output)` after backward"),
-        *((f"{role}_registration", role, f"`hook(module, name, {role})` at registration: it may return another")
-          for role in (MODULE, PARAMETER, BUFFER)),
-    )
-)  # fmt: skip
