@@ -23,6 +23,7 @@ from weft.graph import saved
 from weft.graph.blocks import ProxyModule, meta_text
 from weft.graph.compiled import Compiled
 from weft.graph.config import GraphConfig
+from weft.graph.oneflow_state import STEPS, training_of
 from weft.graph.run import Running
 from weft.graph.scaling import Scaler
 from weft.graph.shapes import share, with_dynamic_input_shape
@@ -39,7 +40,6 @@ from weft.simulator.schedule import Schedule
 from weft.tensor.tensor import Tensor, of_torch
 
 TRAINING = "-training"  # in states; no module can have these names
-STEPS = "System-Train-TrainStep"  # the number of training steps, under OneFlow's name
 
 LOG = logger("graph")
 
@@ -181,20 +181,22 @@ class Graph:
         self._settle()
         if not isinstance(state, Mapping):
             raise GraphError(f"load_state_dict takes what state_dict() gave; got {type(state).__name__}")
+        parts, modules = self._training(), {name: block.to(Module) for name, block in self._blocks.items()}
+        state, trained = training_of(state, modules, parts)
         unknown, missing = set(state) - set(self._blocks) - {TRAINING, STEPS}, set(self._blocks) - set(state)
         if strict and (unknown or missing):
             raise GraphError(
                 f"load_state_dict: missing modules {sorted(missing)}, unexpected modules {sorted(unknown)}"
             )
-        parts, trained = self._training(), state.get(TRAINING, ())
+        trained = trained or state.get(TRAINING, ())
         if parts and trained and len(parts) != len(trained):
             raise GraphError(
                 f"load_state_dict: the state is of {len(trained)} optimizers, schedules and scalers, and this graph "
                 f"has {len(parts)}. Leave {TRAINING!r} out of it to load the modules alone"
             )
-        for name, block in self._blocks.items():
+        for name, module in modules.items():
             if name in state:
-                block.to(Module).load_state_dict(state[name], strict=strict)
+                module.load_state_dict(state[name], strict=strict)
         for part, its in zip(parts, trained, strict=False):
             part.load_state_dict(its)
         if parts and STEPS in state:
