@@ -22,10 +22,10 @@ X = flow.tensor([[1.0, 2.0, -1.0], [0.5, -0.5, 3.0]])
 
 
 class Train(nn.Graph):
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, **options: Any) -> None:
         super().__init__()
         self.linear = nn.Linear(3, 2)
-        optimizer = getattr(flow.optim, name)(self.linear.parameters(), **OPTIMIZERS[name][0])
+        optimizer = getattr(flow.optim, name)(self.linear.parameters(), **(options or OPTIMIZERS[name][0]))
         self.add_optimizer(optimizer, lr_sch=flow.optim.lr_scheduler.StepLR(optimizer, 2, gamma=0.3))
 
     def build(self, x: Any) -> Any:
@@ -52,6 +52,23 @@ def test_training_goes_on(name: str) -> None:
     assert second.state_dict()["System-Train-TrainStep"].tolist() == [6]
     with pytest.raises(GraphError, match="into a new graph"):
         second.load_state_dict(state)
+
+
+def test_rates_go_on_without_states() -> None:
+    first, second = Train("SGD", lr=0.01), Train("SGD", lr=0.01)
+    for _ in range(3):
+        first(X)
+    state = first.state_dict()
+    del state["-training"]
+    second.load_state_dict(state)
+    assert [second(X).item() for _ in range(3)] == [first(X).item() for _ in range(3)]
+
+
+def test_states_of_another_optimizer_are_refused() -> None:
+    graph = Train("Adam")
+    state = {"linear.weight-momentum": flow.zeros(2, 3), "System-Train-TrainStep": flow.tensor([1])}
+    with pytest.raises(GraphError, match=r"'linear\.weight-momentum' isn't a state of Adam"):
+        graph.load_state_dict({"linear": graph.linear.state_dict(), **state})
 
 
 def test_names_of_nothing_here_are_refused() -> None:

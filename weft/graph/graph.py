@@ -182,7 +182,7 @@ class Graph:
         if not isinstance(state, Mapping):
             raise GraphError(f"load_state_dict takes what state_dict() gave; got {type(state).__name__}")
         parts, modules = self._training(), {name: block.to(Module) for name, block in self._blocks.items()}
-        state, trained = training_of(state, modules, parts)
+        state, trained = training_of(state, modules, parts) if TRAINING not in state else (state, [])
         unknown, missing = set(state) - set(self._blocks) - {TRAINING, STEPS}, set(self._blocks) - set(state)
         if strict and (unknown or missing):
             raise GraphError(

@@ -24,11 +24,13 @@ def training_of(
     state: Mapping[str, Any], modules: Mapping[str, Module], parts: Sequence[Any]
 ) -> tuple[dict[str, Any], list[Any]]:
     """The state without the optimizers' (`linear.weight-momentum`), and the states of these optimizers and schedules
-    that they and the number of steps make; none if there is no such name."""
+    that they and the number of steps make; none if there is no such name, unless no optimizer here has states."""
     params = {f"{name}.{n}": p for name, m in modules.items() for n, p in m.named_parameters(remove_duplicate=False)}
     named = {k: k.rpartition("-") for k in state}
     slots = {k: (params[path], SLOTS[slot]) for k, (path, _, slot) in named.items() if path in params and slot in SLOTS}
-    if not slots or STEPS not in state:
+    optimizers = [part for part in parts if isinstance(part, Optimizer)]
+    kept = {id(o): {slot for group in o.param_groups for slot in o.states_of(group)} for o in optimizers}
+    if STEPS not in state or not (slots or (optimizers and not any(kept.values()))):
         return dict(state), []
     steps = int(state[STEPS])
     for part in parts:
@@ -48,5 +50,9 @@ def training_of(
             its["state"] = {n: {"step": step} for n in numbers.values()}
             for key, (p, slot) in slots.items():
                 if id(p) in numbers:
+                    if slot not in kept[id(part)]:
+                        raise GraphError(
+                            f"load_state_dict: {key!r} isn't a state of {type(part).__name__}, as it is here"
+                        )
                     its["state"][numbers[id(p)]][slot] = state[key]
     return {k: v for k, v in state.items() if k not in slots}, trained
