@@ -97,9 +97,12 @@ def of_flowvision(known: Collection[str]) -> Iterator[tuple[str, str]]:
     command = [sys.executable, "-m", "weft.oneflow", str(HERE / "flowvision_models.py"), "but", *known]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert running.stdout is not None
-    for line in running.stdout:
+    lines = 0
+    for lines, line in enumerate(running.stdout, 1):  # noqa: B007
         name, _, words = line.strip().partition(": ")
         yield name, words
+    if running.wait() and not lines:
+        raise RuntimeError(f"{' '.join(command[1:4])} told nothing, and ended with {running.returncode}: run it alone")
 
 
 def told(found: dict[str, str], images: dict[str, str]) -> str:
