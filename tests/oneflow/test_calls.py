@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import numpy as np
 import pytest
 import torch
 
@@ -37,6 +38,17 @@ def test_a_tensor_is_made_of_a_global_one() -> None:
     x = flow.tensor([[1.0], [2.0]], placement=place, sbp=S(0))
     y, local = flow.Tensor(x, placement=place, sbp=B), flow.Tensor(x, device="cpu")
     assert y.sbp == (B,) and local.is_local and y.tolist() == local.tolist() == [[1.0], [2.0]]
+
+
+@on(2)
+def test_an_array_beside_a_global_tensor_is_the_same_on_every_rank() -> None:
+    grid, array = flow.placement("cpu", [[0, 1]]), np.array([[1.0], [2.0], [3.0], [4.0]], dtype=np.float32)
+    x = flow.ones(4, 2, placement=grid, sbp=[B, S(0)])
+    for y in (x * array, flow.add(x, array), x**array, x - array, x / array, x // array, x % array):
+        assert y.is_global and y.sbp == x.sbp
+    assert (x * array).tolist() == [[i, i] for i in (1, 2, 3, 4)]
+    x[:, 0] = array[:, 0]
+    assert x.tolist() == [[i, 1] for i in (1, 2, 3, 4)]
 
 
 def test_who_reads_alone_is_told_that_all_ranks_read() -> None:

@@ -11,9 +11,10 @@ import numpy as np
 import torch
 
 from weft.core.device import Device
-from weft.core.dispatch import here
+from weft.core.dispatch import here, hooks
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError
+from weft.core.sbp import broadcast
 from weft.ops.declaration import Op, Param
 from weft.ops.explain import explain
 from weft.tensor.parameter import Parameter
@@ -30,10 +31,22 @@ def plain(args: tuple[Any, ...]) -> tuple[Any, ...]:
         if type(a) in SEVERAL:
             if a and type(a[0]) is not int and not PLAIN.issuperset(map(type, a)):
                 if any(isinstance(v, torch.Tensor) for v in a):
-                    return tuple(map(_plain, args))
+                    return _made(args)
         elif type(a) not in PLAIN and (isinstance(a, OTHERS) or is_others(a)):
-            return tuple(map(_plain, args))
+            return _made(args)
     return args
+
+
+def _made(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments converted; an array beside a global tensor is the same on every rank, as numbers are."""
+    spec = next((a.spec for a in args if isinstance(a, Tensor) and a.spec is not None), None)
+    if spec is None:
+        return tuple(map(_plain, args))
+    whole = (broadcast,) * spec.placement.ndim
+    return tuple(
+        hooks.placed(torch.from_numpy(a), None, spec.placement, whole) if isinstance(a, np.ndarray) else _plain(a)
+        for a in args
+    )
 
 
 def _plain(a: Any) -> Any:

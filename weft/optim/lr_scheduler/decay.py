@@ -38,7 +38,8 @@ class PolynomialLR(LRScheduler):
         steps: int | None = None,
     ) -> None:  # fmt: skip
         if len(unnamed) > 2:  # more than PyTorch has: OneFlow's order
-            end_learning_rate, power, cycle, last_epoch = (*unnamed, last_epoch)[:4]
+            end_learning_rate, power, cycle = unnamed[:3]
+            last_epoch = unnamed[3] if len(unnamed) > 3 else last_epoch
         elif unnamed:
             raise OptionError(
                 f"PolynomialLR(optimizer, {total_iters!r}, {unnamed[0]!r}): there PyTorch has the power, and "
