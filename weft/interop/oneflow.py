@@ -199,6 +199,11 @@ def modules(broadcast_object_list: Callable[[list[Any], int], Any]) -> dict[str,
         "nn.graph.graph_block": {"GraphBlock": GraphBlock, "GraphModule": GraphModule, "GraphTensor": GraphTensor},
         "one_embedding": {"Ftrl": Ftrl},
         "unittest": {"TestCase": unittest.TestCase, **TESTS},
+        "unittest.env": {
+            "node_size": lambda: 1, "device_num": lambda: current().world_size, "has_world_size": lambda: True,
+            "world_size": lambda: current().world_size, "eager_execution_enabled": lambda: True,
+            "typing_check_enabled": _no, "has_node_list": _no,
+        },
         "sysconfig": {
             "get_cuda_version": get_cuda_version, "with_cuda": with_cuda, **dict.fromkeys(WITHOUT, _no),
             **{n: _nothing_to_build(n) for n in BUILD},

@@ -26,7 +26,7 @@ WEFT: Final = __name__.partition(".")[0]
 THEIRS: Final = "oneflow"
 FOLDER: Final = Path(__file__).parent / "path"  # on PYTHONPATH, it lets every Python find an `oneflow`, which is Weft
 
-FOR_TESTS: Final = (".unittest", ".test_utils")  # modules that Weft has for OneFlow's programs alone
+FOR_TESTS: Final = ".test_utils"  # modules that Weft has for OneFlow's programs alone
 
 # NumPy's names that OneFlow's programs use and NumPy has removed
 NUMPYS: Final = {"float": float, "int": int, "bool": bool, "object": object, "str": str, "complex": complex,

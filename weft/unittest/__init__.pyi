@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from unittest.case import TestCase as TestCase
+from weft.unittest import env as env
 
 def skip_unless_1n1d() -> Callable[[Any], Any]: ...
 
