@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch as pytorch
 
-from weft.oneflow.test_utils.generators import (
+from weft.oneflow.test_utils.random_arguments import (
     Nothing,
     all_cpu_placement,
     all_placement,
