@@ -362,3 +362,29 @@ def test_records_keep_their_fields() -> None:
     a, b = torch.randn(4, 3), torch.randn(4, 1)
     got = flow.from_torch(Solving())(flow.from_torch(a), flow.from_torch(b))
     torch.testing.assert_close(got.to_torch(), Solving()(a, b), atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["GRU", "LSTM"])
+def test_sequences_are_packed_inside(kind: str) -> None:
+    rnn = torch.nn.utils.rnn
+
+    class Encoder(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = getattr(torch.nn, kind)(4, 3, 2, bidirectional=True)
+
+        def forward(self, x: torch.Tensor, lengths: Any) -> tuple[torch.Tensor, torch.Tensor]:
+            packed, _ = self.layer(rnn.pack_padded_sequence(x, lengths, enforce_sorted=False))
+            return rnn.pad_packed_sequence(packed, padding_value=0.5, total_length=6)
+
+    theirs, x = Encoder(), torch.randn(5, 3, 4)
+    ours = flow.from_torch(copy.deepcopy(theirs))
+    for lengths in ([2, 5, 3], torch.tensor([5, 1, 1])):
+        expected, counts = theirs(x, lengths)
+        got, ends = ours(flow.from_torch(x), lengths)
+        torch.testing.assert_close(got.detach().to_torch(), expected.detach())
+        assert ends.tolist() == counts.tolist()
+        expected.square().sum().backward()
+        got.square().sum().backward()
+    for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(p.grad.to_torch(), q.grad, rtol=1e-4, atol=1e-5)

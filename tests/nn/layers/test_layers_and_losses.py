@@ -347,3 +347,7 @@ def test_bags_of_a_given_table() -> None:
     bags = flow.nn.EmbeddingBag.from_pretrained(flow.eye(3), mode="sum", freeze=False)
     assert bags(flow.tensor([[0, 1], [2, 2]])).tolist() == [[1, 1, 0], [0, 0, 2]] and bags.weight.requires_grad
     assert not flow.nn.EmbeddingBag.from_pretrained(flow.eye(3)).weight.requires_grad
+
+
+def test_fractional_pooling_by_one_ratio() -> None:
+    assert flow.nn.FractionalMaxPool2d(2, output_ratio=0.5)(flow.rand(1, 2, 7, 9)).shape == (1, 2, 3, 4)

@@ -112,8 +112,8 @@ def _sized(dims: int) -> Change:
         def init(
             self: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, *rest: Any, **more: Any
         ) -> None:  # fmt: skip
-            check_sizes(dims, output_size, output_ratio)
-            theirs(self, kernel_size, output_size, output_ratio, *rest, **more)
+            ratios = check_sizes(dims, output_size, output_ratio)[1]
+            theirs(self, kernel_size, output_size, ratios or None, *rest, **more)
 
         return init
 
