@@ -388,3 +388,21 @@ def test_sequences_are_packed_inside(kind: str) -> None:
         got.square().sum().backward()
     for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
         torch.testing.assert_close(p.grad.to_torch(), q.grad, rtol=1e-4, atol=1e-5)
+
+
+def test_what_torchs_layers_call_within() -> None:
+    class Pooling(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y, places = torch.nn.MaxPool2d(2, return_indices=True)(x)
+            rows = torch.nn.utils.rnn.pad_sequence([y[0, 0], y[0, 0, :1]], batch_first=True)
+            return torch.nn.MaxUnpool2d(2)(y, places).sum() + rows.square().sum()
+
+    x, hidden = torch.randn(1, 2, 4, 4), torch.tensor([[False, True, True], [False, False, True]])
+    torch.testing.assert_close(flow.from_torch(Pooling())(flow.from_torch(x)).to_torch(), Pooling()(x))
+    layer = torch.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+    theirs = torch.nn.TransformerEncoder(layer, 2).eval()
+    ours, tokens = flow.from_torch(copy.deepcopy(theirs)), torch.randn(2, 3, 4)
+    with torch.no_grad(), flow.no_grad():
+        expected = theirs(tokens, src_key_padding_mask=hidden)
+        got = ours(flow.from_torch(tokens), src_key_padding_mask=flow.from_torch(hidden))
+    torch.testing.assert_close(got.to_torch()[~hidden], expected[~hidden])

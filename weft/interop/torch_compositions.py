@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_map_only
 
 from weft.core.errors import ArgumentError
 from weft.nn.layers.rnn import MODES, RNNBase
-from weft.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+from weft.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence, pad_sequence
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
@@ -152,6 +152,8 @@ COMPOSED: Final[dict[Any, Callable[..., Any]]] = {
         getattr(torch, f"_fused_{n}_"): on_memory(getattr(torch, f"_fused_{n}_"))
         for n in ("adagrad", "adam", "adamw", "sgd")
     },
+    torch._C._nn.pad_sequence: pad_sequence,
+    torch._nested_tensor_from_mask_left_aligned: lambda x, mask: False,  # so that an encoder computes with the mask
     torch._pack_padded_sequence: lambda *args: pack_padded_sequence(*args)[:2],
     torch._pad_packed_sequence: lambda data, sizes, *how: pad_packed_sequence(PackedSequence(data, sizes), *how),
     torch._weight_norm: weight_norm,
