@@ -395,7 +395,8 @@ def test_what_torchs_layers_call_within() -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             y, places = torch.nn.MaxPool2d(2, return_indices=True)(x)
             rows = torch.nn.utils.rnn.pad_sequence([y[0, 0], y[0, 0, :1]], batch_first=True)
-            return torch.nn.MaxUnpool2d(2)(y, places).sum() + rows.square().sum()
+            _, largest = torch.nn.AdaptiveMaxPool2d(2, return_indices=True)(x)
+            return torch.nn.MaxUnpool2d(2)(y, places).sum() + rows.square().sum() + largest.sum()
 
     x, hidden = torch.randn(1, 2, 4, 4), torch.tensor([[False, True, True], [False, False, True]])
     torch.testing.assert_close(flow.from_torch(Pooling())(flow.from_torch(x)).to_torch(), Pooling()(x))

@@ -30,19 +30,19 @@ def adaptive_avg_pool3d(x: Tensor, output_size: int | Sequence[int | None]) -> T
 def adaptive_max_pool1d(x: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """Adaptive max pooling; with `return_indices`, the flat indices, too."""
 
-def adaptive_max_pool1d_with_indices(x: Tensor, output_size: Any) -> Any:
+def adaptive_max_pool1d_with_indices(x: Tensor, output_size: Any, return_indices: bool = True) -> Any:
     """Adaptive max pooling, and the flat indices."""
 
 def adaptive_max_pool2d(x: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """Adaptive max pooling; with `return_indices`, the flat indices, too."""
 
-def adaptive_max_pool2d_with_indices(x: Tensor, output_size: Any) -> Any:
+def adaptive_max_pool2d_with_indices(x: Tensor, output_size: Any, return_indices: bool = True) -> Any:
     """Adaptive max pooling, and the flat indices."""
 
 def adaptive_max_pool3d(x: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """Adaptive max pooling; with `return_indices`, the flat indices, too."""
 
-def adaptive_max_pool3d_with_indices(x: Tensor, output_size: Any) -> Any:
+def adaptive_max_pool3d_with_indices(x: Tensor, output_size: Any, return_indices: bool = True) -> Any:
     """Adaptive max pooling, and the flat indices."""
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
@@ -460,15 +460,10 @@ def max_pool1d(
     """Max pooling; with `return_indices`, the flat indices, too."""
 
 def max_pool1d_with_indices(
-    x: Tensor, kernel_size: int | tuple[int, ...] | list[int], stride: int | tuple[int, ...] | list[int] | None = None,
-    padding: int | tuple[int, ...] | list[int] = 0, dilation: int | tuple[int, ...] | list[int] = 1,
-    ceil_mode: bool = False
-) -> tuple[Tensor, Tensor]:
-    """The maximum of each window of 1 dimension, and its flat index.
-
-    >>> flow._C.max_pool1d_with_indices(flow.ones(1, 1, 2), 2)[1].item()
-    0
-    """
+    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = True
+) -> Any:
+    """Max pooling, and the flat indices."""
 
 def max_pool2d(
     x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, *unnamed: Any,
@@ -477,15 +472,10 @@ def max_pool2d(
     """Max pooling; with `return_indices`, the flat indices, too."""
 
 def max_pool2d_with_indices(
-    x: Tensor, kernel_size: int | tuple[int, ...] | list[int], stride: int | tuple[int, ...] | list[int] | None = None,
-    padding: int | tuple[int, ...] | list[int] = 0, dilation: int | tuple[int, ...] | list[int] = 1,
-    ceil_mode: bool = False
-) -> tuple[Tensor, Tensor]:
-    """The maximum of each window of 2 dimensions, and its flat index.
-
-    >>> flow._C.max_pool2d_with_indices(flow.ones(1, 1, 2, 2), 2)[1].item()
-    0
-    """
+    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = True
+) -> Any:
+    """Max pooling, and the flat indices."""
 
 def max_pool3d(
     x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, *unnamed: Any,
@@ -494,15 +484,10 @@ def max_pool3d(
     """Max pooling; with `return_indices`, the flat indices, too."""
 
 def max_pool3d_with_indices(
-    x: Tensor, kernel_size: int | tuple[int, ...] | list[int], stride: int | tuple[int, ...] | list[int] | None = None,
-    padding: int | tuple[int, ...] | list[int] = 0, dilation: int | tuple[int, ...] | list[int] = 1,
-    ceil_mode: bool = False
-) -> tuple[Tensor, Tensor]:
-    """The maximum of each window of 3 dimensions, and its flat index.
-
-    >>> flow._C.max_pool3d_with_indices(flow.ones(1, 1, 2, 2, 2), 2)[1].item()
-    0
-    """
+    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = True
+) -> Any:
+    """Max pooling, and the flat indices."""
 
 def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None

@@ -27,6 +27,14 @@ def _max_pool(name: str) -> None:
             ceil_mode, return_indices = _flags(name, *unnamed)
         return (both if return_indices else values)(x, kernel_size, stride, padding, dilation, ceil_mode)
 
+    @public("neural")
+    @named(f"{name}_with_indices", "Max pooling, and the flat indices.")
+    def where(
+        x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+        return_indices: bool = True,
+    ) -> Any:  # fmt: skip
+        return both(x, kernel_size, stride, padding, dilation, ceil_mode)
+
 
 def _flags(name: str, first: bool, second: bool = False) -> tuple[bool, bool]:
     if bool(first) is not bool(second):
@@ -48,7 +56,7 @@ def _adaptive_max_pool(name: str) -> None:
 
     @public("neural")
     @named(f"{name}_with_indices", "Adaptive max pooling, and the flat indices.")
-    def where(x: Tensor, output_size: Any) -> Any:
+    def where(x: Tensor, output_size: Any, return_indices: bool = True) -> Any:
         return both(x, output_size)
 
 
