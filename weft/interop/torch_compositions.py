@@ -152,7 +152,7 @@ COMPOSED: Final[dict[Any, Callable[..., Any]]] = {
         getattr(torch, f"_fused_{n}_"): on_memory(getattr(torch, f"_fused_{n}_"))
         for n in ("adagrad", "adam", "adamw", "sgd")
     },
-    torch._C._nn.pad_sequence: pad_sequence,
+    torch._C._nn.pad_sequence: pad_sequence,  # type: ignore[attr-defined]
     torch._nested_tensor_from_mask_left_aligned: lambda x, mask: False,  # so that an encoder computes with the mask
     torch._pack_padded_sequence: lambda *args: pack_padded_sequence(*args)[:2],
     torch._pad_packed_sequence: lambda data, sizes, *how: pad_packed_sequence(PackedSequence(data, sizes), *how),

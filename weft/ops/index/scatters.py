@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -39,9 +37,9 @@ def _(dy, x, dim, index, src, reduce, include_self, y, needs):
     if reduce == "prod":
         zeros = scatter_add(_zeros(x) if include_self else zeros_like(dy), dim, index, _zeros(src))
         whole = scatter_reduced(_without_zeros(x), dim, index, _without_zeros(src), reduce, include_self)
-        dx = _by_others(dy, whole, zeros, x) if include_self else _untouched(dy, dim, index)
-        there: Any = (gather(t, dim, index) for t in (dy, whole, zeros))
-        return dx if needs[0] else None, None, _by_others(*there, src) if needs[2] else None
+        dx = _by_others(x, dy, whole, zeros) if include_self else _untouched(dy, dim, index)
+        there = (gather(t, dim, index) for t in (dy, whole, zeros))
+        return dx if needs[0] else None, None, _by_others(src, *there) if needs[2] else None
     kept = cast(eq(x, y), dy.dtype)
     if not include_self:  # untouched elements keep their value
         kept = _untouched(mul(kept, 0.0), dim, index, 1.0)
@@ -58,7 +56,7 @@ def _without_zeros(x):
     return where(eq(x, 0.0), 1.0, x)
 
 
-def _by_others(dy, whole, zeros, x):
+def _by_others(x, dy, whole, zeros):
     """dy times the product of all factors but x, of which `whole` is the product of those that aren't 0."""
     return mul(dy, where(eq(zeros, _zeros(x)), div(whole, _without_zeros(x)), 0.0))
 
