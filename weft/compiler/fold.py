@@ -68,11 +68,8 @@ class _Fold:
         for r in plan.registers:
             producer = place(r.producer)
             name = PAIR.sub("", r.name)
-            same = (
-                r.id // plan.world_size**2,
-                name,
-                decode(producer).rank,
-            )  # ranks number those of several readers alone
+            # by name, too: registers with several readers are numbered by each rank for itself
+            same = r.id // plan.world_size**2, name, decode(producer).rank
             number[r.id] = self.numbers.setdefault(same, len(self.numbers))
             consumers = tuple(dict.fromkeys(map(place, r.consumers)))
             new = Register(number[r.id], name, producer, consumers, r.copies, full=r.full)

@@ -11,7 +11,7 @@ from torch import Tensor
 from weft.core.dtype import float32
 from weft.core.errors import ArgumentError, ShapeError
 from weft.ops.declaration import op
-from weft.ops.form import WIDE, Form, alike
+from weft.ops.form import FLOATS, WIDE, Form, alike
 from weft.ops.kernels import aten
 from weft.ops.neural.layer_norm import absent, gradients, in_kernels_dtype, second_gradient, statistics_of, widen
 from weft.ops.pointwise.arithmetic import add, mul, square, sub
@@ -102,7 +102,7 @@ def _(x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, train
         return NotImplemented
     # the statistics of a split batch: partial sums, reduced, not in 16 bits
     ndim, n, dtype = len(x.shape), x.shape[1], x.dtype
-    if dtype not in WIDE:
+    if dtype in FLOATS - WIDE:
         x = cast(x, float32)
     count = x.shape.numel() // max(n, 1)
     centre = mean(x, _others(ndim), True)
