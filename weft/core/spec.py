@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import weakref
 
 from weft.core import sbp as sbps
@@ -12,6 +13,7 @@ from weft.core.placement import Placement
 from weft.core.sbp import NdSbp
 
 _interned: weakref.WeakValueDictionary[tuple[object, ...], Spec] = weakref.WeakValueDictionary()
+_one_by_one = threading.RLock()
 
 
 class Spec:
@@ -31,7 +33,8 @@ class Spec:
             self = super().__new__(cls)
             self.shape, self.dtype, self.placement, self.nd_sbp = key
             self._local = {}
-            self = _interned.setdefault(key, self)
+            with _one_by_one:  # which two ranks' threads can't do at once: a WeakValueDictionary is written in Python
+                self = _interned.setdefault(key, self)
         return self
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
