@@ -9,7 +9,7 @@ import pytest
 
 import weft as flow
 from weft import nn
-from weft.core.errors import TraceError
+from weft.core.errors import GraphError, TraceError
 
 OUTSIDE = flow.tensor([1.0, 2.0])
 
@@ -86,3 +86,12 @@ def test_what_launches_change_is_refused_and_the_error_has_the_line(body: Callab
 def test_what_is_written_after_it_was_read_is_refused() -> None:
     with pytest.raises(TraceError, match="the branch that it took would be the same in every launch"):
         Traced(before_a_write)(flow.ones(2, 2))
+
+
+def test_a_tensor_that_was_read_and_is_overwritten_later_is_noticed() -> None:
+    limit = flow.tensor([1.0])
+    graph = Traced(lambda _, x: x if (limit > 0).all() else -x)
+    assert graph(flow.ones(2)).tolist() == graph(flow.ones(2)).tolist() == [1.0, 1.0]
+    limit.fill_(-1.0)
+    with pytest.raises(GraphError, match=r"a value that build\(\) read from a tensor, which was overwritten since"):
+        graph(flow.ones(2))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import torch
 
+from weft.autograd.call import version
 from weft.autograd.trees import mapped
 from weft.compiler.lower import Lowered
 from weft.core.device import Device
@@ -54,11 +55,12 @@ class Compiled:
     def __init__(
         self, lowered: Lowered, running: Running, form: Any, outputs: Any, examples: list[tuple[str, Tensor]],
         optimizers: list[Any], numbers: list[Callable[[], float]], made: list[Value], scaler: Any,
-        holders: list[Holder], arguments: Any,
+        holders: list[Holder], arguments: Any, fixed: Sequence[tuple[Tensor, int]] = (),
     ) -> None:  # fmt: skip
         self.lowered, self.running, self.form, self.outputs = lowered, running, form, outputs
         self.examples, self.optimizers, self.numbers, self.made = examples, optimizers, numbers, made
         self.arguments = arguments  # of the first call
+        self.fixed = fixed  # tensors whose values the trace has read, and their versions then
         self.launches, self.scaler = 0, scaler  # the scaler reads the last output
         read = {id(blob_of(t)): t for t in lowered.job.variables.values()}
         self.holders = [h for h in holders if id(blob_of(h.parameter)) in read]
@@ -91,6 +93,12 @@ class Compiled:
             if given != self.form:
                 raise GraphError(self._mismatch(given))
             inputs = [blob_of(t) for _, t in tree.leaves((args, kwargs)) if isinstance(t, Tensor)]
+        if self.fixed and any(version(t) != seen for t, seen in self.fixed):
+            raise GraphError(
+                f"{self.lowered.job.name} was compiled for a value that build() read from a tensor, which was "
+                "overwritten since. Give the tensor as an argument and write flow.where(condition, a, b), or make "
+                "another graph"
+            )
         if self.running.exchanges != counters.exchanged:
             self._compare_variables()
             if self.running.renewed():

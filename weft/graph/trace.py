@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from weft.autograd.call import version
 from weft.autograd.freshness import fresh
 from weft.autograd.trees import mapped
 from weft.boxing.network import links_of
@@ -89,6 +90,7 @@ def compile_graph(graph: Program, args: tuple[Any, ...], kwargs: dict[str, Any])
         lowered, running, form, outputs, examples, graph._optimizers,
         [numbers[n.args[0]] for n in hosts], made, graph._scaler if finite is not None else None, holders,
         mapped((args, kwargs), lambda leaf: Output() if isinstance(leaf, Tensor) else leaf),
+        [(t, version(t)) for t in builder.fixed_tensors.values()],
     )  # fmt: skip
 
 

@@ -58,7 +58,7 @@ class Builder:
         self.memories = Memories()
         self.attributes = Attributes(self.memories)
         self._written: dict[int, Tensor] = {}  # captured tensors that the program writes in place
-        self._fixed: dict[int, Tensor] = {}  # captured tensors whose values the program has read
+        self.fixed_tensors: dict[int, Tensor] = {}  # captured, by blob: the program has read their values
         self._moved: dict[Value, dict[NdSbp, None]] = {}
         # the rest by the id of a tensor's blob, which is kept alive so that the id stays valid
         self._values: dict[int, tuple[Blob, Value]] = {}
@@ -228,7 +228,7 @@ class Builder:
         held = id(blob_of(t))
         if held in self._names or held in self._written or t.requires_grad:
             return None
-        return self._fixed.setdefault(held, t)
+        return self.fixed_tensors.setdefault(held, t)
 
     def write(self, t: Tensor, symbol: Value) -> None:
         """An in-place write: let a tensor stand for a symbol. A captured tensor's memory is written at the end of the
@@ -238,7 +238,7 @@ class Builder:
         """
         if t.value is None and t._view_of is None and id(blob_of(t)) not in self._written:
             v = self.capture(t)
-            if id(blob_of(t)) in self._fixed:
+            if id(blob_of(t)) in self.fixed_tensors:
                 raise TraceError(
                     "build() has read the value of a tensor, and now it writes into it: the branch that it took "
                     "would be the same in every launch. Write flow.where(condition, a, b)"
