@@ -155,7 +155,7 @@ def test_every_other_option_of_a_graph_changes_something() -> None:
 QUIET = {
     "the kernels' and the updates' speed": "fused foreach capturable contiguous_params non_blocking early_stop driver "
     "compute_mode assume_unique hermitian output_size vectorize strategy outer_jacobian_strategy niter "
-    "enable_nested_tensor mask_check by_frequency",
+    "enable_nested_tensor mask_check by_frequency use_l2_norm_kernel",
     "checked or done in any case": "device_type activities record_shapes max_try_correction weights_only sorted "
     "check_meta check_available",
     "a module stays on its device, and every gradient counts": "output_device dim find_unused_parameters "
@@ -163,7 +163,7 @@ QUIET = {
     "an array is given in any case": "force",
     "which connection carries it": "backend pg_options device_id device_ids group_name group_desc device group "
     "use_local_synchronization fallback_rank family",
-    "no effect in PyTorch or OneFlow either": "eps enable_view_slice begin_params_axis drop the_type",
+    "no effect in PyTorch or OneFlow either": "eps enable_view_slice begin_params_axis drop the_type return_indices",
     "part of a protocol that others need more of": "_instance context types return_scalar protocol name owner stream "
     "default_mask output t lr launch ctx inputs step args kwargs x y q volatile rank epoch",
 }  # fmt: skip
