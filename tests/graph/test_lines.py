@@ -216,3 +216,48 @@ def test_launches_leave_nothing_behind_read_or_not(brief: bool, monkeypatch: pyt
     before = launches(300)
     assert launches(1000) - before < 300
     graph.close()
+
+
+class Fit(nn.Graph):
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+        self.add_optimizer(flow.optim.Adam(layer.parameters(), lr=0.1))
+
+    def build(self, x: Any) -> Any:
+        loss = flow.nn.functional.dropout(self.layer(x), 0.5).square().mean()
+        loss.backward()
+        return loss
+
+
+def by_itself() -> list[float]:
+    """Rank 0 trains alone, and compiles more graphs than rank 1; between them both take part in one."""
+    losses = []
+    x = flow.ones(4, placement=flow.placement("cpu", [0, 1]), sbp=S(0))
+    flow.manual_seed(0)
+    for n in range(3):
+        if current().index == 0:
+            graph = Fit(nn.Linear(4, 4))
+            losses += [graph(flow.ones(2, 4)).item() for _ in range(3)]
+            if n % 2:
+                graph.close()
+        assert Meet()(x).tolist() == [2.0] * 4
+    return losses
+
+
+@pytest.mark.parametrize("transport", ["shm", "c10d"])
+def test_a_rank_compiles_graphs_of_local_tensors_by_itself(world: Start, transport: str) -> None:
+    said = world("told_by_itself", 2, transport, env={"WEFT_DEADLINE": "60", "WEFT_CHECK": "full"}).well()
+    flow.manual_seed(0)
+    assert [float(n) for n in said[0].split()] == spawn_threads(1, by_itself_alone, deadline=60)[0]
+    assert said[1].split() == []
+
+
+def told_by_itself() -> None:
+    print(*by_itself())
+
+
+def by_itself_alone() -> list[float]:
+    flow.manual_seed(0)
+    graphs = (Fit(nn.Linear(4, 4)) for _ in range(3))
+    return [graph(flow.ones(2, 4)).item() for graph in graphs for _ in range(3)]

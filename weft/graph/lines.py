@@ -7,6 +7,7 @@ and lease the first that is free on all.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -108,9 +109,11 @@ class GraphLine:
 
 
 class Lines:
-    """One rank's pool of lines. Every rank makes the same ones, as every rank compiles the same graphs."""
+    """One rank's pool of lines. Every rank makes the same ones, as every rank compiles the same graphs; but for those
+    of local tensors, whose lines are a rank's own."""
 
-    def __init__(self, rank: Rank) -> None:
+    def __init__(self, rank: Rank, name: str = "graph") -> None:
+        self.name = name
         self.made: list[GraphLine] = []
 
     def free(self) -> int:
@@ -123,13 +126,19 @@ class Lines:
             line = self.made[(free & -free).bit_length() - 1]
             line.renew()
         else:
-            line = GraphLine(f"graph{len(self.made)}")
+            line = GraphLine(f"{self.name}{len(self.made)}")
             self.made.append(line)
         return line
 
 
 def lines() -> Lines:
     return current().resource("graph lines", Lines)
+
+
+def own_line() -> GraphLine:
+    """A line for a graph without communication."""
+    pool = current().resource("local graph lines", functools.partial(Lines, name="local graph"))
+    return pool.take(pool.free())
 
 
 def roomy(size: int) -> int:

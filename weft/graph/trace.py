@@ -21,7 +21,7 @@ from weft.graph import budget, scaling, tree
 from weft.graph.agree import agree
 from weft.graph.blocks import BlockSettings
 from weft.graph.compiled import Compiled, Holder, Output, Program
-from weft.graph.lines import lines
+from weft.graph.lines import lines, own_line
 from weft.graph.overlap import refuse_overlaps
 from weft.graph.run import Running
 from weft.graph.update import update
@@ -81,7 +81,8 @@ def compile_graph(graph: Program, args: tuple[Any, ...], kwargs: dict[str, Any])
     verify(lowered.plan)
     for optimizer, _ in graph._optimizers:
         optimizer.agreement.announce(type(optimizer).__name__, optimizer.param_groups)
-    line = lines().take(agree(lowered))
+    alone = all(v.spec is None for n in job.nodes for v in n.outputs)  # local tensors: others may compile no graph
+    line = own_line() if alone else lines().take(agree(lowered))
     hosts = [n for n in job.nodes if n.op == "host"]
     running = Running(lowered, [n.args[0] for n in hosts], list(written), line)
     weakref.finalize(graph, _dropped, running)
