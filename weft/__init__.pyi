@@ -2810,7 +2810,7 @@ def round(x: Tensor, decimals: _int = 0, *, out: Tensor | None = None) -> Tensor
     [1.2999..., -0.5]
     """
 
-def round_(x: Tensor, decimals: _int = 0) -> Tensor:
+def round_(x: Tensor, *, decimals: _int = 0) -> Tensor:
     """In-place `round`."""
 
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:

@@ -1526,7 +1526,7 @@ class Methods:
     def round(self, decimals: _int = 0) -> Tensor:
         """The nearest integer, ties to even; or the nearest number with so many decimals."""
 
-    def round_(self, decimals: _int = 0) -> Tensor:
+    def round_(self, *, decimals: _int = 0) -> Tensor:
         """In-place `round`."""
 
     def rsqrt(self) -> Tensor:

@@ -151,9 +151,9 @@ def round(x: Tensor, decimals: int = 0) -> Tensor:
 
 
 @public("flow tensor")
-def round_(x: Tensor, decimals: int = 0) -> Tensor:
+def round_(x: Tensor, *, decimals: int = 0) -> Tensor:
     """In-place `round`."""
-    return into(x, round, decimals) if decimals else _round_to(x)
+    return into(x, round, decimals=decimals) if decimals else _round_to(x)
 
 
 @public("flow")

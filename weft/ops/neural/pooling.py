@@ -226,6 +226,8 @@ _ADAPTED_LARGEST = (aten.adaptive_max_pool2d, aten.adaptive_max_pool2d, aten.ada
 
 def _target(x: Any, size: int | Sequence[int | None], dims: int) -> tuple[int, ...]:
     wanted = spread(size, dims)
+    if len(wanted) != dims:
+        raise ShapeError(f"output_size must be {dims}, a size for each dimension that is pooled; got {list(wanted)}")
     return tuple(m if n is None else n for n, m in zip(wanted, x.shape[-dims:], strict=False))
 
 
