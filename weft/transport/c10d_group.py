@@ -71,10 +71,8 @@ class C10dGroup(Group):
     def _send(self, call: Call, data: Sequence[Tensor] = (), word: int | None = None) -> Any:
         """Start the all-gather of frames, with `data` in this member's."""
         self._turn += 1
-        self._header[0], self._header[1] = (
-            self._turn,
-            call.number ^ (self._fingerprints.now() if word is None else word),
-        )
+        word = self._fingerprints.now() if word is None else word
+        self._header[0], self._header[1] = self._turn, call.number ^ word
         at = HEADER
         for t in data:
             if t.numel():

@@ -48,8 +48,8 @@ def eye_(x: Any) -> Tensor:
 # ---- gradients, and markers ----------------------------------------------------------------------------
 
 for _names, _function, _says in (
-    ("sigmoid_grad", lambda y, dy: dy * y * (1 - y), "The gradient of sigmoid, from its output."),
-    ("tanh_grad", lambda x, dy: dy * (1 - ops.square(ops.tanh(x))), "The gradient of tanh."),
+    ("sigmoid_grad", lambda y, dy: ops.sigmoid_backward(dy, y), "The gradient of sigmoid, from its output."),
+    ("tanh_grad", lambda x, dy: ops.tanh_backward(dy, ops.tanh(x)), "The gradient of tanh."),
     ("cosh_grad", lambda x, dy: dy * ops.sinh(x), "The gradient of cosh."),
     ("tan_grad", lambda x, dy: dy * (1 + ops.square(ops.tan(x))), "The gradient of tan."),
     (

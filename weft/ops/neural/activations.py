@@ -11,10 +11,10 @@ from torch import Tensor
 from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import Scalar, op
 from weft.ops.kernels import aten
-from weft.ops.pointwise.arithmetic import add, conjugated, mul, square, sub
+from weft.ops.pointwise.arithmetic import add, mul, square, sub
 from weft.ops.pointwise.copies import where
 from weft.ops.pointwise.declaring import unary
-from weft.ops.pointwise.elementary import exp, tanh
+from weft.ops.pointwise.elementary import exp, tanh, with_backward
 from weft.ops.pointwise.logic import ge, gt, le, lt
 
 LARGE = 1 << 15  # elements from which oneDNN's gelu is faster in spite of its overhead
@@ -60,23 +60,7 @@ def _(ddx, y, needs):
 relu_grad.samples(lambda rand: [(rand(4, 6), rand(4, 6))])
 
 sigmoid = unary("sigmoid", torch.sigmoid, "1 / (1 + exp(-x)).", "0.0 -> 0.5", inplace=torch.sigmoid_)
-sigmoid.grad(lambda dy, y: sigmoid_backward(dy, y))
-
-
-@op("..., ... -> ...", linear="dy", returns="dx", promotes=True)
-def sigmoid_backward(dy: Tensor, y: Tensor) -> Tensor:
-    """The gradient of sigmoid: dy * y * (1 - y)."""
-    return aten.sigmoid_backward(dy, y)
-
-
-sigmoid_backward.out(lambda dx, dy, y: aten.sigmoid_backward.grad_input(dy, y, grad_input=dx))
-sigmoid_backward.samples(lambda rand: [(rand(4, 6), rand(4, 6))])
-
-
-@sigmoid_backward.grad
-def _(ddx, dy, y, needs):
-    wrt_y = mul(mul(conjugated(ddx), dy), sub(1.0, mul(conjugated(y), 2.0))) if needs[1] else None
-    return sigmoid_backward(ddx, conjugated(y)) if needs[0] else None, wrt_y
+sigmoid_backward = with_backward(sigmoid, "dy * y * (1 - y)", lambda y: sub(1.0, mul(y, 2.0)))
 
 
 # ---- gelu --------------------------------------------------------------------------------------------

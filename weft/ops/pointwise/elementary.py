@@ -87,26 +87,31 @@ def _(dy, y):
     return mul(mul(dy, -0.5), mul(y, mul(y, y)))
 
 
+def with_backward(declared: Op, says: str, curve: Callable[[Any], Any]) -> Op:
+    """Declare torch's kernel for the gradient of a function, from its result y; `curve` is the second factor of the
+    gradient's own derivative by y."""
+    name = f"{declared.name}_backward"
+    kernel = getattr(aten, name)
+
+    def backward(dy: Tensor, y: Tensor) -> Tensor:
+        return kernel(dy, y)
+
+    backward.__name__, backward.__doc__ = name, f"The gradient of {declared.name}: {says}."
+    made = op("..., ... -> ...", linear="dy", returns="dx", promotes=True)(backward)
+    made.out(lambda dx, dy, y: kernel.grad_input(dy, y, grad_input=dx))
+    made.samples(lambda rand: [(rand(4, 6), rand(4, 6))])
+
+    @made.grad
+    def _(ddx, dy, y, needs):
+        y = conjugated(y)
+        return made(ddx, y) if needs[0] else None, mul(mul(conjugated(ddx), dy), curve(y)) if needs[1] else None
+
+    declared.grad(lambda dy, y: made(dy, y))
+    return made
+
+
 tanh = unary("tanh", torch.tanh, "The hyperbolic tangent.", "0.0 -> 0.0", inplace=torch.tanh_)
-tanh.grad(lambda dy, y: tanh_backward(dy, y))
-
-
-@op("..., ... -> ...", linear="dy", returns="dx", promotes=True)
-def tanh_backward(dy: Tensor, y: Tensor) -> Tensor:
-    """The gradient of tanh: dy * (1 - y * y)."""
-    return aten.tanh_backward(dy, y)
-
-
-tanh_backward.out(lambda dx, dy, y: aten.tanh_backward.grad_input(dy, y, grad_input=dx))
-tanh_backward.samples(lambda rand: [(rand(4, 6), rand(4, 6))])
-
-
-@tanh_backward.grad
-def _(ddx, dy, y, needs):
-    wrt_y = mul(mul(conjugated(ddx), dy), mul(conjugated(y), -2.0)) if needs[1] else None
-    return tanh_backward(ddx, conjugated(y)) if needs[0] else None, wrt_y
-
-
+tanh_backward = with_backward(tanh, "dy * (1 - y * y)", lambda y: mul(y, -2.0))
 sin = _function("sin", "The sine.", "0.0 -> 0.0", lambda x: cos(x))
 cos = unary("cos", torch.cos, "The cosine.", "0.0 -> 1.0", inplace=torch.cos_)
 cos.grad(lambda dy, x: neg(mul(dy, sin(conjugated(x)))))
