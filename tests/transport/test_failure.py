@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from tests.worlds import World, until_noted
+from weft.core import fingerprints
 from weft.core.errors import DeadlineError, RankError
 from weft.core.rank import Rank, current
 from weft.launch import spawn, spawn_threads
@@ -71,6 +72,21 @@ def differ() -> None:
         group.all_reduce(torch.ones(2 + transport.rank, 3 - transport.rank))
 
 
+def moved_on() -> None:
+    """An asynchronous sum carries what its ranks had in common when it began, not what they have when it's compared."""
+    group, kept = transport_of().group((0, 1)), fingerprints.of()
+    for name in ("a count", "the decay"):
+        kept.put(name, 0)
+    group.barrier()
+    kept.put("the decay", current().index)
+    first = group.begin_all_reduce(torch.ones(3))
+    kept.put("a count", current().index)
+    group.begin_all_reduce(torch.ones(3))
+    with pytest.raises(RankError, match=r"differ in the decay: [01] on rank [01] and [01] on rank"):
+        first.wait()
+    print("named")
+
+
 def alone() -> None:
     transport = transport_of()
     if transport.rank == 0:
@@ -99,6 +115,10 @@ def gone() -> None:
 
 def test_the_owner_of_memory_that_is_gone_is_named(world: Any) -> None:
     assert "named" in world("gone", 2, "shm").said(0)
+
+
+def test_what_a_sum_began_with_is_named(world: Any) -> None:
+    assert "named" in world("moved_on", 2, "c10d").said(0)
 
 
 @pytest.mark.parametrize("transport", ["shm", "c10d"])

@@ -31,6 +31,9 @@ class Entry(NamedTuple):
         return (self.shown() if callable(self.shown) else self.shown) or str(self.now())
 
 
+Behind = list[tuple[str, Entry, int]]
+
+
 class Fingerprints:
     """A rank's fingerprints, by name."""
 
@@ -90,6 +93,8 @@ class Words:
         self.ranks, self.kept = ranks, kept
         self._names, self._version = -1, -1
         self._common: list[str] = []
+        self._entries: list[Entry] = []
+        self._numbers: list[int] = []
         self._base = 0  # hash of the names
         self._word = 0
 
@@ -102,14 +107,15 @@ class Words:
             self._base = crc32("\n".join(self._common).encode())
         self._version = kept.version
         entries = kept.entries
+        self._entries = [entries[n] for n in self._common]
         # Python's hash of numbers is the same in every process
-        numbers = [entries[n].now() for n in self._common]
+        self._numbers = numbers = [e.now() for e in self._entries]
         self._word = hash((self._base, *numbers)) & WORD if numbers else 0
         return self._word
 
-    def entries(self) -> dict[str, Entry]:
-        """The entries behind the word."""
-        return {} if self.kept is None else {n: self.kept.entries[n] for n in self._common if n in self.kept.entries}
+    def behind(self) -> Behind:
+        """The entries behind the latest word, with the numbers that they had."""
+        return list(zip(self._common, self._entries, self._numbers, strict=True))
 
 
 def of(rank: Rank | None = None) -> Fingerprints:

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from weft.core.fingerprints import Behind
 from weft.transport import check, reduction
 from weft.transport.base import Group, UnderWay
 from weft.transport.c10d_connections import Connected
@@ -65,7 +66,7 @@ class C10dGroup(Group):
         while self._sums:
             self._sums[-1].wait()
         carried = self._transport.carried(self.ranks, self._length * (self.size - 1))
-        self._agree(call, self._send(call, data))
+        self._agree(call, self._send(call, data), self._fingerprints.behind)
         until(carried)
 
     def _send(self, call: Call, data: Sequence[Tensor] = (), word: int | None = None) -> Any:
@@ -84,12 +85,12 @@ class C10dGroup(Group):
         except RuntimeError as error:
             raise self._transport.explained(error, self._shown(call), self.ranks) from None
 
-    def _agree(self, call: Call, work: Any) -> None:
+    def _agree(self, call: Call, work: Any, behind: Callable[[], Behind]) -> None:
         self._finish(call, work, False)
         headers, turn, number = self._headers, *self._header[:2]
         if any(headers[i] != number or headers[i - 1] != turn for i in self._numbers):
             key = f"diverged/{group_key(self.ranks, self._line)}/{self._turn}"
-            raise differ(self._transport, key, self.ranks, self._turn, str(call), self._fingerprints)
+            raise differ(self._transport, key, self.ranks, self._turn, str(call), behind())
 
     def _finish(self, call: Call, work: Any, cuda: bool) -> None:
         transport, turn = self._transport, self._turn
@@ -263,6 +264,7 @@ class Sum(UnderWay):
     def __init__(self, group: C10dGroup, call: Call, t: Tensor) -> None:
         self._group, self._call, self._t = group, call, t
         self._word = group._fingerprints.now()  # of now: how soon it is sent is a matter of time
+        self._behind = group._fingerprints.behind()
         self._frames: Any = None
         self._work: Any = None
         self._carried = 0.0
@@ -298,7 +300,7 @@ class Sum(UnderWay):
         """Start the data after the frames, waiting for these if need be."""
         group, t = self._group, self._t
         if self._frames is not None:
-            group._agree(self._call, self._frames)
+            group._agree(self._call, self._frames, lambda: self._behind)
             group._agreed.add(self._call)
         processes = group._transport.processes(group.ranks, t.device.type, group._line)
         self._carried = group._transport.carried(group.ranks, t.nbytes * TIMES["allreduce"](group.size))

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from weft.core import fingerprints
 from weft.core.errors import DeadlineError, RankError
-from weft.core.fingerprints import WORD, Entry, Words
+from weft.core.fingerprints import WORD, Behind, Words
 from weft.core.program_line import line as program_line
 from weft.core.rank import Rank, current
 from weft.core.reading import MALFORMED
@@ -145,10 +145,11 @@ def group_key(ranks: tuple[int, ...], line: str) -> str:
     return f"group {','.join(map(str, ranks))} {line}"
 
 
-def differ(transport: Comparing, key: str, ranks: tuple[int, ...], turn: int, call: str, words: Words) -> RankError:
+def differ(transport: Comparing, key: str, ranks: tuple[int, ...], turn: int, call: str, behind: Behind) -> RankError:
     """The error of a member whose hash differs from another's; `key` names the call, alike for all members."""
-    at, entries = program_line(), words.entries()
-    common, numbers = ({name: str(f(e)) for name, e in entries.items()} for f in (str, Entry.now))
+    at = program_line()
+    common = {name: str(entry) for name, entry, _ in behind}
+    numbers = {name: str(number) for name, _, number in behind}
     mine = Report(call, common, "" if at is None else at.brief, numbers)
     transport.put(f"{key}/{transport.rank}", msgspec.json.encode(mine))
     found: dict[int, Report] = {}

@@ -220,7 +220,7 @@ class LocalGroup(Group):
         offers = [one for one in side if one is not None]
         if any(one.tag != tag or one.word != word for one in offers):
             key = f"diverged/{group_key(self.ranks, self._line)}/{turn}"
-            raise differ(transport, key, self.ranks, turn, _shown(tag), self._fingerprints)
+            raise differ(transport, key, self.ranks, turn, _shown(tag), self._fingerprints.behind())
         return offers
 
     def _arrive(self, turn: int, tag: tuple[object, ...]) -> None:

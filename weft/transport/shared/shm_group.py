@@ -275,7 +275,7 @@ class ShmGroup(Group):
                 unlike = True
         if unlike:
             key = f"diverged/{group_key(self.ranks, self._line)}/{turn}"
-            raise differ(self._transport, key, self.ranks, turn, str(self._called), self._fingerprints)
+            raise differ(self._transport, key, self.ranks, turn, str(self._called), self._fingerprints.behind())
 
     def _other_side(self) -> int:
         self._side = 1 - self._side
