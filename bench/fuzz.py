@@ -159,11 +159,11 @@ REASONS: Final = [
             r"deprecated since version",
             "removed from torch; OneFlow has it"),
         ("lax", """
-            adaptive_max_pool2d adaptive_max_pool3d avg_pool1d conv_transpose3d lp_pool1d max_pool1d
+            adaptive_max_pool2d adaptive_max_pool3d avg_pool1d conv_transpose3d embedding lp_pool1d max_pool1d
             max_pool1d_with_indices tril triu tril_ triu_
         """,
             r"should contain one int|kernel_size must be an int|output_size.size\(\)|INTERNAL ASSERT",
-            "one size, or a tensor of one, is taken for every dimension"),
+            "one size, or a tensor of one number, is taken for a number, and for every dimension"),
         ("strict", "",
             r"must be [^;]*, not (Tensor|bool|list|tuple|str)|of a 0-d tensor|over a 0-d tensor|"
             r"a module of torch's calls it|Multiple dispatch failed",
