@@ -202,11 +202,13 @@ def fuzzed(most: int, console: Console) -> Part:
     """Fuzz in batches, each in a new process: a crash or a hang loses one batch."""
     ends: Counter[str] = Counter()
     for seed, begin in enumerate(range(0, most, BATCH)):
-        call = f"print(json.dumps(fuzz({min(BATCH, most - begin)}, {seed})))"
-        command = [sys.executable, "-c", f"import json; from bench.fuzz import fuzz; {call}"]
+        command = [sys.executable, "-m", "bench.fuzz", str(min(BATCH, most - begin)), str(seed)]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=BATCH_TIME, cwd=PAGE.parent.parent)
-            ends += Counter(json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {"crashes": 1})
+            *shown, last = done.stdout.splitlines() or [""]
+            ends += Counter(json.loads(last) if done.returncode == 0 else {"crashes": 1})
+            for line in shown:
+                console.print(line, style="red")
             if done.returncode:
                 console.print(f"fuzz with seed {seed}: {done.returncode}\n{done.stderr[-2000:]}", style="red")
         except subprocess.TimeoutExpired:

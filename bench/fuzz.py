@@ -13,6 +13,7 @@ error that isn't one of Weft's.
 from __future__ import annotations
 
 import inspect
+import json
 import random
 import re
 import sys
@@ -553,25 +554,17 @@ def unexplained(kind: str, call: Call, said: str) -> bool:
     )
 
 
-def fuzz(n: int, seed: int = 0) -> Counter[str]:
-    """How many of n calls had each outcome; `unexplained` counts those that need a reason and have none."""
-    counted: Counter[str] = Counter()
-    for kind, call, said in outcomes(n, seed):
-        counted[kind] += 1
-        counted["unexplained"] += unexplained(kind, call, said)
-    return counted
-
-
-def main() -> None:
-    n, seed = (int(word) for word in (*sys.argv[1:], "1000", "0")[:2])
+def fuzz(n: int = 1000, seed: int = 0) -> Counter[str]:
+    """How many of n calls had each outcome; `unexplained` counts those that need a reason and have none, and prints
+    them."""
     counted: Counter[str] = Counter()
     for kind, call, said in outcomes(n, seed):
         counted[kind] += 1
         if unexplained(kind, call, said):
             counted["unexplained"] += 1
             print(kind, said.replace("\n", " ")[:300])
-    print(dict(counted))
+    return counted
 
 
 if __name__ == "__main__":
-    main()
+    print(json.dumps(fuzz(*map(int, sys.argv[1:]))))
