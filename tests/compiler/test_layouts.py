@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 import weft as flow
 from weft import nn
 from weft.compiler.options import Options
-from weft.compiler.passes import apply, layouts
+from weft.compiler.passes import apply, layouts, memory_budget
 from weft.compiler.passes.layouts import Problem
 from weft.job.movements import movements
 from weft.job.text import parse
 from weft.launch import spawn_threads
+from weft.ops import OPS
 
 S, B, partial = flow.sbp.split, flow.sbp.broadcast, flow.sbp.partial_sum
 AUTO = Options(auto_parallel=True)
@@ -47,6 +48,21 @@ def test_nothing_is_chosen_unless_asked_for() -> None:
     job = parse(WIDE)
     layouts.run(job, Options())
     assert [n.op for n in job.nodes] == [n.op for n in parse(WIDE).nodes] and not job.reasons
+
+
+def test_ranks_that_add_in_another_order_find_the_same_cost() -> None:
+    rows = [
+        f"%x{n} = input() : float32[{n},64] cpu:[0,1] (S(1))\n"
+        f"%sum{n} = sum(%x{n}, (1,), True) : float32[{n},1] cpu:[0,1] (P)\n"
+        f"%y{n} = relu(%sum{n}) : float32[{n},1] cpu:[0,1] (S(0))\n"
+        f"out{n}: output(%y{n})\n"
+        for n in range(64, 224, 32)
+    ]
+    jobs = [parse("job many\n" + "".join(rows)) for _ in range(30)]  # values are kept by their addresses
+    problems = list(map(Problem.of, jobs))
+    assert len({p.seconds(p.traced()) for p in problems}) == 1
+    reads = [[n for n in job.nodes if n.op in OPS] for job in jobs]
+    assert len({memory_budget.total(set(nodes)) for nodes in reads}) == 1
 
 
 def brute(problem: Problem) -> float:

@@ -15,6 +15,7 @@ import importlib
 import itertools
 import math
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -126,9 +127,12 @@ class Problem:
 
     def seconds(self, choice: Choice) -> float:
         """The cost: computing time, and movements, each counted once however many readers share it."""
-        moves = {(e.value, self.made(e.value, choice), self.wanted(e, choice)) for e in self.edges}
-        work = sum(f.seconds[c] for f, c in zip(self.free, choice, strict=True))
-        return work + sum(_moving(a, b, self.links) for _, a, b in moves)
+        return self._total((f.seconds[c] for f, c in zip(self.free, choice, strict=True)), self.edges, choice)
+
+    def _total(self, work: Iterable[float], edges: Iterable[Edge], choice: Choice) -> float:
+        """Exact, as each rank adds in another order, and all must find the same."""
+        moves = {(e.value, self.made(e.value, choice), self.wanted(e, choice)) for e in edges}
+        return math.fsum(itertools.chain(work, (_moving(a, b, self.links) for _, a, b in moves)))
 
     # ---- the least -------------------------------------------------------------------------------------
 
@@ -161,9 +165,8 @@ class Problem:
 
         def around(number: int) -> float:
             f = self.free[number]
-            near = {e for v in (*f.reads, *f.node.outputs) for e in readers[v]}
-            moves = {(e.value, self.made(e.value, choice), self.wanted(e, choice)) for e in near}
-            return f.seconds[choice[number]] + sum(_moving(a, b, self.links) for _, a, b in moves)
+            near = (e for v in (*f.reads, *f.node.outputs) for e in readers[v])
+            return self._total([f.seconds[choice[number]]], near, choice)
 
         for _ in range(20):
             before = list(choice)

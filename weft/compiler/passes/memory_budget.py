@@ -11,7 +11,7 @@ Without a budget the same is done for large values, at a negligible share of the
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from weft.compiler.layout import local_shape
@@ -44,13 +44,13 @@ def run(job: Job, options: Options) -> None:
     if not budget and (len(ranks(job)) > 1 or not _worthwhile(job)):
         return
     marked, models = asked(job), [Model(job, rank) for rank in ranks(job)]
-    left = math.inf if budget else SHARE * sum(map(seconds, job.nodes))
+    left = math.inf if budget else SHARE * total(job.nodes)
     before, model = _most(models, marked)
     now, best = before, (before.bytes, marked)
     step = before.bytes / STEP if options.tight else math.inf
     while now.bytes > budget and (found := model.chosen(now, marked, budget, left, step)):
         marked = marked | found
-        left -= sum(map(seconds, found))
+        left -= total(found)
         now, model = _most(models, marked)
         best = min(best, (now.bytes, marked), key=lambda pair: pair[0])
     again = best[1] - asked(job)
@@ -58,7 +58,7 @@ def run(job: Job, options: Options) -> None:
         n.extra["checkpoint"] = True
     if again:
         job.reasons.append(
-            f"{len(again)} nodes are computed again in backward, some {sum(map(seconds, again)) * 1e3:.2f} ms: a rank "
+            f"{len(again)} nodes are computed again in backward, some {total(again) * 1e3:.2f} ms: a rank "
             f"would hold {show(before.bytes)} (in {before.nodes[0].name}), and holds {show(best[0])}"
         )
 
@@ -88,6 +88,11 @@ def _worthwhile(job: Job) -> bool:
 
 def seconds(n: Node) -> float:
     return work(n, n.signature) + CALL * (not OPS[n.op].view) if n.op in OPS else 0.0
+
+
+def total(nodes: Iterable[Node]) -> float:
+    """Their seconds, added exactly: each rank has them in another order, and all must choose alike."""
+    return math.fsum(map(seconds, nodes))
 
 
 def _most(models: list[Model], marked: set[Node]) -> tuple[Peak, Model]:
@@ -229,11 +234,11 @@ class Model:
             longer = sum(self._own((w, False)) for w in self._missing(n, now, marked))
             for freed, nodes in ((size - longer, {n}), (size, self._anew(n, now, marked))):
                 if freed > (0 if math.isinf(left) else LARGE) and nodes:
-                    rows.append((sum(map(seconds, nodes)) / freed, freed, n.name, nodes))
+                    rows.append((total(nodes) / freed, freed, n.name, nodes))
         found: set[Node] = set()
         excess = min(now.bytes - budget, most)
         for _, freed, _, nodes in sorted(rows, key=lambda row: row[:3]):
-            cost = sum(map(seconds, nodes - found))
+            cost = total(nodes - found)
             if excess <= 0:
                 break
             if nodes - found and cost <= left:

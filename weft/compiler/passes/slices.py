@@ -335,7 +335,7 @@ def remake(job: Job, held: Held, first: int, end: int) -> bool:
     limit, rows = max(held.live[first:end]), []
     for v in held.through(first, end):
         if (found := _makers(held, v, end, limit)) is not None:
-            rows.append((sum(map(memory_budget.seconds, found[1])) / held.model.bytes(v), v.name, *found))
+            rows.append((memory_budget.total(found[1]) / held.model.bytes(v), v.name, *found))
     if not rows:
         return False
     _, _, at, makers = min(rows, key=lambda row: row[:2])
