@@ -11,7 +11,7 @@ import pytest
 import weft as flow
 from tests.ranks import on
 from weft import nn
-from weft.core.errors import GraphError, PlacementError, RankError
+from weft.core.errors import GraphError, PlacementError, RankError, SbpError
 from weft.launch import spawn_threads
 
 S, B, P = flow.sbp.split, flow.sbp.broadcast, flow.sbp.partial_sum
@@ -133,6 +133,7 @@ def test_sums_over_what_a_rank_has_one_of() -> None:
     w = flow.tensor(X[0][:2], requires_grad=True)
     ((flow.tensor(X[1][:1]) * w * 3) ** 2).mean().backward()
     for found in spawn_threads(2, narrow, deadline=60):
+        assert w.grad is not None
         np.testing.assert_allclose(found, w.detach().numpy() - 0.5 * w.grad.numpy(), rtol=1e-5)
 
 
@@ -237,3 +238,44 @@ def test_parts_of_a_largest_value_begin_with_the_least() -> None:
 
     x = flow.tensor([-3.0, -2.0], placement=flow.placement("cpu", [0, 1]), sbp=flow.sbp.split(0))
     assert Largest()(x).numpy().tolist() == [-3.0, -2.0]
+
+
+class Rows(nn.Graph):
+    """Compares rows of two inputs, micro-batch by micro-batch, and gives them in a layout, or only some of each."""
+
+    def __init__(self, place: Any, sbp: Any, some: int) -> None:
+        super().__init__()
+        self.place, self.sbp, self.some = place, sbp, some
+        self.config.set_gradient_accumulation_steps(2)
+
+    def build(self, x: flow.Tensor, y: flow.Tensor) -> Any:
+        rows = (x * 2 + y)[: self.some] if self.some else x * 2 + y
+        return (x - y).abs().sum(), rows.to_global(placement=self.place, sbp=self.sbp)
+
+
+@pytest.mark.parametrize("ranks", [[0, 1], [[0, 1], [2, 3]]], ids=["two", "grid"])
+def test_micro_batches_hold_the_same_rows_of_all_inputs_and_results_come_in_their_order(ranks: Any) -> None:
+    place, alone = flow.placement("cpu", ranks=ranks), flow.placement("cpu", ranks=[0])
+    layouts = list(itertools.product([S(0), S(1), B], repeat=place.ndim))
+    x = np.arange(32, dtype=np.float32).reshape(8, 4)
+
+    def ways(sbp: Any) -> int:
+        return 2 ** sum(s == S(0) for s in sbp)
+
+    def main() -> None:
+        for a, b, (out, where), some in itertools.product(
+            layouts[:: place.ndim], layouts[:: place.ndim], [*((s, place) for s in layouts), ((B,), alone)], [0, 3]
+        ):
+            graph = Rows(where, out, some)
+            args = [flow.tensor(x, placement=place, sbp=s) for s in (a, b)]
+            if ways(a) != ways(b) or (where is alone and not some and ways(a) > 1):
+                with pytest.raises(SbpError, match=r"can't be cut into|in another order"):
+                    graph(*args)
+                continue
+            apart, rows = graph(*args)
+            blocks = x.reshape(ways(a), 2, -1, 4).swapaxes(0, 1).reshape(2, 4, 4)[:, :some] if some else x
+            assert apart.tolist() == [0.0, 0.0] and rows.sbp == out and rows.placement is where
+            np.testing.assert_array_equal(rows.numpy(), 3 * blocks.reshape(-1, 4))
+            graph.close()
+
+    spawn_threads(place.ranks.size, main, deadline=120)

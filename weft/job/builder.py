@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +12,7 @@ from weft.boxing.signature import Signature
 from weft.core import random
 from weft.core.device import Device
 from weft.core.dtype import DType, float64
-from weft.core.errors import ShapeError, TraceError
+from weft.core.errors import SbpError, ShapeError, TraceError
 from weft.core.literal import NOT_NAMED
 from weft.core.placement import Placement
 from weft.core.sbp import NdSbp, broadcast
@@ -59,6 +60,7 @@ class Builder:
         self.attributes = Attributes(self.memories)
         self._written: dict[int, Tensor] = {}  # captured tensors that the program writes in place
         self.fixed_tensors: dict[int, Tensor] = {}  # captured, by blob: the program has read their values
+        self._cut: Value | None = None  # of the global inputs that are cut into micro-batches, the one of fewest rows
         self._moved: dict[Value, dict[NdSbp, None]] = {}
         # the rest by the id of a tensor's blob, which is kept alive so that the id stays valid
         self._values: dict[int, tuple[Blob, Value]] = {}
@@ -153,16 +155,23 @@ class Builder:
         v, k = t.value, self.job.micro_batches
         if not v.shape:
             return t
-        parts = k
-        if v.spec is not None:
-            for n, s in zip(v.spec.placement.shape, v.spec.nd_sbp, strict=True):
-                parts *= n if s.dim == 0 else 1
-        if v.shape[0] % parts:
-            shown = f"{k} micro-batches" + (f" on {parts // k} ranks" if parts > k else "")
+        ways = _ways(v.spec)
+        if v.shape[0] % (ways * k):
+            shown = f"{k} micro-batches" + (f" on {ways} ranks" if ways > 1 else "")
             raise ShapeError(
                 f"input {v.name} of shape {list(v.shape)} can't be cut into {shown}: its first dimension must divide "
-                f"by {parts}; choose another batch size or config.set_gradient_accumulation_steps"
+                f"by {ways * k}; choose another batch size or config.set_gradient_accumulation_steps"
             )
+        if v.spec is not None:
+            first = self._cut or v
+            self._cut = min(first, v, key=lambda each: each.shape[0])
+            if ways != _ways(first.spec):
+                raise SbpError(
+                    f"inputs {first.name}, {first.spec}, and {v.name}, {v.spec}, can't be cut into micro-batches "
+                    f"together: each rank cuts its own part, and dimension 0 is in {_ways(first.spec)} parts and in "
+                    f"{ways}, so that a micro-batch would hold other rows of the one than of the other. Split both "
+                    "alike before the call: y.to_global(placement=..., sbp=...)"
+                )
         shape = (v.shape[0] // k, *v.shape[1:])
         spec = None if v.spec is None else v.spec.replace(shape=shape)
         value = self.add("unpack", (v,), [(shape, v.dtype, spec, v.device)], name=f"{v.name}.micro")[0]
@@ -285,12 +294,37 @@ class Builder:
         self.memories.follow(t)
         v = t.value if t.value is not None else self.capture(t)
         if self.job.is_micro(v):
+            wanted, v = v.spec, self._in_order(v, name)
             k = self.job.micro_batches
             shape = (k,) if not v.shape else (v.shape[0] * k, *v.shape[1:])
             spec = None if v.spec is None else v.spec.replace(shape=shape)
             v = self.add("pack", (v,), [(shape, v.dtype, spec, v.device)], name=f"{name}.pack")[0]
+            if spec is not None and wanted is not None and wanted.nd_sbp != spec.nd_sbp:
+                v = ops.to_global(of_value(v, spec), wanted.placement, wanted.nd_sbp).value
         self.add("output", (v,), [], name=name)
         return v
+
+    def _in_order(self, v: Value, name: str) -> Value:
+        """A result in a layout in which its micro-batches, one after the other on each rank, are in the order of the
+        inputs' rows; or in that of the micro-batches, if it doesn't hold their rows."""
+        if self._cut is None or v.spec is None or not v.shape:
+            return v
+        given, spec, rows = self._cut.spec, v.spec, self._cut.shape[0] // self.job.micro_batches
+        assert given is not None
+        if v.shape[0] == 0 or v.shape[0] % rows:
+            whole = tuple(broadcast if s.dim == 0 else s for s in spec.nd_sbp)
+            return ops.to_global(of_value(v, spec), spec.placement, whole).value
+        if _ways(spec) == _ways(given):
+            return v
+        if spec.placement is not given.placement and _ways(given) > 1:
+            raise SbpError(
+                f"{name}, {spec}, would hold the rows of {self._cut.name}, {given}, in another order: each rank packs "
+                "the micro-batches of its own part. Return it in the input's layout: "
+                "y.to_global(placement=x.placement, sbp=x.sbp)"
+            )
+        split = given.nd_sbp if spec.placement is given.placement else (broadcast,) * spec.placement.ndim
+        along = tuple(s if s.dim == 0 else broadcast for s in split)
+        return ops.to_global(of_value(v, spec), spec.placement, along).value
 
     def loss(self, outputs: Sequence[Tensor]) -> None:
         self.losses.extend(t.value for t in outputs if t.value is not None)
@@ -389,6 +423,13 @@ def _moved(a: Any, placement: Placement) -> Any:
         return a
     same = len(a.spec.nd_sbp) == placement.ndim and not a.spec.has_partial
     return ops.to_global(a, placement, a.spec.nd_sbp if same else (broadcast,) * placement.ndim)
+
+
+def _ways(spec: Spec | None) -> int:
+    """Into how many parts a layout splits the first dimension."""
+    if spec is None:
+        return 1
+    return math.prod(n for n, s in zip(spec.placement.shape, spec.nd_sbp, strict=True) if s.dim == 0)
 
 
 def _device(t: Tensor) -> Device:
