@@ -16,6 +16,7 @@ from weft.core import random
 from weft.core.errors import CompileError, EndOfData, TraceError
 from weft.core.rank import current, enter
 from weft.launch import spawn_threads
+from weft.transport.hosts import HOSTS
 
 B = flow.sbp.broadcast
 ROWS = np.random.default_rng(0).normal(size=(8, 6)).astype(np.float32)
@@ -318,6 +319,43 @@ def refused() -> list[str]:
 def test_a_draw_that_only_data_bounds_is_refused_where_a_rank_does_not_see_it() -> None:
     for alone, together in spawn_threads(2, refused, deadline=60):
         assert "poisson takes as many random numbers as its data asks for" in alone and together == ""
+
+
+def around_a_collective() -> list[bool | str]:
+    """Draws on both sides of a sum over ranks, and before it: whether a graph gives what eager calls give, or why it
+    is refused."""
+    both = flow.placement("cpu", ranks=[0, 1])
+    x = flow.full((4,), 3.0, placement=both, sbp=B)
+
+    def summed(y: Any) -> Any:
+        return y.to_global(placement=both, sbp=flow.sbp.split(0)).sum(0).to_global(placement=both, sbp=B)
+
+    def sides(x: Any) -> Any:
+        return summed(flow.poisson(x)) * flow.poisson(x)
+
+    def before(x: Any) -> Any:
+        return summed(flow.poisson(x) * flow.poisson(x))
+
+    found: list[bool | str] = []
+    for program in (sides, before):
+        try:
+            flow.manual_seed(1)
+            mine = Calls(program)(x).numpy()
+            flow.manual_seed(1)
+            found.append(np.allclose(mine, program(x).numpy()))
+        except CompileError as error:
+            found.append(str(error))
+    return found
+
+
+@pytest.mark.parametrize("hosts", ["1", "2"])
+def test_a_draw_that_only_data_bounds_is_refused_with_a_collective_between_hosts_among_the_draws(
+    hosts: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(HOSTS, hosts)
+    for sides, before in spawn_threads(2, around_a_collective, deadline=60):
+        assert before is True
+        assert sides is True if hosts == "1" else "among the draws of the graph lies a collective" in str(sides)
 
 
 # ---- the fingerprint -----------------------------------------------------------------------------------------------

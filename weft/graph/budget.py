@@ -61,7 +61,7 @@ def _tries(job: Job, options: Options, budget: int) -> Iterator[Options]:
 def _lowered(job: Job, options: Options, watch: Callable[[str, Job], Any] | None) -> Lowered:
     passes.apply(job, options, watch)
     rank = current()
-    draws.check(job, rank.world_size)
+    draws.check(job, rank.world_size, options)
     found = lower(job, rank.index, rank.world_size, options)
     if rank.world_size > 1 and faster.votes_on(options) and faster.outvoted(_all_gathered(faster.votes())):
         return lower(job, rank.index, rank.world_size, options)

@@ -18,6 +18,8 @@ from weft.boxing.part import device_of, pass_over
 from weft.compiler import chains
 from weft.compiler.local_node import local_call
 from weft.compiler.lower import Lowered
+from weft.compiler.options import Options
+from weft.compiler.streams import streams_of
 from weft.core import random
 from weft.core.errors import CompileError
 from weft.core.random import Launched, Source
@@ -40,23 +42,37 @@ def steps_of(job: Job) -> list[Node]:
     return [n for n in job.nodes if n.op == "steer" or (n.op in OPS and OPS[n.op].random)]
 
 
-def check(job: Job, world_size: int) -> None:
+def check(job: Job, world_size: int, options: Options) -> None:
     """Refuse draws by rejection, which advance the generator by an amount that depends on data, unless all ranks make
     them, in one chain."""
     drawing = [n for n in steps_of(job) if n.op != "steer"]
     by_data = [n for n in drawing if OPS[n.op].rejection]
     if not by_data:
         return
-    chains_of = chains.assign(job)
-    keys = {chains_of[n][0] for n in drawing}
-    places = {k.placement for k in keys} - {None}
-    if len(keys) == 1 and all(len(p.members) == world_size for p in places if p is not None):
+
+    def keys(streams: Mapping[Node, str]) -> set[chains.Key]:
+        chains_of = chains.assign(job, streams)
+        return {chains_of[n][0] for n in drawing}
+
+    places = [k.placement for k in keys({})]
+    if len(places) > 1 or any(p is not None and len(p.members) < world_size for p in places):
+        why = (
+            "not every rank of the graph sees that data when it is to draw, so that ranks would go on from different "
+            "places"
+        )
+        otherwise = "on one placement of all ranks, in one stage"
+    elif len(keys(streams_of(job, options))) > 1:
+        why = (
+            "among the draws of the graph lies a collective between hosts, or a copy to a device, beside which others "
+            "run: they would come in another order than in the program"
+        )
+        otherwise = "before it, or all behind it"
+    else:
         return
     raise CompileError(
-        f"graph {job.name}: {by_data[0].name} takes as many random numbers as its data asks for, and not every rank of "
-        "the graph sees that data when it is to draw, so that ranks would go on from different places. Draw outside of "
-        f"the graph (x = flow.{by_data[0].op}(...)) and give it to build(), or let all draws of the graph lie on one "
-        "placement of all ranks, in one stage"
+        f"graph {job.name}: {by_data[0].name} takes as many random numbers as its data asks for, and {why}. Draw "
+        f"outside of the graph (x = flow.{by_data[0].op}(...)) and give it to build(), or let all draws of the graph "
+        f"lie {otherwise}"
     )
 
 
