@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,7 @@ from weft.compiler.streams import WAYS
 from weft.core.errors import CompileError
 from weft.launch import spawn_threads
 from weft.plan import parse, verify
-from weft.plan.ids import rank_of
+from weft.plan.ids import encode, rank_of
 from weft.plan.plan import Plan, Port
 from weft.runtime import Message
 from weft.simulator import simulate
@@ -30,11 +31,11 @@ Found = tuple[list[Any], list[Any], str, str]
 
 
 class Train(nn.Graph):
-    def __init__(self, model: nn.Module, micro_batches: int, zero: bool) -> None:
+    def __init__(self, model: nn.Module, micro_batches: int, zero: int) -> None:
         super().__init__()
         self.model = model
         self.config.set_gradient_accumulation_steps(micro_batches)
-        self.config.enable_zero(zero, shard_min_size=8)
+        self.config.enable_zero(bool(zero), stage=max(zero, 1), shard_min_size=8)
         self.add_optimizer(flow.optim.AdamW(model.parameters(), lr=0.05))
 
     def build(self, x: flow.Tensor, y: flow.Tensor) -> flow.Tensor:
@@ -65,23 +66,33 @@ def run(graph: Train, model: nn.Module, before: Any, after: Any) -> Found:
     return found
 
 
-def replicas(ranks: Any = (0, 1, 2, 3), micro_batches: int = 1, zero: bool = False) -> Found:
+def replicas(ranks: Any = (0, 1, 2, 3), micro_batches: int = 1, zero: int = 0) -> Found:
     place = flow.placement("cpu", list(ranks))
     model = layers().to_global(placement=place, sbp=B)
     split = {"placement": place, "sbp": S(0)}
     return run(Train(model, micro_batches, zero), model, split, split)
 
 
-def tensor_parallel() -> Found:
-    """Rows of the grid are hosts: sums of products within them, sums of gradients between them."""
-    place = flow.placement("cpu", [[0, 1], [2, 3]])
-    model = layers().to_global(placement=place, sbp=(B, B))
-    for i in range(0, 2 * LAYERS, 4):
+def divided(model: nn.Sequential, place: flow.placement, before: tuple[Any, ...] = ()) -> None:
+    """Divide each pair of layers over the last axis of ranks: the first's outputs, the second's inputs."""
+    model.to_global(placement=place, sbp=(*before, B))
+    for i in range(0, len(model), 4):
         for layer, dim in ((model[i], 0), (model[i + 2], 1)):
-            layer.weight = nn.Parameter(layer.weight.to_global(placement=place, sbp=(B, S(dim))))
-        model[i].bias = nn.Parameter(model[i].bias.to_global(placement=place, sbp=(B, S(0))))
+            layer.weight = nn.Parameter(layer.weight.to_global(placement=place, sbp=(*before, S(dim))))
+        model[i].bias = nn.Parameter(model[i].bias.to_global(placement=place, sbp=(*before, S(0))))
+
+
+def tensor_parallel(ranks: Any = ((0, 1), (2, 3)), micro_batches: int = 1, zero: int = 0) -> Found:
+    """Rows of the grid are hosts: sums of products within them, sums of gradients between them."""
+    place, model = flow.placement("cpu", [list(row) for row in ranks]), layers()
+    divided(model, place, (B,))
     split = {"placement": place, "sbp": (S(0), B)}
-    return run(Train(model, 1, False), model, split, split)
+    return run(Train(model, micro_batches, zero), model, split, split)
+
+
+def tensor_parallel_micro_batches() -> Found:
+    """Columns are hosts: sums of products between them, for each micro-batch."""
+    return tensor_parallel(((0, 2), (1, 3)), 4)
 
 
 class Stages(nn.Module):
@@ -94,20 +105,27 @@ class Stages(nn.Module):
         return self.second(self.first(x))
 
 
-def pipeline() -> Found:
-    """Two stages, each of them on both hosts."""
+def pipeline(in_stages: bool = False) -> Found:
+    """Two stages, each of them on both hosts: data-parallel, or tensor-parallel in its stages."""
     places = [flow.placement("cpu", [0, 2]), flow.placement("cpu", [1, 3])]
     model = Stages()
-    model.first.to_global(placement=places[0], sbp=B)
-    model.second.to_global(placement=places[1], sbp=B)
-    graph = Train(model, 4, False)
+    for stage, place in zip((model.first, model.second), places, strict=True):
+        stage.to_global(placement=place, sbp=B)
+        if in_stages:
+            assert isinstance(stage, nn.Sequential)
+            divided(stage, place)
+    graph = Train(model, 4, 0)
     graph.model.first.to(nn.graph.GraphModule).set_stage(0, places[0])
     graph.model.second.to(nn.graph.GraphModule).set_stage(1, places[1])
-    return run(graph, model, *({"placement": place, "sbp": S(0)} for place in places))
+    return run(graph, model, *({"placement": place, "sbp": B if in_stages else S(0)} for place in places))
+
+
+def tensor_parallel_stages() -> Found:
+    return pipeline(in_stages=True)
 
 
 def zero() -> Found:
-    return replicas(zero=True)
+    return replicas(zero=1)
 
 
 def accumulated() -> Found:
@@ -119,10 +137,11 @@ def one_each() -> Found:
 
 
 def accumulated_in_parts() -> Found:
-    return replicas(micro_batches=4, zero=True)
+    return replicas(micro_batches=4, zero=1)
 
 
-CASES = [replicas, one_each, accumulated, zero, accumulated_in_parts, tensor_parallel, pipeline]
+APART = [tensor_parallel_micro_batches, tensor_parallel_stages]  # with collectives of micro-batches between hosts
+CASES = [replicas, one_each, accumulated, zero, accumulated_in_parts, tensor_parallel, pipeline, *APART]
 
 
 @pytest.fixture
@@ -186,6 +205,52 @@ def test_a_bucket_closes_at_its_last_producer_and_goes_beside_backward(
     computed = max(a.end for name in set(chains) - {*updates} for a in waited.of(name) if a.rank == 0)
     assert ends[LAYERS:] == [[max(computed, *end)] for end in ends[:LAYERS]]  # each with its bucket, after backward
     assert len(plans_of(inline)[0].tasks) == 3
+
+
+@pytest.mark.parametrize("case", APART)
+def test_the_next_micro_batch_is_computed_beside_collectives_of_this_one(
+    case: Callable[[], Found], two_hosts: None
+) -> None:
+    plans = plans_of(spawn_threads(4, case, deadline=60))
+    instant = {t.name: 0.0 for p in plans for t in p.tasks if t.acts == 1}
+    ids = {t.id: encode(p.rank, "cpu", 0, 0, n) for p in plans for n, t in enumerate(p.tasks, 1)}
+    in_a_row = [
+        replace(
+            p,
+            tasks=tuple(replace(t, id=ids[t.id]) for t in p.tasks),
+            registers=tuple(
+                replace(r, producer=ids[r.producer], consumers=tuple(ids[c] for c in r.consumers)) for r in p.registers
+            ),
+        )
+        for p in plans
+    ]  # of each rank
+    assert simulate(plans, instant).span < 0.85 * simulate(in_a_row, instant).span
+    acts = {t.id: t.acts for p in plans for t in p.tasks}
+    within = [r for r in plans[1].registers if {acts[e] for e in (r.producer, *r.consumers)} == {4} and r.bytes]
+    assert {r.copies for r in within if rank_of(r.producer) == 1} == {2}  # one micro-batch more
+
+
+def only_divided() -> Found:
+    place, model = flow.placement("cpu", [0, 1]), layers()
+    divided(model, place)
+    whole = {"placement": place, "sbp": B}
+    return run(Train(model, 4, 0), model, whole, whole)
+
+
+def test_updates_are_split_by_what_comes_once_a_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not by the collectives of micro-batches, one or more for each layer."""
+    monkeypatch.setenv(HOSTS, "2")
+    monkeypatch.setattr(sys.modules[__name__], "LAYERS", 8)
+    plan = plans_of(spawn_threads(2, only_divided, deadline=60))[0]
+    once = [c.op for t in plan.tasks if t.kind == "collective" and t.acts == 1 for c in t.step.calls]
+    buckets = sum(op in ("box.all_reduce", "box.reduce_scatter") for op in once)
+    assert sum(c.op == "adamw_update" for t in plan.tasks for c in t.step.calls) <= buckets + 1
+
+
+@pytest.mark.parametrize("stage, apart", [(0, True), (1, True), (2, False), (3, False)])
+def test_zeros_later_stages_keep_collectives_of_micro_batches_inline(stage: int, apart: bool, two_hosts: None) -> None:
+    plans = plans_of(spawn_threads(4, tensor_parallel, ((0, 2), (1, 3)), 4, stage, deadline=60))
+    assert any(t.kind == "collective" and t.acts == 4 for t in plans[0].tasks) == apart
 
 
 def test_gradients_are_reduced_where_they_lie(two_hosts: None) -> None:

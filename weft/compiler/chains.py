@@ -7,8 +7,8 @@ depth 2 S - 2. Deferrable nodes (`Node.late`) form a separate chain.
 
 A node with its own stream starts when the chain ends that makes its operands. So it cuts that chain: later nodes of the
 job that don't depend on it run in the next chain, overlapping with it. The first node that reads its result begins a
-chain, too: what comes before in the job doesn't wait for it. Micro-batches aren't cut so: they wait once a launch. A
-copy of what is there before any chain, as the inputs are, starts with the launch.
+chain, too: what comes before in the job doesn't wait for it. Copies of micro-batches don't cut so. A copy of what is
+there before any chain, as the inputs are, starts with the launch.
 """
 
 from __future__ import annotations
@@ -124,6 +124,18 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
             made_in[v] = keys[-1]
     _put_off(job, found, memory, writing)
     return found
+
+
+def beats(job: Job, streams: Mapping[Node, str], found: Mapping[Node, tuple[Key, ...]]) -> dict[Key, int]:
+    """How deep in a pipeline each chain is: its depth if collectives of micro-batches had no streams. These cut a
+    stage into chains, which are all of one beat."""
+    kept = {n: stream for n, stream in streams.items() if not (n.micro and kind_of(stream) == "collective")}
+    whole = found if len(kept) == len(streams) else assign(job, kept)
+    depths: dict[Key, int] = {}
+    for node, keys in found.items():
+        for k, uncut in zip(keys, whole[node], strict=True):
+            depths[k] = max(depths.get(k, 0), uncut.depth)
+    return depths
 
 
 def _put_off(

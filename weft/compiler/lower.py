@@ -62,7 +62,8 @@ class _Lowering:
     def __init__(self, job: Job, rank: int, world_size: int, options: Options) -> None:
         self.job, self.rank, self.world_size, self.options = job, rank, world_size, options
         self.micro = job.micro_batches
-        self.chains_of = chains.assign(job, streams_of(job, options))
+        streams = streams_of(job, options)
+        self.chains_of = chains.assign(job, streams)
         keys = dict.fromkeys(k for ks in self.chains_of.values() for k in ks)
         self.keys = sorted(
             keys, key=lambda k: (k.depth, not k.micro, k.late, str(k.placement), k.stream, str(k.device))
@@ -78,7 +79,7 @@ class _Lowering:
             if n not in self.chains_of and n.outputs and n.outputs[0] in self.memory and n.op != "variable"
         ]
         self.graph = ChainGraph(self.chains_of, self.keys, self.memory)
-        self.pipeline = Pipeline(job, self.keys, self.micro)
+        self.pipeline = Pipeline(job, chains.beats(job, streams, self.chains_of), self.micro)
         self.roles = roles(self.chains_of)
         self.packets: dict[int, Packet] = {}
         self.more = -1  # the number of registers beyond those of two ends

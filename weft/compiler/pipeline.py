@@ -16,7 +16,7 @@ matters, it is that of a simulated run without delays, and the chains pass a tur
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from weft.compiler.chains import Key
 from weft.compiler.streams import kind_of
@@ -28,14 +28,18 @@ from weft.ops import OPS
 class Pipeline:
     """The schedule of all chains, computed alike on every rank.
 
+    beats    how deep in the pipeline each chain is
+    cut      the placements whose stages collectives with streams cut into several chains
     stages   the number of stages of the model, over all ranks
     row      how many micro-batches enter in a row: as many as there are placements
     timed    whether the order of acts must be enforced
     """
 
-    def __init__(self, job: Job, keys: Iterable[Key], micro: int) -> None:
-        chains = [k for k in keys if k.micro and not k.stream]
-        steps = {k.depth for k in chains if not k.late}
+    def __init__(self, job: Job, beats: Mapping[Key, int], micro: int) -> None:
+        chains = [k for k in beats if k.micro and not k.stream]
+        steps = {beats[k] for k in chains if not k.late}
+        self.beats = beats
+        self.cut = {k.placement for k in beats if k.micro and kind_of(k.stream) == "collective"}
         training = any(n.op == "accumulate" for n in job.nodes)
         self.micro = micro
         self.row = max(1, len({(k.placement, k.device) for k in chains}))
@@ -45,11 +49,12 @@ class Pipeline:
 
     def copies(self, a: Key, b: Key) -> int:
         """How many micro-batches may be in flight between two chains. The quota between a stage's forward and backward
-        chain is enough to give 1F1B."""
+        chain is enough to give 1F1B; one more lets the next micro-batch compute while collectives of this one are
+        under way."""
         copying = "copy" in (kind_of(a.stream), kind_of(b.stream))  # the next is copied while this one is used
         if a.placement is not b.placement or not (a.micro and b.micro):
             return 1 + copying if a.placement is b.placement or not a.micro else min(2, self.micro)
-        kept = (b.depth - a.depth) // 2 + 1 + copying
+        kept = (self.beats[b] - self.beats[a]) // 2 + 1 + copying + (a.placement in self.cut)
         if b.late:
             kept = -(-kept // self.row) * self.row
         return min(kept, self.micro)
@@ -58,7 +63,7 @@ class Pipeline:
         """The beat at which an act is due in a full pipeline."""
         if not (self.timed and k.micro):
             return 0
-        return k.depth + self.end * k.late + act // self.row * max(self.stages, self.row) + act % self.row
+        return self.beats[k] + self.end * k.late + act // self.row * max(self.stages, self.row) + act % self.row
 
 
 def roles(chains_of: Mapping[Node, tuple[Key, ...]]) -> dict[Key, str]:

@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from weft.boxing.steps import AxisStep
 from weft.compiler.options import Options
+from weft.compiler.zero import stage_of
 from weft.core.placement import Placement
 from weft.job.job import Job
 from weft.job.value import Node
@@ -57,9 +58,9 @@ def _is_copy(node: Node) -> bool:
 
 
 def device_of(node: Node, options: Options) -> str:
-    """The type of device of a node that is a separate task; empty if it runs inline in its chain, as all nodes of
-    micro-batches do."""
-    if node.op != "boxing" or node.micro:
+    """The type of device of a collective that is a separate task; empty if it runs inline in its chain."""
+    zero = stage_of(options)
+    if node.op != "boxing" or (node.micro and zero is not None and zero.early):  # a shard's would cut every layer
         return ""
     route = node.extra["route"] if "route" in node.extra else node.extra["routes"][0]
     placement = route.src.placement

@@ -57,7 +57,7 @@ def _by_bucket(job: Job, options: Options) -> None:
     nodes: list[Node] = []
     for i, n in enumerate(job.nodes):
         before = max((last.get(v, -1) for v in n.operands()), default=-1)
-        last.update(dict.fromkeys(n.outputs, i if device_of(n, options) else before))
+        last.update(dict.fromkeys(n.outputs, i if device_of(n, options) and not n.micro else before))
         groups: dict[int, list[int]] = {}
         for k, v in enumerate(_gradients(n)):
             groups.setdefault(last[v], []).append(k)
