@@ -15,6 +15,7 @@ from msgspec.structs import replace
 import weft as flow
 from weft import nn
 from weft.compiler.passes import fuse_collectives
+from weft.compiler.passes.fuse_collectives import Reduction
 from weft.compiler.streams import WAYS
 from weft.core.errors import CompileError
 from weft.launch import spawn_threads
@@ -140,16 +141,61 @@ def accumulated_in_parts() -> Found:
     return replicas(micro_batches=4, zero=1)
 
 
+class Apart(nn.Module):
+    """Draws, and writes a buffer that it also reads, between divided layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = layers()
+        self.norm, self.dropout = nn.BatchNorm1d(WIDTH), nn.Dropout(0.3)
+        self.register_buffer("mean", flow.zeros(WIDTH))
+
+    def forward(self, x: flow.Tensor) -> flow.Tensor:
+        for i, layer in enumerate(self.layers):
+            x = layer(x)
+            if i % 4 == 3:
+                x = self.dropout(self.norm(x + self.mean))
+                self.mean = 0.5 * self.mean + 0.1 * x.detach().mean(0)
+        return x
+
+
+def draws_and_buffers() -> Found:
+    place, model = flow.placement("cpu", [0, 2]), Apart()
+    model.to_global(placement=place, sbp=B)
+    divided(model.layers, place)
+    whole = {"placement": place, "sbp": B}
+    found = run(Train(model, 4, 0), model, whole, whole)
+    return found[0], [*found[1], *(b.numpy() for b in model.buffers()), flow.rand(2).numpy()], *found[2:]
+
+
 APART = [tensor_parallel_micro_batches, tensor_parallel_stages]  # with collectives of micro-batches between hosts
-CASES = [replicas, one_each, accumulated, zero, accumulated_in_parts, tensor_parallel, pipeline, *APART]
+CASES = [
+    replicas,
+    one_each,
+    accumulated,
+    zero,
+    accumulated_in_parts,
+    tensor_parallel,
+    pipeline,
+    *APART,
+    draws_and_buffers,
+]
+
+
+def in_pairs(members: list[Reduction], options: Any) -> list[list[Reduction]]:
+    found: list[list[Reduction]] = []
+    for m in members:
+        if found and len(found[-1]) == 1 and m.ready < found[-1][0].read:
+            found[-1].append(m)
+        else:
+            found.append([m])
+    return found
 
 
 @pytest.fixture
 def two_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(HOSTS, "2")
-    monkeypatch.setattr(
-        fuse_collectives, "_timely", lambda all, options: [all[i : i + 2] for i in range(0, len(all), 2)]
-    )
+    monkeypatch.setattr(fuse_collectives, "_timely", in_pairs)
 
 
 def on_both_ways(case: Callable[[], Found], monkeypatch: pytest.MonkeyPatch) -> tuple[list[Found], list[Found]]:
