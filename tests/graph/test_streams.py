@@ -276,6 +276,20 @@ def test_the_next_micro_batch_is_computed_beside_collectives_of_this_one(
     assert {r.copies for r in within if rank_of(r.producer) == 1} == {2}  # one micro-batch more
 
 
+def test_a_cut_stage_holds_each_value_once_and_sums_gradients_where_they_are_made(two_hosts: None) -> None:
+    plan = plans_of(spawn_threads(4, tensor_parallel_micro_batches, deadline=60))[0]
+    chains = [t for t in plan.tasks if t.kind == "compute" and t.acts == 4]
+    micro = {t.id for t in plan.tasks if t.acts == 4}
+    inner = {r.id for r in plan.registers if {r.producer, *r.consumers} <= micro}
+    held = [
+        next(iter(c.operands())) if c.op == "box.copy" else r.name
+        for t in chains for c in t.step.calls if c.op != "read"
+        for r in c.results if r.place.register in inner
+    ]  # fmt: skip
+    assert held and len(held) == len(set(held))
+    assert sum(any(c.op == "linear_weight_grad" for c in t.step.calls) for t in chains) >= LAYERS - 1
+
+
 def only_divided() -> Found:
     place, model = flow.placement("cpu", [0, 1]), layers()
     divided(model, place)

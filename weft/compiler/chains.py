@@ -86,13 +86,14 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
         there = placement_of(node.outputs[0]) if node.outputs else (places[0] if places else None)
         crossing = bool(places) and places[0] is not there
         start = places[0] if crossing else there
-        rate = node.micro or node.op in ("accumulate", "pack")  # those two run in the micro chain and end there
+        leaving = node.op in ("accumulate", "pack")  # those two run in the micro chain that makes their operand
+        rate = node.micro or leaving
         stream = streams.get(node, "")
         copies = kind_of(stream) == "copy"
         device = _device_of(node)
         line, mine = (start, rate, device), (rate, node.late, stream, device)
         depth = 1 if rate else 0  # what is prepared once a launch comes before every micro-batch
-        if not copies:
+        if not (copies or leaving):
             depth = max(depth, (reached if stream else cut).get(line, depth))
         if stream and not copies and line in reached and all(made_in[v] is None for v in node.operands()):
             depth += 1  # it starts where it stands

@@ -283,19 +283,29 @@ class _Lowering:
 
     def _from_chain(self, source: Key, keys: list[Key]) -> list[tuple[Packet, list[Key]]]:
         """The packets by which chains read a value of another one, with their readers: one, but for micro-batches, of
-        which other numbers may be under way to each."""
-        rank = self.rank
-        if len(keys) == 1 or any(k.micro for k in (source, *keys)):
-            return [(self.packet(source, k, rank, rank, self.copies(source, k)), [k]) for k in keys]
+        which other numbers may be under way to each. In a stage that collectives cut, most are alike."""
+        if not any(k.micro for k in (source, *keys)):
+            return [(self._joint(source, keys), keys)]
+        together: dict[Key | int, list[Key]] = {}
+        for k in keys:
+            in_stage = source.micro and k.micro and source.placement is k.placement
+            alike = in_stage and k.placement in self.pipeline.cut
+            together.setdefault(self.copies(source, k) if alike else k, []).append(k)
+        return [(self._joint(source, readers), readers) for readers in together.values()]
+
+    def _joint(self, source: Key, keys: list[Key]) -> Packet:
+        """The packet that some chains of this rank read."""
+        copies = max(self.copies(source, k) for k in keys)
+        if len(keys) == 1:
+            return self.packet(source, keys[0], self.rank, self.rank, copies)
         known = self.joint.get((source, *keys))
         if known is None:
-            number = self.beyond()
             name = f"{self.title(source)}-{'/'.join(map(self.title, keys))}"
-            copies = max(self.copies(source, k) for k in keys)
+            number = self.beyond()
             known = self.joint[source, *keys] = self.packets[number] = Packet(
-                number, name, source, [*keys], rank, rank, copies, device=source.device
+                number, name, source, [*keys], self.rank, self.rank, copies, device=source.device
             )
-        return [(known, keys)]
+        return known
 
     def beyond(self) -> int:
         """A number for a register within this rank that those of two ends don't give."""
