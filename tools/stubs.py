@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import weft
+import weft.distributed.tensor.parallel  # which derives, and nothing else loads it
 from tools import derived
 from tools.declared import (
     NO_DEFAULT,

@@ -155,12 +155,13 @@ def test_every_other_option_of_a_graph_changes_something() -> None:
 QUIET = {
     "the kernels' and the updates' speed": "fused foreach capturable contiguous_params non_blocking early_stop driver "
     "compute_mode assume_unique hermitian output_size vectorize strategy outer_jacobian_strategy niter "
-    "enable_nested_tensor mask_check by_frequency use_l2_norm_kernel",
+    "enable_nested_tensor mask_check by_frequency use_l2_norm_kernel async_op",
     "checked or done in any case": "device_type activities record_shapes max_try_correction weights_only sorted "
     "check_meta check_available",
     "a module stays on its device, and every gradient counts": "output_device dim find_unused_parameters "
     "check_reduction static_graph",
     "an array is given in any case": "force",
+    "shards are contiguous, and on the CPU": "stride offload_policy",
     "which connection carries it": "backend pg_options device_id device_ids group_name group_desc device group "
     "use_local_synchronization fallback_rank family",
     "no effect in PyTorch or OneFlow either": "eps enable_view_slice begin_params_axis drop the_type return_indices",

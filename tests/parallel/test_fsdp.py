@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -10,9 +11,11 @@ import pytest
 import torch
 
 import weft as flow
+from tests.ranks import on
 from weft import nn
 from weft.core.errors import ArgumentError, OptionError, TraceError
-from weft.distributed.fsdp import FSDPModule, fully_shard
+from weft.distributed.fsdp import CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, fully_shard
+from weft.distributed.tensor import distribute_tensor
 from weft.launch import spawn_threads
 from weft.parallel.fsdp import KEY
 from weft.tensor.data import local_data
@@ -224,8 +227,10 @@ def test_what_cannot_be_sharded_says_why() -> None:
             fully_shard(flow.ones(2))  # type: ignore[type-var]
         with pytest.raises(ArgumentError, match="weight is global already"):
             fully_shard(nn.Linear(2, 2).to_global(placement=place, sbp=B))
-        with pytest.raises(OptionError, match=r"use flow\.autocast"):
+        with pytest.raises(ArgumentError, match="takes a MixedPrecisionPolicy"):
             fully_shard(nn.Linear(2, 2), mp_policy=object())
+        with pytest.raises(OptionError, match="in a layout of your own"):
+            fully_shard(nn.Linear(2, 2), shard_placement_fn=lambda p: None)
         grid = flow.distributed.init_device_mesh("cpu", (2, 1))
         with pytest.raises(ArgumentError, match=r"one axis; this mesh has 2.*enable_zero"):
             fully_shard(nn.Linear(2, 2), mesh=grid)
@@ -241,3 +246,56 @@ def test_what_cannot_be_sharded_says_why() -> None:
             fully_shard(tied)
 
     spawn_threads(2, run, deadline=60)
+
+
+@on(2)
+def test_a_policy_says_the_dtypes() -> None:
+    inner = MixedPrecisionPolicy(param_dtype=flow.bfloat16, reduce_dtype=flow.float32)
+    outer = dataclasses.replace(inner, output_dtype=flow.float64)
+    flow.manual_seed(0)
+    net, seen = Net(), []
+    whole = copy.deepcopy(net).to(flow.bfloat16)
+    net.blocks[0].up.register_forward_pre_hook(lambda m, args: seen.append((args[0].dtype, m.weight.dtype)))
+    for block in net.blocks:
+        fully_shard(block, mp_policy=inner, offload_policy=CPUOffloadPolicy())
+    fully_shard(net, mp_policy=outer)
+    x = flow.tensor(DATA)
+    y = net(x)
+    y.sum().backward()
+    assert seen == [(flow.bfloat16, flow.bfloat16)] and y.dtype is flow.float64
+    whole(x.to(flow.bfloat16)).sum().backward()
+    for (name, p), q in zip(net.named_parameters(), whole.parameters(), strict=True):
+        assert p.dtype is flow.float32 and p.is_global
+        if p.requires_grad:
+            assert p.grad.dtype is flow.float32 and p.grad.sbp == p.sbp
+            torch.testing.assert_close(
+                torch.tensor(p.grad.numpy()), torch.tensor(q.grad.tolist()), rtol=0.1, atol=0.05, msg=name
+            )
+
+
+@on(2)
+def test_shards_of_meta_parameters_are_initialized_later() -> None:
+    with flow.device("meta"):
+        net = Net()
+    sharded(net)
+    shards = {name: p for name, p in net.named_parameters()}
+    assert all(p.is_global and not p.is_meta for p in shards.values()) and held(net) == 0
+    net.to_empty(device="cpu")
+    assert all(p is shards[name] and p.is_global for name, p in net.named_parameters())
+    flow.manual_seed(0)
+    whole = Net()
+    for p, q in zip(net.parameters(), whole.parameters(), strict=True):
+        with flow.no_grad():
+            p.copy_(distribute_tensor(q, p.device_mesh, p.placements))
+        assert p.full_tensor().tolist() == q.tolist()
+    net.load_state_dict({n: p.detach().clone() for n, p in net.state_dict().items()}, assign=True)
+    assert not any(p is shards[name] for name, p in net.named_parameters())
+    rank = flow.env.get_rank()
+    a = train(net, flow.tensor(DATA[rank::2]), "AdamW")
+    b = train(whole, flow.tensor(DATA), "AdamW")
+    mean = flow.tensor(a)
+    flow.comm.all_reduce(mean)
+    torch.testing.assert_close([v / 2 for v in mean.tolist()], b, rtol=1e-4, atol=1e-5)
+    net.head.weight = nn.Parameter(flow.ones(1, 5))
+    with pytest.raises(ArgumentError, match=r"head\.weight was replaced"):
+        net(flow.tensor(DATA))

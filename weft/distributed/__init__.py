@@ -6,7 +6,7 @@ where the ranks are, whatever backend is named. The launcher is also
 """
 
 from weft.core.errors import RankError
-from weft.distributed import fsdp
+from weft.distributed import fsdp, tensor
 from weft.distributed.collectives import (
     ReduceOp,
     all_gather,
@@ -72,5 +72,5 @@ __all__ = [
     "is_available", "is_backend_available", "is_gloo_available", "is_initialized", "is_mpi_available",
     "is_nccl_available", "is_torchelastic_launched", "isend", "monitored_barrier", "new_group", "new_subgroups",
     "new_subgroups_by_enumeration", "recv", "recv_object_list", "reduce", "reduce_scatter", "reduce_scatter_tensor",
-    "scatter", "scatter_object_list", "send", "send_object_list",
+    "scatter", "scatter_object_list", "send", "send_object_list", "tensor",
 ]  # fmt: skip

@@ -1,5 +1,6 @@
 """`flow.distributed.fsdp`: fully-sharded data parallelism under PyTorch's names."""
 
-from weft.parallel.fsdp import FSDPModule, fully_shard
+from weft.distributed.tensor import DTensor
+from weft.parallel.fsdp import CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, OffloadPolicy, fully_shard
 
-__all__ = ["FSDPModule", "fully_shard"]
+__all__ = ["CPUOffloadPolicy", "DTensor", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "fully_shard"]

@@ -95,15 +95,35 @@ class DeviceMesh:
             raise RankError(f"rank {current().index} is not in {self}")
         return found
 
+    @staticmethod
+    def current() -> DeviceMesh:
+        """The mesh of the innermost `with mesh:`."""
+        entered = _entered()
+        if not entered:
+            raise ArgumentError("give a device_mesh, init_device_mesh(...), or call this in `with mesh:`")
+        return entered[-1]
+
+    def __enter__(self) -> DeviceMesh:
+        _entered().append(self)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        _entered().pop()
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, DeviceMesh) and repr(self) == repr(other)
+        """Whether it is the same grid; names of axes don't count, as a tensor's placement has none."""
+        return isinstance(other, DeviceMesh) and self.placement is other.placement
 
     def __hash__(self) -> int:
-        return hash(repr(self))
+        return hash(self.placement)
 
     def __repr__(self) -> str:
         names = "" if self.mesh_dim_names is None else f", mesh_dim_names={self.mesh_dim_names}"
         return f"DeviceMesh({self.device_type!r}, {self._ranks.tolist()}{names})"
+
+
+def _entered() -> list[DeviceMesh]:
+    return current().resource("meshes", lambda rank: [])
 
 
 def init_device_mesh(

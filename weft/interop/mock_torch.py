@@ -146,6 +146,8 @@ def _left_out(*_: Any, **__: Any) -> Callable[[Any], Any]:
 ABOUT_TENSORS: Final = (torch.nn.Module, torch.optim.Optimizer, torch.autograd.Function)
 OURS: Final[dict[str, Any]] = {  # replacements in modules that are torch's own
     "torch.ops": torch._ops.ops,  # where libraries look up and load operators of their own
+    "torch.distributed._tensor": "weft.distributed.tensor",  # as older programs name them
+    "torch.distributed._composable.fsdp": "weft.distributed.fsdp",
     "torch.library.custom_op": lambda name, fn=None, /, **_: OwnOp if fn is None else OwnOp(fn),
     "torch.library.register_fake": _left_out,
     "torch._dynamo.mark_static_address": lambda t, guard=False: None,  # addresses don't matter here

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import torch
@@ -18,15 +19,18 @@ import torch
 from weft.autograd import no_grad
 from weft.autograd.graph import at_end_of_backward, passing
 from weft.autograd.sweep import accumulate
-from weft.autograd.trees import leaves
+from weft.autograd.trees import leaves, mapped
 from weft.boxing.execute import execute, execute_together
 from weft.boxing.lowering import LocalStep
 from weft.compiler import buckets
+from weft.core import dtype as dtypes
 from weft.core.dispatch import here, hooks
+from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, OptionError, TraceError
 from weft.core.placement import Placement
 from weft.core.rank import current
 from weft.core.sbp import broadcast, split
+from weft.functional.create import creation
 from weft.nn.module.module import Module
 from weft.ops import ops
 from weft.tensor.blob import blob_of
@@ -41,6 +45,42 @@ M = TypeVar("M", bound=Module)
 LINE: Final = "parts"  # a separate line, as gathers and scatters overlap with the program's own collectives
 KEY: Final = "_parts"  # the attribute of a sharded module for its `Parts`
 MOVED: Final = "fully_shard(): {} is {}: parameters are to be local, each rank's alike, and become global here"
+
+
+IDLE: Final = ("set_is_last_backward", "set_requires_all_reduce")  # that is, there are no replicas to wait for
+
+
+@dataclass(frozen=True)
+class MixedPrecisionPolicy:
+    """The dtypes in which a module computes, gradients are summed, and outputs are returned; `cast_forward_inputs`
+    casts its inputs to `param_dtype`. Shards and their gradients keep the parameter's dtype."""
+
+    param_dtype: DType | None = None
+    reduce_dtype: DType | None = None
+    output_dtype: DType | None = None
+    cast_forward_inputs: bool = True
+
+    @staticmethod
+    def of(given: Any) -> MixedPrecisionPolicy:
+        """A policy from one of ours, or torch's, or None."""
+        names = ("param_dtype", "reduce_dtype", "output_dtype")
+        if given is not None and not all(hasattr(given, name) for name in (*names, "cast_forward_inputs")):
+            raise ArgumentError(f"fully_shard(mp_policy=...) takes a MixedPrecisionPolicy; got {given!r}")
+        found = {name: getattr(given, name, None) for name in names}
+        kinds: dict[str, Any] = {name: None if d is None else dtypes.of(d) for name, d in found.items()}
+        return MixedPrecisionPolicy(**kinds, cast_forward_inputs=getattr(given, "cast_forward_inputs", True))
+
+
+@dataclass(frozen=True)
+class OffloadPolicy:
+    """Shards stay where they are: on the CPU."""
+
+
+@dataclass(frozen=True)
+class CPUOffloadPolicy(OffloadPolicy):
+    """Shards are on the CPU, as always."""
+
+    pin_memory: bool = True
 
 
 class _Kind(type):
@@ -65,16 +105,19 @@ def fully_shard(
     With `reshard_after_forward=False` whole parameters are kept from forward to backward; by default only the outermost
     module does so, as its backward begins at once. All ranks use the same parameters in the same order.
 
+    With a `MixedPrecisionPolicy` whole parameters and gradients have other dtypes than the shards. Parameters on the
+    meta device become uninitialized shards, for `module.to_empty(device="cpu")` and an initialization. Offload policies
+    have no effect, as shards are on the CPU.
+
     The module gets PyTorch's methods `unshard()`, `reshard()`, `set_requires_gradient_sync(bool)`,
     `set_reshard_after_forward(bool)`, `set_modules_to_forward_prefetch(modules)` and
     `set_modules_to_backward_prefetch(modules)`.
     """
-    for name, given, instead in (
-        ("mp_policy", mp_policy, "flow.autocast"), ("offload_policy", offload_policy, "parameters on the CPU"),
-        ("shard_placement_fn", shard_placement_fn, "global parameters in a layout of your own"),
-    ):  # fmt: skip
-        if given is not None:
-            raise OptionError(f"fully_shard({name}=...): parameters are split as they are, along dim 0; use {instead}")
+    if shard_placement_fn is not None:
+        raise OptionError(
+            "fully_shard(shard_placement_fn=...): parameters are split along dim 0; make them global in a layout of "
+            "your own instead"
+        )
     if not isinstance(module, Module):
         raise ArgumentError(f"fully_shard takes a module; got {type(module).__name__}")
     if KEY in module.__dict__:
@@ -86,10 +129,11 @@ def fully_shard(
         )
     place = Placement("cpu", range(current().world_size)) if mesh is None else mesh.placement
     ignored = {id(p) for p in ignored_params or ()}
-    parts = module.__dict__[KEY] = Parts(module, place, ignored, reshard_after_forward)
+    policy = MixedPrecisionPolicy.of(mp_policy)
+    parts = module.__dict__[KEY] = Parts(module, place, ignored, reshard_after_forward, policy)
     for name in ("unshard", "reshard"):
         module.__dict__[name] = getattr(parts, name)
-    for name in ("set_requires_gradient_sync", "set_reshard_after_forward"):
+    for name in ("set_requires_gradient_sync", "set_reshard_after_forward", *IDLE):
         module.__dict__[name] = functools.partial(_set, module, name)
     for name in ("forward", "backward"):
         module.__dict__[f"set_modules_to_{name}_prefetch"] = functools.partial(parts.prefetch, name)
@@ -105,16 +149,25 @@ def _set(module: Module, name: str, value: bool, *, recurse: bool = True) -> Non
 class Sharded:
     """One parameter: its shard, and the whole that replaces it for a while."""
 
-    def __init__(self, name: str, p: Parameter, place: Placement, holders: list[tuple[Module, str]]) -> None:
+    def __init__(
+        self, name: str, p: Parameter, place: Placement, holders: list[tuple[Module, str]], dtype: DType | None
+    ) -> None:  # fmt: skip
         self.name, self.part, self.holders = name, p, holders
         ranks = place.shape[0]
         self.split = p.ndim > 0 and p.shape[0] >= ranks > 1
+        layout = (split(0) if self.split else broadcast,)
+        kind = dtype if dtype is not None and p.dtype.differentiable else p.dtype
         with no_grad():
-            same = ops.from_local(p.detach(), place, (broadcast,), None)  # the first rank's
-            part = ops.clone(ops.to_global(same, place, (split(0) if self.split else broadcast,)))
-            data = local_data(same.to_local(), "fully_shard") if self.split else local_data(part, "fully_shard")
+            if p.is_meta:  # type: ignore[attr-defined]  # bound from the registry
+                part = creation.empty(tuple(p.shape), dtype=p.dtype, placement=place, sbp=layout)
+                whole = torch.empty(tuple(p.shape), dtype=kind.torch)
+            else:
+                same = ops.from_local(p.detach(), place, (broadcast,), None)  # the first rank's
+                part = ops.clone(ops.to_global(same, place, layout))
+                whole = local_data(same.to_local(), "fully_shard").to(kind.torch, copy=True)
             p.data = part
-        self.data = data.clone() if self.split else data
+        self.shares = not self.split and kind is p.dtype  # the memory of the part
+        self.data = local_data(part, "fully_shard") if self.shares else whole
         self.whole = Parameter(of_torch(self.data), p.requires_grad)
         self.bytes = self.data.nbytes
         self.hooked = False
@@ -135,6 +188,19 @@ class Sharded:
         if self.split and storage.nbytes() < self.size:
             storage.resize_(self.size)
 
+    def adopt(self) -> None:
+        """Take a parameter that stands in the shard's place since, as `load_state_dict(assign=True)` puts one there."""
+        module, name = self.holders[0]
+        found = module.__dict__.get(name)
+        if found is self.part or found is self.whole:
+            return
+        if not isinstance(found, Parameter) or found.spec is not self.part.spec:
+            raise ArgumentError(
+                f"fully_shard(): {self.name} was replaced by {type(found).__name__} {getattr(found, 'spec', None)}, "
+                f"not a parameter {self.part.spec}; copy the value instead, `with no_grad(): p.copy_(value)`"
+            )
+        self.part = found
+
     def stand(self, p: Parameter) -> None:
         for module, name in self.holders:
             module.__dict__[name] = p  # its role stays the same; a graph needn't check again
@@ -143,8 +209,10 @@ class Sharded:
 class Parts:
     """The parameters of one `fully_shard` call, which are gathered and freed together."""
 
-    def __init__(self, module: Module, place: Placement, ignored: set[int], again: bool | None) -> None:
-        self.module, self.place = module, place
+    def __init__(
+        self, module: Module, place: Placement, ignored: set[int], again: bool | None, policy: MixedPrecisionPolicy
+    ) -> None:  # fmt: skip
+        self.module, self.place, self.policy = module, place, policy
         self.reshard_after_forward, self.requires_gradient_sync = again, True
         self.is_whole = self.fresh = self.in_backward = False
         self.some_gone = False  # whether backward has freed some of the whole parameters
@@ -152,7 +220,7 @@ class Parts:
         self.arrived: list[Sharded] = []
         self.line = Line(transport_of(), LINE)
         self.group: Group = self.line.group(place.members)
-        self.members = [Sharded(name, p, place, at) for name, p, at in _own(module, ignored)]
+        self.members = [Sharded(name, p, place, at, policy.param_dtype) for name, p, at in _own(module, ignored)]
         most = buckets.limit(sum(s.bytes for s in self.members))
         self.alone = [s for s in self.members if s.split and buckets.travels_alone(s.bytes, most)]
         self.together: dict[Any, list[Sharded]] = {}
@@ -160,9 +228,11 @@ class Parts:
             if s.split and s not in self.alone:
                 self.together.setdefault(s.data.dtype, []).append(s)
         for b in module.buffers():
-            if b.is_local:
+            if b.is_local and not b.is_meta:  # type: ignore[attr-defined]  # bound from the registry
                 self.group.broadcast(local_data(b, "fully_shard"), 0)
-        module.register_forward_pre_hook(lambda m, args: self.before_forward(), prepend=True)
+        module.register_forward_pre_hook(
+            lambda m, args, named: self.before_forward(args, named), prepend=True, with_kwargs=True
+        )
         module.register_forward_hook(lambda m, args, result: self.after_forward(result))
         module.register_state_dict_pre_hook(lambda *_: self.reshard())
         module.register_load_state_dict_pre_hook(lambda *_: self.reshard())
@@ -172,16 +242,21 @@ class Parts:
     def unshard(self) -> None:
         """All-gather the parameters."""
         for s in self.members:
+            s.adopt()
             hooks.wait_write(s.whole.blob)
             s.make_room()
         with torch.autograd._unsafe_preserve_version_counter(tuple(s.data for s in self.members if s.split)):
             for several in (*([s] for s in self.alone), *self.together.values()):
-                self._box("all_gather", several, [s.here() for s in several], [s.data for s in several])
+                shards = [s.here().to(s.data.dtype) for s in several]
+                self._box("all_gather", several, shards, [s.data for s in several])
+            for s in self.members:
+                if not (s.split or s.shares):
+                    s.data.copy_(s.here())
         if not self.is_whole:
             for s in self.members:
                 self._hook(s)
                 s.stand(s.whole)
-                if not s.split:
+                if s.shares:
                     s.whole.blob = blob_of(s.part)  # the same memory
         self.is_whole, self.some_gone = True, False
 
@@ -189,8 +264,8 @@ class Parts:
         """Move several values together, as a graph does."""
         before, shape = tuple(given[0].shape), tuple(outs[0].shape)
         step = LocalStep(
-            kind, current().index, several[0].part.dtype, "cpu", before, shape, self.place.members, self.group.index,
-            dim=0, reduce="sum",
+            kind, current().index, dtypes.of_torch(given[0].dtype), "cpu", before, shape, self.place.members,
+            self.group.index, dim=0, reduce="sum",
         )  # fmt: skip
         if len(several) == 1:
             execute(step, given[0], self.line, out=outs[0])
@@ -218,7 +293,7 @@ class Parts:
 
     # ---- forward -------------------------------------------------------------------------------------
 
-    def before_forward(self) -> None:
+    def before_forward(self, args: Any, named: Any) -> Any:
         if here.trace is not None:
             raise TraceError(
                 "a module that was sharded by fully_shard() gathers its parameters as it is called; in a graph the job "
@@ -233,19 +308,21 @@ class Parts:
             self.unshard()
         self.fresh = False
         self._ahead("forward")
+        return _cast((args, named), self.policy.param_dtype if self.policy.cast_forward_inputs else None)
 
-    def after_forward(self, result: Any) -> None:
+    def after_forward(self, result: Any) -> Any:
         working = _working()
         while working and working.pop() is not self:  # drop modules whose forward failed
             pass
         if passing.ends is not None:  # recomputed for backward, which needs it whole
             self._watch()
-            return
+            return _cast(result, self.policy.output_dtype)
         outputs = [t for t in leaves(result) if isinstance(t, Tensor) and t.requires_grad and t.node is not None]
         for t in outputs if here.grad else ():
             t.register_hook(self.before_backward)
         if self.reshard_after_forward or not outputs:
             self.reshard()
+        return _cast(result, self.policy.output_dtype)
 
     # ---- backward ------------------------------------------------------------------------------------
 
@@ -294,12 +371,13 @@ class Parts:
         grads = []
         for s in several:
             assert s.whole.grad is not None
-            grads.append(local_data(s.whole.grad, "fully_shard"))
+            reduced = (self.policy.reduce_dtype or s.whole.grad.dtype).torch
+            grads.append(local_data(s.whole.grad, "fully_shard").to(reduced))
             s.whole.grad = None
         with no_grad():
             for s, mine in zip(several, self._parts_of(several, grads), strict=True):
                 assert s.part.spec is not None
-                accumulate(s.part, of_shard(mine, s.part.spec), False)
+                accumulate(s.part, of_shard(mine.to(s.part.dtype.torch), s.part.spec), False)
 
     def _parts_of(self, several: list[Sharded], grads: list[torch.Tensor]) -> list[torch.Tensor]:
         size = self.group.size
@@ -307,7 +385,7 @@ class Parts:
             outs = [grads[0].contiguous()]
             self.group.all_reduce(outs[0])
         else:
-            outs = [torch.empty_like(s.here()) for s in several]
+            outs = [torch.empty_like(s.here(), dtype=g.dtype) for s, g in zip(several, grads, strict=True)]
             self._box("reduce_scatter", several, grads, outs)
         torch._foreach_div_(outs, size)
         return outs
@@ -347,10 +425,19 @@ def _own(module: Module, ignored: set[int]) -> list[tuple[str, Parameter, list[t
                 continue
             if p.is_global:
                 raise ArgumentError(MOVED.format(full, f"global already, {p.placement} {p.sbp}"))
-            if p.device.type != "cpu":
+            if p.device.type not in ("cpu", "meta"):
                 raise ArgumentError(MOVED.format(full, f"on {p.device}; only parameters on the CPU are split eagerly"))
             found.setdefault(id(p), (full, p, []))[2].append((inner, name))
     return list(found.values())
+
+
+def _cast(tree: Any, dtype: DType | None) -> Any:
+    """Nested values whose floating tensors are cast; None without a dtype."""
+
+    def leaf(v: Any) -> Any:
+        return ops.cast(v, dtype) if isinstance(v, Tensor) and v.dtype.differentiable and v.dtype is not dtype else v
+
+    return None if dtype is None else mapped(tree, leaf)
 
 
 def _working() -> list[Parts]:

@@ -6,6 +6,8 @@ from builtins import bool as _bool, float as _float, int as _int
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
 from weft.core.placement import Placement
+from weft.distributed.mesh import DeviceMesh
+from weft.distributed.tensor.placement_types import Placement
 from weft.functional.linalg.decompositions import QR, SVDWithV
 from weft.functional.linalg.properties import SignAndSize
 from weft.functional.pointwise.powers import Parts
@@ -554,6 +556,9 @@ class Methods:
     def detach_(self) -> Tensor:
         """Detach the tensor from the autograd graph, in place."""
 
+    @property
+    def device_mesh(self) -> DeviceMesh: ...
+
     def diag(self, diagonal: _int = 0) -> Tensor:
         """A matrix with this diagonal, or the diagonal of a matrix."""
 
@@ -732,6 +737,9 @@ class Methods:
 
     def frexp(self) -> Parts:
         """The elements as mantissa * 2 ** exponent, with mantissas from 0.5 to 1."""
+
+    def full_tensor(self) -> Tensor:
+        """The whole as a local tensor, on each rank of the mesh."""
 
     def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
         """The elements of x at an index along a dimension."""
@@ -1402,6 +1410,9 @@ class Methods:
     def pinverse(self, rcond: _float = 1e-15) -> Any:
         """`linalg.pinv` with singular values below `rcond` times the largest taken as zero."""
 
+    @property
+    def placements(self) -> tuple[Placement, ...]: ...
+
     def polygamma(self, n: _int) -> Tensor:
         """The n-th derivative of digamma, which is the derivative of lgamma."""
 
@@ -1464,6 +1475,11 @@ class Methods:
 
     def record_stream(self, stream: Any) -> None:
         """Does nothing: memory is freed after its last reader."""
+
+    def redistribute(
+        self, device_mesh: DeviceMesh | None = None, placements: Sequence[Any] | None = None, *, async_op: _bool = False
+    ) -> Tensor:
+        """The same value in another layout."""
 
     def relu(self) -> Tensor:
         """max(x, 0), element by element."""

@@ -302,9 +302,14 @@ class Module:
         return moving.sent(self, dst_type)
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
-        """Move to a device without values: parameters are uninitialized. Without `recurse`, the module's own only."""
+        """Move to a device without values: parameters are uninitialized. Without `recurse`, the module's own only.
+        Global tensors keep their layout, in new memory."""
         where = Device(device).check()
-        return self._apply(lambda t: ops.empty(tuple(t.shape), t.dtype, where), recurse)
+
+        def fresh(t: Tensor) -> Tensor:
+            return ops.clone(t) if t.is_global else ops.empty(tuple(t.shape), t.dtype, where)
+
+        return self._apply(fresh, recurse)
 
     def share_memory(self) -> Self:
         """Move parameters and buffers to shared memory."""

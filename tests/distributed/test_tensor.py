@@ -1,0 +1,146 @@
+"""Torch's names for global tensors: placements on a mesh, and tensor parallelism by a plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import weft as flow
+from tests.ranks import on
+from weft import nn
+from weft.core.errors import ArgumentError, PlacementError
+from weft.distributed import init_device_mesh
+from weft.distributed.mesh import DeviceMesh
+from weft.distributed.tensor import (
+    DTensor,
+    Partial,
+    Replicate,
+    Shard,
+    distribute_module,
+    distribute_tensor,
+    full,
+    randn,
+    zeros,
+)
+from weft.distributed.tensor.experimental import implicit_replication
+from weft.distributed.tensor.parallel import (
+    ColwiseParallel,
+    PrepareModuleInput,
+    RowwiseParallel,
+    SequenceParallel,
+    loss_parallel,
+    parallelize_module,
+)
+
+S, B = flow.sbp.split, flow.sbp.broadcast
+
+
+@on(2)
+def test_a_dtensor_is_a_global_tensor() -> None:
+    mesh, rank = init_device_mesh("cpu", (2,), mesh_dim_names=("tp",)), flow.env.get_rank()
+    whole = flow.arange(12.0).reshape(4, 3).requires_grad_()
+    t = distribute_tensor(whole * (1 + rank), mesh, [Shard(0)])  # the first rank's counts
+    assert isinstance(t, DTensor) and not isinstance(whole, DTensor) and t.sbp == (S(0),)
+    assert t.placements == (Shard(0),) and t.device_mesh == mesh and t.is_leaf and t.requires_grad
+    columns = t.redistribute(placements=[Shard(-1)])
+    assert columns.placements == (Shard(1),) and columns.full_tensor().tolist() == whole.tolist()
+    with mesh:
+        p = DTensor.from_local(flow.ones(2) * (rank + 1), placements=[Partial()])
+        assert p.placements == (Partial(),) and p.full_tensor().tolist() == [3.0, 3.0]
+        assert DTensor.from_local(flow.ones(3), mesh, [Shard(0)], shape=(6,), stride=(1,)).shape == (6,)
+        assert zeros(4, 2, placements=[Shard(1)]).to_local().shape == (4, 1)
+        assert full((4,), 2.0, placements=[Shard(0)]).to_local().tolist() == [2.0, 2.0]
+        assert randn((2, 2)).placements == (Replicate(),)
+    with pytest.raises(ArgumentError, match="has 1 axes and takes as many"):
+        t.redistribute(placements=[Shard(0), Shard(1)])
+    with pytest.raises(ArgumentError, match="give a device_mesh"):
+        zeros(2)
+    empty = distribute_tensor(flow.empty(4, 2, device="meta"), mesh, [Shard(0)])
+    assert empty.to_local().shape == (2, 2) and not empty.is_meta
+
+
+@on(4)
+def test_a_mesh_s_rows_work_apart() -> None:
+    mesh, rank = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp")), flow.env.get_rank()
+    both = distribute_tensor(flow.ones(4, 4), mesh, [Replicate(), Shard(1)])
+    assert both.to_local().shape == (4, 2) and both.device_mesh.shape == (2, 2)
+    row = distribute_tensor(flow.full((4,), float(rank)), mesh["tp"], [Shard(0)])
+    assert row.full_tensor().tolist() == [float(rank // 2 * 2)] * 4  # its own row's first rank
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.norm = nn.Embedding(8, 6), nn.LayerNorm(6)
+        self.blocks = nn.ModuleList([nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 6)) for _ in range(2)])
+        self.head = nn.Linear(6, 8, bias=False)
+
+    def forward(self, ids: Any) -> Any:
+        h = self.embed(ids)
+        for block in self.blocks:
+            h = h + block(self.norm(h))
+        return self.head(h)
+
+
+IDS = [[1, 2, 3, 4], [5, 6, 7, 0]]
+
+
+def trained(net: Any) -> list[float]:
+    opt, ids, found = flow.optim.AdamW(net.parameters(), lr=0.1), flow.tensor(IDS), []
+    for _ in range(3):
+        opt.zero_grad()
+        with loss_parallel():
+            loss = nn.functional.cross_entropy(net(ids).flatten(0, 1), ids.flatten(0, 1))
+            loss.backward()
+        opt.step()
+        found.append((loss.full_tensor() if isinstance(loss, DTensor) else loss).item())
+    return found
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_plan_trains_as_one_device(whole: bool) -> None:
+    @on(2)
+    def run() -> None:
+        flow.manual_seed(0)
+        alone = trained(Net())
+        flow.manual_seed(0)
+        net, mesh = Net(), init_device_mesh("cpu", (2,))
+        plan = {
+            "embed": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)),
+            "norm": SequenceParallel(),
+            "blocks.*": PrepareModuleInput(input_layouts=(Shard(1),), desired_input_layouts=(Replicate(),)),
+            "blocks.*.0": ColwiseParallel(),
+            "blocks.*.2": RowwiseParallel(output_layouts=Shard(1)),
+            "head": ColwiseParallel(
+                input_layouts=Shard(1),
+                output_layouts=Replicate() if whole else Shard(-1),
+                use_local_output=whole,
+            ),
+        }
+        with mesh:
+            assert parallelize_module(net, parallelize_plan=plan) is net
+        assert net.blocks[0][0].weight.placements == (Shard(0),) and net.blocks[1][2].weight.placements == (Shard(1),)
+        torch.testing.assert_close(trained(net), alone, rtol=1e-4, atol=1e-5)
+
+    run()
+
+
+@on(2)
+def test_distribute_module_and_what_stays_local() -> None:
+    mesh = init_device_mesh("cpu", (2,))
+    net = distribute_module(
+        nn.BatchNorm1d(4), mesh, None,
+        lambda m, inputs, mesh: DTensor.from_local(inputs[0], mesh, [Shard(0)]),
+        lambda m, y, mesh: y.to_local(),
+    )  # fmt: skip
+    assert net.weight.placements == net.running_mean.placements == (Replicate(),)
+    assert isinstance(net.weight, nn.Parameter) and net(flow.randn(3, 4)).is_local
+    x = distribute_tensor(flow.ones(4), mesh, [Shard(0)])
+    with pytest.raises(PlacementError, match="global"):
+        x + flow.ones(4)
+    with implicit_replication():
+        assert flow.cat([x, flow.zeros(1)]).full_tensor().tolist() == [1.0] * 4 + [0.0]
+        assert (x + flow.ones(4)).full_tensor().tolist() == [2.0] * 4
+    assert DeviceMesh("cpu", [0, 1]) == mesh
