@@ -12,6 +12,7 @@ import weft as flow
 flow.mock_torch.enable()
 import torch
 import torch.distributed as dist
+import torch.distributed._functional_collectives as funcol
 from torch import nn
 from torch.distributed._composable.fsdp import fully_shard as older
 from torch.distributed._tensor import DTensor as older_kind
@@ -25,6 +26,7 @@ dist.init_process_group("gloo")
 assert older is fully_shard and older_kind is DTensor and issubclass(Shard, Placement)
 mesh = init_device_mesh("cpu", (dist.get_world_size(),), mesh_dim_names=("ranks",))
 x = torch.arange(12.0).view(4, 3) - 5
+assert torch.equal(funcol.wait_tensor(funcol.all_reduce(x, "sum", mesh)), 2 * x)
 
 torch.manual_seed(0)
 theirs = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
