@@ -203,10 +203,18 @@ def test_train_in_one_and_evaluate_in_the_other_at_any_moment() -> None:
         close(evaluate(x), b(x))
 
 
-def test_learning_rate_and_schedule() -> None:
+class Falling(flow.optim.lr_scheduler.LRScheduler):
+    """A schedule written for OneFlow."""
+
+    def get_lr(self, base_lr: float, step: int) -> float:  # type: ignore[override]
+        return base_lr / (1 + step)
+
+
+@pytest.mark.parametrize("make", [lambda o: flow.optim.lr_scheduler.StepLR(o, 2, 0.1), Falling])
+def test_learning_rate_and_schedule(make: Any) -> None:
     a, b = twin(net)
     oa, ob = (flow.optim.SGD(m.parameters(), lr=0.1) for m in (a, b))
-    sa, sb = (flow.optim.lr_scheduler.StepLR(o, 2, 0.1) for o in (oa, ob))
+    sa, sb = (make(o) for o in (oa, ob))
     graph = nn.Graph.__new__(type("Scheduled", (Made,), {}))
     nn.Graph.__init__(graph)
     graph.f, graph.a = lambda x: graph_step(a, x), a

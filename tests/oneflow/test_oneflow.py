@@ -25,6 +25,16 @@ import weft
 
 assert flow is weft and nn is weft.nn and DataLoader is weft.utils.data.DataLoader and Tensor is weft.Tensor
 assert isinstance(F.relu(flow.ones(2)), Tensor)
+import oneflow.nn.optimizer.adamw
+from oneflow.nn.optimizer.lr_scheduler import LRScheduler
+from oneflow.nn.optimizer.cosine_annealing_warm_restarts import CosineAnnealingWarmRestarts
+from oneflow.nn.optimizer.sgd import SGD
+assert SGD is flow.optim.SGD and oneflow.nn.optimizer.adamw.AdamW is oneflow.nn.optimizer.AdamW
+assert issubclass(CosineAnnealingWarmRestarts, LRScheduler) and LRScheduler is flow.optim.lr_scheduler.LRScheduler
+try:
+    import oneflow.nn.optimizer.no_such_module
+except ModuleNotFoundError as error:
+    assert error.name == "oneflow.nn.optimizer.no_such_module"
 try:
     import oneflow.no_such_module
 except ModuleNotFoundError as error:

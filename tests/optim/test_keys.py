@@ -83,3 +83,14 @@ def test_an_optimizer_around_another_shares_its_groups() -> None:
     w.sum().backward()
     optimizer.base.step()
     assert w.item() == 0.5 and optimizer.param_groups[0]["rho"] == 0.05
+
+
+def test_a_group_has_oneflows_names_for_its_parts() -> None:
+    optimizer = made("SGD", momentum=0.9)
+    group = optimizer.param_groups[0]
+    assert group.parameters is group["params"]
+    assert group.options == {k: v for k, v in group.items() if k != "params"} and "params" not in group.options
+    group.options["lr"] = 0.25
+    optimizer.step()
+    assert group["lr"] == 0.25 and len(group.options) == len(dict(group.options))
+    assert group.parameters[0].tolist() == [[0.75, 0.75]] * 2

@@ -234,3 +234,78 @@ def test_the_parts_of_a_sequence_begin_at_their_own_zero_or_not_at_all() -> None
     for given in ((False,), ([False],)):
         with pytest.raises(OptionError, match="begins at its own step 0"):
             rates(*given)
+
+
+def steps_of(schedule: Any, count: int) -> list[float]:
+    """The rates of the first group, of count steps."""
+    found = []
+    for _ in range(count):
+        found.append(schedule.optimizer.param_groups[0]["lr"])
+        schedule.step()
+    return found
+
+
+def test_a_factor_of_zero_gives_oneflows_rates_also_in_a_sequence() -> None:
+    """Figures of OneFlow 0.9."""
+
+    def one() -> flow.optim.Optimizer:
+        return flow.optim.SGD([flow.nn.Parameter(flow.ones(1))], lr=1.0)
+
+    o = one()
+    assert steps_of(ours.LinearLR(o, 0.0, 1.0, 4), 6) == [0, 0.25, 0.5, 0.75, 1, 1]
+    assert steps_of(ours.LinearLR(one(), 0, 0.5, 0), 3) == [0.5, 0.5, 0.5]
+    assert steps_of(ours.LinearLR(one(), 0, 0.0, 2), 4) == [0, 0, 0, 0]
+    assert steps_of(ours.ConstantLR(one(), 0.0, 3), 5) == [0, 0, 0, 1, 1]
+    o = one()
+    parts = [ours.LinearLR(o, 0.0, 1.0, 2), ours.ConstantLR(o, 0.0, 2)]
+    assert steps_of(ours.SequentialLR(o, parts, [3]), 7) == [0, 0.5, 1, 0, 0, 1, 1]
+    o = one()
+    parts = [ours.ConstantLR(o, 0.0, 2), ours.LinearLR(o, 0.0, 1.0, 2)]
+    assert steps_of(ours.SequentialLR(o, parts, [3]), 7) == [0, 0, 1, 0, 0.5, 1, 1]
+    for factors in ((0.0, 1.5), (-0.5, 1.0)):
+        with pytest.raises(OptionError, match="multiplicative factor"):
+            ours.LinearLR(one(), *factors)
+
+
+class Power(ours.LRScheduler):
+    """Written for OneFlow: the rate of one group."""
+
+    def __init__(self, optimizer: flow.optim.Optimizer, gamma: float, last_step: int = -1, verbose: bool = False):
+        self.gamma = gamma
+        super().__init__(optimizer, last_step=last_step, verbose=verbose)
+
+    def get_lr(self, base_lr: float, step: int) -> float:  # type: ignore[override]
+        return base_lr * self.gamma**step
+
+
+class Doubled(Power):
+    def get_lr(self, base_lr: float, step: int) -> float:  # type: ignore[override]
+        return 2 * super().get_lr(base_lr, step=step)
+
+
+class Stepping(ours.LRScheduler):
+    def step(self, epoch: int | None = None) -> None:
+        self.last_step += 1
+        self.update_lrs([base / (1 + self.last_step) for base in self.base_lrs])
+
+
+def test_a_schedule_written_for_oneflow() -> None:
+    _, optimizer = optimizers()
+    schedule = Power(optimizer, 0.5)
+    assert rates(optimizer, schedule, 3) == [[0.3, 0.1, 0.9, 0.9], [0.15, 0.05, 0.9, 0.9], [0.075, 0.025, 0.9, 0.9]]
+    assert schedule.get_lr(8.0, 2) == 2.0
+    assert steps_of(Doubled(optimizers()[1], 0.5), 2) == [0.6, 0.3]
+    assert steps_of(Stepping(optimizers()[1]), 3) == pytest.approx([0.3, 0.15, 0.1])
+
+    _, o = optimizers()
+    one_after_another = ours.SequentialLR(o, [Power(o, 0.5), Doubled(o, 0.25)], [2])
+    assert steps_of(one_after_another, 4) == pytest.approx([0.3, 0.15, 0.6, 0.15])
+    _, o = optimizers()
+    assert steps_of(ours.WarmUpLR(Power(o, 0.5), 0.0, 2), 4) == pytest.approx([0, 0.0375, 0.075, 0.0375])
+
+    again = Power(optimizers()[1], 0.5)
+    state = {k: v for k, v in schedule.state_dict().items() if k != "last_epoch"}
+    again.load_state_dict({**state, "last_step": 3})  # as OneFlow keeps it
+    assert again.last_epoch == 3
+    again.step()
+    assert again.get_last_lr() == [0.3 / 16, 0.1 / 16]

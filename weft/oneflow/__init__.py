@@ -19,6 +19,7 @@ from typing import Final
 import numpy as np
 import torch
 
+from weft import optim
 from weft.core.errors import ArgumentError
 from weft.graph.hints import setters
 
@@ -27,6 +28,7 @@ THEIRS: Final = "oneflow"
 FOLDER: Final = Path(__file__).parent / "path"  # on PYTHONPATH, it lets every Python find an `oneflow`, which is Weft
 
 FOR_TESTS: Final = ".test_utils"  # modules that Weft has for OneFlow's programs alone
+OPTIMIZERS: Final = ".nn.optimizer"  # a folder of OneFlow's, with a file for each optimizer and schedule
 
 # NumPy's names that OneFlow's programs use and NumPy has removed
 NUMPYS: Final = {"float": float, "int": int, "bool": bool, "object": object, "str": str, "complex": complex,
@@ -61,7 +63,19 @@ class Names(MetaPathFinder, InspectLoader):
 def _ours(name: str) -> str:
     own, found, _ = name.removeprefix(THEIRS).partition(".automated_test_util")
     own += found  # which is one file here
+    if own.startswith(OPTIMIZERS):
+        return _optimizer(own.removeprefix(OPTIMIZERS).removeprefix("."))
     return (__name__ if own.startswith(FOR_TESTS) else WEFT) + own
+
+
+def _optimizer(file: str) -> str:
+    """The module with the optimizer or schedule after which a file of OneFlow's is called: `sgd`, `step_lr`."""
+    wanted = file.replace("_", "")
+    kind = next((getattr(optim, n) for n in optim.__all__ if n.lower() == wanted), None)
+    if kind is not None:
+        return kind.__module__
+    schedules = {n.lower() for n in optim.lr_scheduler.__all__}
+    return optim.lr_scheduler.__name__ if wanted in schedules else f"{optim.__name__}.{file}".rstrip(".")
 
 
 def _own(name: str) -> ModuleSpec | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any, Final
 
 from weft.core.errors import OptionError
@@ -23,8 +23,45 @@ NOTES: Final = frozenset({
 })  # fmt: skip
 
 
+class Options(MutableMapping[str, Any]):
+    """A live view of a group's options, without the parameters."""
+
+    def __init__(self, group: dict[str, Any]) -> None:
+        self.group = group
+
+    def __getitem__(self, key: str) -> Any:
+        if key == "params":
+            raise KeyError(key)
+        return self.group[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.group[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.group[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return (key for key in self.group if key != "params")
+
+    def __len__(self) -> int:
+        return len(self.group) - 1
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
 class Group(dict[str, Any]):
     """A parameter group of an optimizer, whose keys were checked."""
+
+    @property
+    def parameters(self) -> list[Any]:
+        """OneFlow's name for `group["params"]`."""
+        return self["params"]
+
+    @property
+    def options(self) -> Options:
+        """OneFlow's name for the other keys: what is set here is set in the group."""
+        return Options(self)
 
 
 def check_keys(optimizer: Any, group: Mapping[str, Any], base: type) -> None:

@@ -12,6 +12,7 @@ from weft.optim.lr_scheduler.compose import ChainedScheduler, SequentialLR, Warm
 from weft.optim.lr_scheduler.cycle import CosineAnnealingWarmRestarts
 from weft.optim.lr_scheduler.decay import CosineDecayLR, PolynomialLR
 from weft.optim.lr_scheduler.scheduler import LRScheduler
+from weft.optim.optimizer import Optimizer
 
 if TYPE_CHECKING:
     from weft.optim.lr_scheduler.schedules import (
@@ -42,6 +43,35 @@ def _at_least_one(theirs: Callable[..., None]) -> Callable[..., None]:
     return init
 
 
+def _from_zero(theirs: Callable[..., None]) -> Callable[..., None]:
+    """Take a `start_factor` of 0, which torch refuses, since it multiplies rate by rate."""
+
+    def init(
+        self: Any, optimizer: Optimizer, start_factor: float = 1 / 3, end_factor: float = 1.0, total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:  # fmt: skip
+        if start_factor == 0 <= end_factor <= 1:
+            self.start_factor = start_factor if total_iters else end_factor
+            self.end_factor, self.total_iters = end_factor, total_iters
+            LRScheduler.__init__(self, optimizer, last_epoch)
+        else:
+            theirs(self, optimizer, start_factor, end_factor, total_iters, last_epoch)
+
+    return init
+
+
+def _of_base(factor: str) -> Change:
+    """Compute rates from the base rates where this factor is 0: torch would multiply zeros, or divide by them."""
+
+    def change(theirs: Callable[..., Any]) -> Callable[..., Any]:
+        def get_lr(self: Any) -> list[Any]:
+            return theirs(self) if getattr(self, factor) else self._get_closed_form_lr()
+
+        return get_lr
+
+    return change
+
+
 def _printing(theirs: Callable[..., None]) -> Callable[..., None]:
     """Lower the rates, and print them if `verbose`."""
 
@@ -69,6 +99,9 @@ def _cyclic_state(self: Any) -> dict[str, Any]:
 
 CHANGES: dict[str, Change] = {
     "StepLR.__init__": _at_least_one,
+    "LinearLR.__init__": _from_zero,
+    "LinearLR.get_lr": _of_base("start_factor"),
+    "ConstantLR.get_lr": _of_base("factor"),
     "ReduceLROnPlateau._reduce_lr": _printing,
     "CyclicLR.state_dict": lambda theirs: _cyclic_state,
     **{f"{name}.load_state_dict": _checked

@@ -38,13 +38,13 @@ class WarmUpLR(LRScheduler):
         if self.inner is None:
             return list(self.base_lrs)
         if step <= 0:
-            self._set(self.base_lrs)
+            self.update_lrs(self.base_lrs)
             self.inner.last_epoch = -1
             self.inner._initial_step()
         elif self.inner.last_epoch > step:
             self._inner_at(0)
         while self.inner.last_epoch < step:
-            self._set(self.inner._last_lr)
+            self.update_lrs(self.inner._last_lr)
             self.inner.step()
         return list(self.inner._last_lr)
 

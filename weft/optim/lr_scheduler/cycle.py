@@ -53,4 +53,4 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_cur, self.T_i, self.restarts = at - start, length, restarts
         self._step_count += 1
         self.last_epoch = math.floor(at)
-        self._set(self.get_lr())
+        self.update_lrs(self.get_lr())

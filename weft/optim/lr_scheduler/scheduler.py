@@ -124,8 +124,24 @@ class _Made(type):
         return made
 
 
+def _of_all_groups(get_lr: Callable[..., Any]) -> Callable[..., Any]:
+    """PyTorch's `get_lr()`, as it is; of OneFlow's `get_lr(base_lr, step)`, which returns one group's rate."""
+    required = [p for p in inspect.signature(get_lr).parameters.values() if p.default is p.empty]
+    if [p.kind for p in required] != [inspect.Parameter.POSITIONAL_OR_KEYWORD] * 3:
+        return get_lr
+
+    @functools.wraps(get_lr)
+    def call(self: LRScheduler, *given: Any, **named: Any) -> Any:
+        if given or named:
+            return get_lr(self, *given, **named)
+        return [get_lr(self, base, self.last_epoch) for base in self.base_lrs]
+
+    return call
+
+
 class LRScheduler(metaclass=_Made):
     """Subclasses return the rates of step `last_epoch` from `get_lr`; reading `group["lr"]` in it makes it recursive.
+    Or, as in OneFlow, `get_lr(base_lr, step)` returns the rate of one group.
 
     Every schedule takes `verbose=True`, to print the rates that it sets.
     """
@@ -138,8 +154,13 @@ class LRScheduler(metaclass=_Made):
         super().__init_subclass__(**options)
         if "step" in cls.__dict__:
             cls.step = _guarded(cls.__dict__["step"])  # type: ignore[method-assign]
+        if "get_lr" in cls.__dict__:
+            cls.get_lr = _of_all_groups(cls.__dict__["get_lr"])  # type: ignore[method-assign]
 
-    def __init__(self, optimizer: Optimizer, last_epoch: int = -1, verbose: bool = False) -> None:
+    def __init__(
+        self, optimizer: Optimizer, last_epoch: int = -1, verbose: bool = False, *, last_step: int | None = None
+    ) -> None:
+        last_epoch = last_epoch if last_step is None else last_step
         if verbose:
             self.verbose = True
         if not isinstance(optimizer, Optimizer):
@@ -176,9 +197,10 @@ class LRScheduler(metaclass=_Made):
         self._step_count += 1
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         formula = self.get_lr if epoch is None else getattr(self, "_get_closed_form_lr", self.get_lr)
-        self._set(formula())
+        self.update_lrs(formula())
 
-    def _set(self, rates: Sequence[float]) -> None:
+    def update_lrs(self, rates: Sequence[float]) -> None:
+        """Set the rates of the groups."""
         for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = lr
         self._print_rates()
@@ -193,6 +215,10 @@ class LRScheduler(metaclass=_Made):
         """OneFlow's name for `last_epoch`."""
         return self.last_epoch
 
+    @last_step.setter
+    def last_step(self, step: int) -> None:
+        self.last_epoch = step
+
     def _now(self) -> list[float]:
         return [g["lr"] for g in self.optimizer.param_groups]
 
@@ -205,6 +231,7 @@ class LRScheduler(metaclass=_Made):
         self.check_state(state_dict)
         now = vars(self)
         now.update({k: Counter(v) if isinstance(now.get(k), Counter) else v for k, v in state_dict.items()})
+        self.last_epoch = now.pop("last_step", self.last_epoch)
 
     def check_state(self, state_dict: Mapping[str, Any]) -> None:
         """Raise for the state of another schedule."""
