@@ -41,7 +41,16 @@ def by_many_ops(_: Any, x: Any) -> Any:
     return x * total.item()
 
 
-@pytest.mark.parametrize(("body", "factor"), [(by_shapes, 3.0), (by_what_is_outside, 4.0), (by_many_ops, 1500.0)])
+def by_several_outputs(_: Any, x: Any) -> Any:
+    values, places = flow.topk(flow.arange(6), 2)
+    first, _ = flow.arange(6).chunk(2)
+    return x * (values.sum().item() * places[1].item() - first.sum().item())
+
+
+FACTORS = [(by_shapes, 3.0), (by_what_is_outside, 4.0), (by_many_ops, 1500.0), (by_several_outputs, 33.0)]
+
+
+@pytest.mark.parametrize(("body", "factor"), FACTORS)
 def test_what_follows_from_constants_is_read(body: Callable[..., Any], factor: float) -> None:
     x = flow.tensor([[1.0, -1.0], [2.0, 5.0]])
     assert Traced(body)(x).tolist() == (x * factor).tolist()
@@ -95,3 +104,69 @@ def test_a_tensor_that_was_read_and_is_overwritten_later_is_noticed() -> None:
     limit.fill_(-1.0)
     with pytest.raises(GraphError, match=r"a value that build\(\) read from a tensor, which was overwritten since"):
         graph(flow.ones(2))
+
+
+DYNAMIC: dict[str, Callable[[Any], Any]] = {
+    "a mask": lambda x: x[~flow.eye(3).bool()],
+    "a mask from outside": lambda x: x[:2][OUTSIDE > 1.5],
+    "a mask in place of indices": lambda x: flow.masked_select(x, flow.ones(3, 3).tril() > 0),
+    "nonzero": lambda x: x[flow.nonzero(flow.eye(3)).select(1, 0)] + flow.nonzero(flow.eye(3)).shape[0],
+    "nonzero of nonzero": lambda x: x[flow.nonzero(flow.nonzero(flow.arange(3))[:, 0] > 1)[:, 0]],
+    "unique": lambda x: x * flow.unique(flow.tensor([1, 3, 1]), return_counts=True)[1].sum(),
+    "unique_consecutive": lambda x: x[flow.unique_consecutive(flow.tensor([1, 1, 2]))],
+    "bincount": lambda x: x * flow.bincount(flow.tensor([1, 1, 2]), weights=flow.ones(3)),
+    "repeat_interleave": lambda x: x.repeat_interleave(flow.tensor([2, 0, 1]), 0),
+}
+
+
+@pytest.mark.parametrize("name", DYNAMIC)
+def test_shapes_that_follow_from_constants_are_computed_while_build_is_traced(name: str) -> None:
+    x = flow.randn(3, 3)
+    graph = Traced(lambda _, x: DYNAMIC[name](x))
+    for _ in range(2):
+        got, expected = graph(x), DYNAMIC[name](x)
+        assert got.shape == expected.shape and got.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("body", [
+    lambda _, x: flow.nonzero(x), lambda g, x: x[g.layer.weight > 0], lambda g, x: flow.nonzero(flow.rand(3) > 0.5),
+    lambda _, x: flow.bincount(flow.tensor([0, 1]), weights=x[0]),
+])  # fmt: skip
+def test_a_shape_that_depends_on_data_is_refused_with_its_line(body: Callable[..., Any]) -> None:
+    with pytest.raises(TraceError, match=r"shape that depends on data.*\(test_lazy.py:\d+\)$"):
+        Traced(body)(flow.ones(2, 2))
+
+
+def test_what_is_trained_learns_through_a_mask_of_constants() -> None:
+    layer = nn.Linear(3, 3)
+    again = nn.Linear(3, 3)
+    again.load_state_dict(layer.state_dict())
+
+    class Train(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = layer
+            self.add_optimizer(flow.optim.SGD(layer.parameters(), lr=0.5))
+
+        def build(self, x: Any) -> Any:
+            loss = (self.layer(x)[~flow.eye(3).bool()] ** 2).sum()
+            loss.backward()
+            return loss
+
+    x, train = flow.randn(3, 3), Train()
+    optimizer = flow.optim.SGD(again.parameters(), lr=0.5)
+    for _ in range(2):
+        loss = (again(x)[~flow.eye(3).bool()] ** 2).sum()
+        loss.backward()
+        assert train(x).item() == pytest.approx(loss.item())
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def test_a_graph_is_local_or_global_as_a_whole() -> None:
+    P, B = flow.placement("cpu", ranks=[0]), flow.sbp.broadcast
+    for convert in (lambda x: x.to_global(placement=P, sbp=B), lambda x: x.to_global(P, B, check_meta=False)):
+        with pytest.raises(TraceError, match=r"to_global of a local tensor inside build\(\).*Convert outside"):
+            Traced(lambda _, x, convert=convert: convert(x))(flow.ones(2))
+    with pytest.raises(TraceError, match=r"to_local inside build\(\)"):
+        Traced(lambda _, x: x.to_local())(flow.ones(2, placement=P, sbp=B))

@@ -89,6 +89,12 @@ def test_interactions_of_features_in_their_other_forms() -> None:
     spread = [flow.tensor(t, placement=P, sbp=flow.sbp.split(0)) for t in (x, y)]
     assert interaction(spread).shape == (2, 6)
 
+    class Interaction(flow.nn.Graph):
+        def build(self, *features: flow.Tensor) -> flow.Tensor:
+            return interaction(features, self_interaction=True)
+
+    assert Interaction()(*spread).tolist() == interaction(spread, self_interaction=True).tolist()
+
 
 def test_dropped_names_drop_only_in_training() -> None:
     x, mask = flow.tensor(X), flow.tensor(MASK)

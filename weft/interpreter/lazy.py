@@ -15,7 +15,6 @@ from weft.boxing.signature import Signature
 from weft.core.device import Device
 from weft.core.dispatch import here, hooks, tracing
 from weft.core.errors import PlacementError, TraceError
-from weft.core.placement import Placement
 from weft.core.rank import current
 from weft.core.sbp import NdSbp
 from weft.core.spec import Spec
@@ -28,20 +27,32 @@ from weft.ops.form import Form
 from weft.ops.infer import infer
 from weft.tensor.tensor import Tensor, of_value
 
+FUNCTIONS = {"from_local": "to_global of a local tensor", "to_local": "to_local"}
 STRIDELESS = {"view": "reshape"}  # a symbol has no strides: its contiguous() is itself, so a later view must reshape
 
 
 def run(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[list[Tensor], tuple[Any, ...]]:
+    if op.name in ("from_local", "to_local"):
+        raise TraceError(
+            f"{FUNCTIONS[op.name]} inside build(): a graph is either local or global as a whole. Convert outside of "
+            "it, and give build() the result; a new tensor is global by flow.ones(2, placement=P, sbp=B)"
+        )
     check_arguments(op, args)
     op = OPS[STRIDELESS.get(op.name, op.name)]
-    if op.dynamic:
-        raise TraceError(
-            f"{op.name} makes a shape that depends on data, and a graph's shapes are fixed when it is compiled: "
-            f"{call_text(op, args)}. Call it outside of build(), or use flow.where or a mask, which keep the shape"
-        )
-    symbols = tuple(_symbol(a, builder) for a in args)
-    outputs = [of_value(v, v.spec) for v in emit(op, symbols, builder)]
-    return outputs, args
+    values = _computed(op, args, builder) if op.dynamic else emit(op, tuple(_symbol(a, builder) for a in args), builder)
+    return [of_value(v, v.spec) for v in values], args
+
+
+def _computed(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[Value, ...]:
+    """The outputs, as constants, of an op whose shapes depend on data: its operands follow from constants alone."""
+    error = (
+        f"{op.name} makes a shape that depends on data, and a graph's shapes are fixed when it is compiled: "
+        f"{call_text(op, args)}. Call it outside of build(), or use flow.where or a mask, which keep the shape"
+    )
+    args = tuple(traced(a, error) if isinstance(a, Tensor) else a for a in args)
+    with tracing(None):
+        made = op.entry(*args)
+    return tuple(builder.read(y) for y in (made if isinstance(made, tuple) else (made,)))
 
 
 def emit(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[Value, ...]:
@@ -109,14 +120,10 @@ def _stand_ins(args: tuple[Any, ...], make: Any) -> tuple[Any, ...]:
 
 
 def _convert(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[Value, ...]:
+    """A node of `to_global`, unless it would move nothing."""
     x = args[0]
-    if op.name == "to_global":
-        if x.spec is None:
-            raise TraceError("to_global of a local tensor inside build(): make it global outside of the graph")
-        placement: Placement = args[1]
-        spec = x.spec.replace(placement=placement, nd_sbp=tuple(args[2]))
-        return (x,) if spec is x.spec else builder.add("to_global", args, [(x.shape, x.dtype, spec, x.device)])
-    raise TraceError(f"{op.name} inside build(): a graph is either local or global as a whole; convert outside of it")
+    spec = x.spec.replace(placement=args[1], nd_sbp=tuple(args[2]))
+    return (x,) if spec is x.spec else builder.add(op.name, args, [(x.shape, x.dtype, spec, x.device)])
 
 
 def _symbol(a: Any, builder: Builder) -> Any:
@@ -137,10 +144,11 @@ def _symbol(a: Any, builder: Builder) -> Any:
 def traced(t: Tensor, error: str) -> Tensor:
     """The value of a symbol that is the same in every launch: computed now, if it follows from constants alone."""
     builder = here.trace
-    if not isinstance(builder, Builder) or t.value not in builder.job.producer:
+    if not isinstance(builder, Builder) or not (t.value is None or t.value in builder.job.producer):
         raise TraceError(f"{error} ({user_line()})")
     needed: set[Value] = set()
-    waiting = [builder.read(t)]
+    wanted = builder.read(t)
+    waiting = [wanted]
     while waiting:
         v = waiting.pop()
         if v in needed:
@@ -153,10 +161,12 @@ def traced(t: Tensor, error: str) -> Tensor:
     with tracing(None):
         for node in builder.job.nodes:
             if not needed.isdisjoint(node.outputs):
-                v = node.outputs[0]
-                variable = node.op == "variable"
-                values[v] = builder.fixed(v) if variable else OPS[node.op].entry(*_stand_ins(node.args, values.get))
-    return values[t.value]
+                if node.op == "variable":
+                    made = builder.fixed(node.outputs[0])
+                else:
+                    made = OPS[node.op].entry(*_stand_ins(node.args, values.get))
+                values.update(zip(node.outputs, made if isinstance(made, tuple) else (made,), strict=True))
+    return values[wanted]
 
 
 def _constant(v: Value, builder: Builder) -> bool:
@@ -164,7 +174,7 @@ def _constant(v: Value, builder: Builder) -> bool:
     if node.op == "variable":
         return v.spec is None and builder.fixed(v) is not None
     op = OPS.get(node.op)
-    return v.spec is None and op is not None and not (op.random or op.writes or node.outputs[1:])
+    return v.spec is None and op is not None and not (op.random or op.writes)
 
 
 hooks.traced = traced

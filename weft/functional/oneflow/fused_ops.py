@@ -8,13 +8,12 @@ from typing import Any
 from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError, ShapeError
-from weft.core.sbp import broadcast
 from weft.functional.create import creation
+from weft.functional.create.likeness import device_of
 from weft.functional.index import indexing
 from weft.functional.linalg import norms
 from weft.functional.pointwise import arithmetic
 from weft.functional.shape import views
-from weft.functional.tensor import conversion
 from weft.functional.tensor.in_place import into
 from weft.ops import OPS, ops
 from weft.ops.shape.views import dim_of
@@ -101,9 +100,7 @@ def fused_dot_feature_interaction(
     products = ops.matmul(every, ops.transpose(every, 1, 2))
     count = every.shape[1]
     chosen = [i * count + j for i in range(count) for j in range(i + self_interaction)]
-    index = creation.tensor(chosen, dtypes.int64, None if every.is_global else every.device)
-    if every.is_global:
-        index = conversion.to_global(index, every.placement, (broadcast,) * every.placement.ndim)
+    index = creation.tensor(chosen, dtypes.int64, **device_of(every))
     flat = ops.index_select(ops.reshape(products, (-1, count * count)), 1, index)
     parts = [flat] if output_concat is None else [output_concat, flat]
     made = ops.cat(parts, 1) if len(parts) > 1 else flat
