@@ -106,3 +106,10 @@ def test_global_tests_on_ranks() -> None:
         assert isinstance(torch.pytorch.ones(1), pytorch.Tensor)
 
     on(2)(program)()
+
+
+def test_a_random_argument_counts_by_its_value() -> None:
+    assert constant(3) and constant(True) and constant([0]) and random(1, 5).to(int)
+    assert not constant(0) and not constant(False) and not constant([]) and not random(0, 1).to(int)
+    drawn = random_bool()
+    assert bool(drawn) is drawn.value()

@@ -26,8 +26,20 @@ from weft.core.errors import ArgumentError, WeftError
 WEFT: Final = __name__.partition(".")[0]
 
 
+_PLAN = 'model.to_global(placement=P, sbp={"*.q_proj.weight": flow.sbp.split(0), ...}), which takes a plan by names'
+INSTEAD: Final = {  # of what needs torch's processes and tensors
+    "distribute_tensor": "x.to_global(placement=P, sbp=flow.sbp.split(0))",
+    "distribute_module": _PLAN,
+    "parallelize_module": _PLAN,
+    "FullyShardedDataParallel": "fully_shard(model), of torch.distributed.fsdp as well",
+}
+
+
 def error_msg(name: str) -> str:
     """The error for a name of torch's that Weft lacks."""
+    instead = INSTEAD.get(name.rpartition(".")[2])
+    if instead is not None:
+        return f"Weft has no {name}. Use {instead}"
     return (
         f"Weft has no {name}. Under flow.mock_torch the program sees Weft in torch's place; write "
         "`with flow.mock_torch.disable():` around what needs torch itself"
@@ -151,7 +163,12 @@ OURS: Final[dict[str, Any]] = {  # replacements in modules that are torch's own
     "torch.library.custom_op": lambda name, fn=None, /, **_: OwnOp if fn is None else OwnOp(fn),
     "torch.library.register_fake": _left_out,
     "torch._dynamo.mark_static_address": lambda t, guard=False: None,  # addresses don't matter here
-}
+    **{path: Missing(path) for path in (
+        "torch.distributed.tensor.distribute_tensor", "torch.distributed.tensor.distribute_module",
+        "torch.distributed._tensor.distribute_tensor", "torch.distributed._tensor.distribute_module",
+        "torch.distributed.tensor.parallel.parallelize_module",
+    )},
+}  # fmt: skip
 
 
 class _Mock:
@@ -232,6 +249,12 @@ class _Mock:
         found = self.find(name)
         if fromlist and isinstance(found, ModuleType) and not isinstance(found, ModuleWrapper):
             return self.real(found.__name__, globals, locals, fromlist, 0)  # and its modules, where it has some
+        for wanted in fromlist or ():
+            try:
+                getattr(found, wanted)
+            except AttributeError as cause:
+                if wanted != "*":
+                    raise ImportError(str(cause), name=name) from None  # Python's own wouldn't say why
         return found if fromlist else self.find("torch")
 
     def switch(self, on: bool) -> None:

@@ -12,15 +12,15 @@ class RemovableHook:
 
     def __init__(self, table: dict[int, Any], hook: Any, first: bool = False) -> None:
         RemovableHook._count += 1
-        self.table, self.key = table, RemovableHook._count
+        self.table, self.id = table, RemovableHook._count
         late = list(table.items()) if first else []
-        table[self.key] = hook
+        table[self.id] = hook
         for key, other in late:  # a dict can't prepend: reinsert the others
             del table[key]
             table[key] = other
 
     def remove(self) -> None:
-        self.table.pop(self.key, None)
+        self.table.pop(self.id, None)
 
     def __enter__(self) -> RemovableHook:
         return self

@@ -384,3 +384,71 @@ def test_hooks_of_every_module_are_torchs() -> None:
         found.append((seen, y.tolist()))
     assert found[0][1] == found[1][1]
     assert found[0][0] == found[1][0]
+
+
+class Around(nn.Module):
+    """Forwards what it hasn't to another module."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if name == "inner":
+                raise
+            return getattr(self.inner, name)
+
+    def forward(self, x: flow.Tensor) -> flow.Tensor:
+        return self.__getattr__("inner")(x)
+
+
+class Kept(nn.Linear):
+    _version = 3
+
+    def get_extra_state(self) -> Any:
+        return {"seen": 1}
+
+    def set_extra_state(self, state: Any) -> None:
+        self.seen = state["seen"]
+
+
+def test_getattr_is_called_by_its_name() -> None:
+    layer = nn.Linear(2, 3)
+    assert layer.__getattr__("weight") is layer.weight and layer.__getattr__("in_features") == 2
+    with pytest.raises(AttributeError, match=r"^'Linear' object has no attribute 'nothing'$"):
+        layer.__getattr__("nothing")
+    around = Around(layer)
+    x = flow.ones(1, 2)
+    assert around.out_features == 3 and around(x).tolist() == layer(x).tolist()
+    assert copy.deepcopy(around).out_features == 3
+    with pytest.raises(AttributeError, match="'Linear' object has no attribute 'nothing'"):
+        _ = around.nothing
+
+
+def test_a_property_tells_its_own_error() -> None:
+    class Broken(nn.Module):
+        @property
+        def size(self) -> int:
+            raise AttributeError("what lacks inside")
+
+    with pytest.raises(AttributeError, match="what lacks inside"):
+        _ = Broken().size
+
+
+def test_what_is_forwarded_is_not_saved_twice() -> None:
+    around = Around(Kept(2, 2))
+    state: Any = around.state_dict()
+    assert list(state) == ["inner.weight", "inner.bias", "inner._extra_state"]
+    assert [state._metadata[path]["version"] for path in ("", "inner")] == [1, 3]
+    assert not any(around.load_state_dict(state)) and around.inner.seen == 1
+
+
+def test_handles_of_hooks_have_ids() -> None:
+    layer = nn.Linear(2, 2)
+    first, second = (layer.register_forward_hook(lambda *_: None) for _ in range(2))
+    assert first.id != second.id and list(layer._forward_hooks) == [first.id, second.id]
+    first.remove()
+    assert list(layer._forward_hooks) == [second.id]

@@ -21,7 +21,7 @@ NAMES = [
     for name, method in vars(torch.nn.Module).items()
     if inspect.isfunction(method)
     and hasattr(nn.Module, name)
-    and name not in ("__init__", "__setattr__", "__delattr__")
+    and name not in ("__init__", "__getattr__", "__setattr__", "__delattr__")  # members are ordinary attributes here
 ]
 
 

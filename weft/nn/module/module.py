@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from weft.autograd import no_grad
 from weft.core import dtype as dtypes
@@ -39,13 +39,10 @@ class Module:
 
     training: bool = True
     _roles: dict[str, str]
+    _version: int = 1  # of the class' state, by which `_load_from_state_dict` recognizes older ones
     _since: Mapping[str, int] = {}  # per member, the first `_version` with it: older states lack it
     _non_persistent: frozenset[str] = frozenset()
     _hooks: Hooks | None = None
-
-    if TYPE_CHECKING:  # registered attributes
-
-        def __getattr__(self, name: str) -> Any: ...
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -72,6 +69,10 @@ class Module:
         return self.forward(*args, **kwargs) if self._hooks is None else hooks.call(self, self._hooks, args, kwargs)
 
     # ---- attributes ----------------------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        """An attribute, for programs that call this by its name; or Python's own error."""
+        return object.__getattribute__(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if here.trace is not None:

@@ -68,7 +68,7 @@ def state_dict(module: Any, destination: Any, prefix: str, keep_vars: bool) -> A
     if destination is None:
         destination = OrderedDict()
         destination._metadata = OrderedDict()
-    local = {"version": _version(module)}
+    local = {"version": module._version}
     if hasattr(destination, "_metadata"):
         destination._metadata[prefix.removesuffix(".")] = local
     for hook, _ in module._hooks_of("state_dict_pre"):
@@ -84,11 +84,6 @@ def state_dict(module: Any, destination: Any, prefix: str, keep_vars: bool) -> A
     return destination
 
 
-def _version(module: Any) -> int:
-    """The version of a module class' state, by which `_load_from_state_dict` recognizes older ones."""
-    return getattr(module, "_version", 1)
-
-
 def own_state(module: Any) -> dict[str, Tensor]:
     """A module's own saved entries: parameters, then persistent buffers."""
     own = {name: p for name, p in module._parameters.items() if p is not None}
@@ -99,7 +94,7 @@ def own_state(module: Any) -> dict[str, Tensor]:
 def save(module: Any, destination: Any, prefix: str, keep_vars: bool) -> None:
     for name, t in own_state(module).items():
         destination[prefix + name] = t if keep_vars or is_lazy(t) else t.detach()
-    if hasattr(module, "get_extra_state"):
+    if hasattr(type(module), "get_extra_state"):
         destination[prefix + EXTRA] = module.get_extra_state()
 
 
@@ -207,7 +202,7 @@ def check(
         else:
             writes.take(partial(write, target, value), at_once, target)
     extra = prefix + EXTRA
-    if hasattr(module, "set_extra_state"):
+    if hasattr(type(module), "set_extra_state"):
         if extra in state:
             writes.take(partial(module.set_extra_state, state[extra]), at_once, None)
         else:

@@ -100,6 +100,9 @@ class generator:
     def __len__(self) -> int:
         return len(self.value())
 
+    def __bool__(self) -> bool:
+        return bool(self.value())
+
 
 def pack(x: Any) -> generator:
     return x if isinstance(x, generator) else generator(lambda: x)
