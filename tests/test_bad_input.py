@@ -80,6 +80,11 @@ LOCAL: list[tuple[str, type[Exception], str]] = [
     ("flow.placement('cpu', [[0, 1], [2]])", PlacementError, "must form a grid"),
     ("flow.placement('cpu', [0, 0])", PlacementError, "every rank occurs once"),
     ("flow.device('abc')", DeviceError, "'abc' is not a device; write 'cpu'"),
+    *(
+        (f"flow.device({kind!r}, {index!r})", DeviceError, "the index of a device is an integer from 0")
+        for kind in ("cpu", "cuda")
+        for index in ("x", 1.5, -1)
+    ),
     ("flow.sbp.split('x')", SbpError, "takes a dimension, an int; got 'x'"),
     ("flow.sbp.split(-3)", SbpError, r"split\(-3\).*at least 0"),
     ("flow.tensor([1, 2]).to('abc')", ArgumentError, "'abc' is not a device.*not a dtype"),

@@ -105,6 +105,8 @@ def _make(text: str, index: int | None) -> Device:
     kind, colon, number = text.partition(":")
     if kind not in ("cpu", "cuda", "meta") or (colon and not number.isdigit()) or (colon and index is not None):
         raise DeviceError(f"{text!r} is not a device; write 'cpu', 'cuda' or 'cuda:1'")
+    if index is not None and not (hasattr(index, "__index__") and index >= 0):
+        raise DeviceError(f"device({text!r}, {index!r}): the index of a device is an integer from 0")
     return _one(kind, int(number) if colon else index or 0)
 
 
