@@ -104,6 +104,26 @@ def test_backward_to_named_inputs_only() -> None:
     assert w.grad is None
 
 
+@pytest.mark.parametrize("inputs", [(2,), (0, 2), (3,)])
+def test_backward_to_what_requires_no_gradient_is_refused(inputs: tuple[int, ...]) -> None:
+    for lib in (flow, torch):
+        x = lib.ones(3, requires_grad=True)
+        y = x * 2
+        tensors = [x, y, lib.ones(3), y.detach()]
+        with pytest.raises(RuntimeError, match="can't retain_grad on Tensor that has requires_grad=False"):
+            y.sum().backward(inputs=[tensors[i] for i in inputs])
+        assert x.grad is None
+
+
+def test_a_gradient_by_a_view_is_by_what_it_is_now() -> None:
+    for lib in (flow, torch):
+        base = lib.ones(3, requires_grad=True) * 2
+        view = base[:2]
+        out = (view * 3).sum()
+        base.mul_(2)
+        assert lib.autograd.grad(out, view, allow_unused=True) == (None,)
+
+
 @pytest.mark.parametrize("times", [2, 3])
 def test_retained_graph(times: int) -> None:
     x, tx = pair(3)
@@ -192,7 +212,11 @@ def test_penalty_on_a_gradient_adds_to_grad() -> None:
         (lambda x: x.detach().sum().backward(), "does not require grad", AutogradError),
         (lambda x: (x * 2).backward(flow.ones(7)), r"\[7\].*\[3\]", ShapeError),
         (lambda x: flow.autograd.grad((x * 2).sum(), [x.detach()]), "requires_grad_", AutogradError),
-        (lambda x: (x * 2).sum().backward(inputs=[]), "no tensor was named", AutogradError),
+        (
+            lambda x: (x * 2).sum().backward(inputs=[]),
+            "`inputs` argument to `backward\\(\\)` cannot be empty",
+            AutogradError,
+        ),
     ],
 )
 def test_wrong_use(make, match: str, error: type[Exception]) -> None:

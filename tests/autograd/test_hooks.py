@@ -230,3 +230,55 @@ def test_a_nodes_hook_returns_as_many_gradients() -> None:
     y.grad_fn.register_prehook(lambda given: (*given, None))
     with pytest.raises(AutogradError, match="got 1 gradients and returned 2"):
         y.sum().backward()
+
+
+INPUTS = ("x", "w", "y", "z", "u", "xy", "zx", "uw", "yy", "xyz")
+
+
+@pytest.mark.parametrize("road", ["grad", "backward"])
+@pytest.mark.parametrize("names", INPUTS)
+def test_only_what_is_on_the_way_to_inputs_is_hooked_and_retained(names: str, road: str) -> None:
+    def facts(lib: Any) -> list[Any]:
+        x, w = (lib.tensor([value], requires_grad=True) for value in (2.0, 3.0))
+        y = x * x
+        z = y * w
+        u = w * 2
+        tensors, seen = {"x": x, "w": w, "y": y, "z": z, "u": u}, []
+
+        def watched(name: str, t: Any) -> None:
+            t.register_hook(lambda g: (seen.append((name, g.tolist())), g * 2)[1])
+            if not t.is_leaf:
+                t.grad_fn.register_prehook(lambda gs: (seen.append((name, "before")), (gs[0] * 10,))[1])
+                t.grad_fn.register_hook(lambda *_: seen.append((name, "after")))
+
+        for name, t in tensors.items():
+            watched(name, t)
+        y.retain_grad()
+        z.retain_grad()
+        inputs, out = [tensors[name] for name in names], (z + u).sum()
+        for _ in range(2):
+            if road == "grad":
+                seen.append([g.tolist() for g in lib.autograd.grad(out, inputs, retain_graph=True)])
+            else:
+                out.backward(inputs=inputs, retain_graph=True)
+        held = [t.grad if t.is_leaf or t.retains_grad else None for t in tensors.values()]
+        return [seen, [None if g is None else g.tolist() for g in held], [t.retains_grad for t in tensors.values()]]
+
+    assert facts(flow) == facts(torch)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("retained", [False, True])
+def test_a_second_gradient_adds_where_torch_adds_it(retained: bool, create_graph: bool) -> None:
+    def facts(lib: Any) -> Any:
+        x = lib.tensor([2.0], requires_grad=True)
+        y = x * x if retained else x
+        if retained:
+            y.retain_grad()
+        loss = (y * y).sum()
+        loss.backward(create_graph=create_graph, retain_graph=True)
+        first = y.grad
+        loss.backward()
+        return first.tolist(), y.grad.tolist(), first is y.grad, y.grad.requires_grad
+
+    assert facts(flow) == facts(torch)

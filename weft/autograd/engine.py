@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from weft.autograd.freshness import fresh
 from weft.autograd.graph import passing
 from weft.autograd.plain import OTHERS, plain
-from weft.autograd.sweep import Sweep, accumulate
+from weft.autograd.sweep import Sweep
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, AutogradError
 from weft.ops import ops
@@ -25,13 +26,12 @@ def backward(
         here.trace.loss(outputs)
     wanted = None if inputs is None else _tensors(inputs, "backward(inputs=...)")
     if wanted is not None and not wanted:
-        raise AutogradError("backward(inputs=[]): no tensor was named; leave inputs out to reach every leaf")
-    found = _run(outputs, gradients, retain_graph, create_graph, wanted, accumulate=True)
-    if wanted is not None:
-        for t in wanted:
-            g = found.get(id(t))
-            if g is not None and t.node is not None:
-                accumulate(t, g, create_graph, shared=True)
+        raise AutogradError(
+            "`inputs` argument to `backward()` cannot be empty: name tensors, or leave it out to reach every leaf"
+        )
+    for t in wanted or ():
+        t.retain_grad()
+    _run(outputs, gradients, retain_graph, create_graph, wanted, accumulate=True)
 
 
 def grad(
@@ -53,7 +53,7 @@ def grad(
     outs, ins = _tensors(outputs, "the outputs of grad()"), _tensors(inputs, "the inputs of grad()")
     given = _gradients(outs, grad_outputs)
     for t in ins:
-        if not t._requires_grad:
+        if not fresh(t)._requires_grad:
             raise AutogradError(
                 "One of the differentiated Tensors does not require grad; call x.requires_grad_() first"
             )

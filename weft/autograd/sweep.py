@@ -61,7 +61,8 @@ class Sweep:
         self.anomaly = anomaly()
         self.wanted_leaves: set[int] | None = None
         self.wanted_outputs: dict[Node, list[tuple[int, Tensor]]] = {}
-        self.useful: set[Node] | None = None
+        self.useful: set[Node] | None = None  # the nodes that run, if not all
+        self.reached: set[Node] | None = None  # those, and the wanted ones that don't run
         self.uses: dict[int, int] = {}  # of leaves with hooks: how many gradients are still to come
         if wanted is not None:
             self.wanted_leaves = {id(t) for t in wanted if t.node is None}
@@ -74,6 +75,9 @@ class Sweep:
         places = [edge(t) for t in outputs]  # stale views are brought up to date
         if self.wanted_leaves is not None:
             self.useful = self._ancestors([t.node for t in outputs if t.node is not None])
+            if self.accumulate:
+                self.useful.update(self.wanted_outputs)
+            self.reached = self.useful.union(self.wanted_outputs)
         for i, (t, given) in enumerate(zip(outputs, gradients, strict=True)):
             if given is not None:
                 self.held.add(id(blob_of(given)))
@@ -152,11 +156,15 @@ class Sweep:
         elif kind is Slot:
             node, index = edge.node, edge.index
         elif isinstance(edge, Tensor):
+            if self.wanted_leaves is not None and id(edge) not in self.wanted_leaves:
+                return
             known = self.leaves.get(id(edge))
             self.leaves[id(edge)] = (edge, g if known is None else _add(known[1], g))
             return
         else:
             node, index = edge, 0
+        if self.reached is not None and node not in self.reached:
+            return
         waiting = self.pending.get(node)
         if waiting is None:
             waiting = self.pending[node] = [None] * max(node.outputs_count, 1)
@@ -165,23 +173,23 @@ class Sweep:
         waiting[index] = g if before is None else _add(before, g)
 
     def _visit(self, node: Node, gradients: list[Tensor | None]) -> None:
-        if node.hooks is not None:
-            for index, table in node.hooks.items():
-                if type(index) is int:
-                    gradients[index] = _hooked(table, gradients[index])
-            for hook in tuple(node.hooks.get(BEFORE, {}).values()):
-                gradients = _replaced(hook, (tuple(gradients),), gradients)
-        if node.retained is not None and self.accumulate:
-            for index, t in node.retained.items():
-                g = gradients[index]
-                if g is not None:  # it is shared
-                    accumulate(t, g, self.create_graph, shared=True)
-        for index, t in self.wanted_outputs.get(node, ()):
+        runs = self.useful is None or node in self.useful
+        wanted = tuple(gradients) if runs else gradients  # as in torch, hooks change what is found only where it ends
+        for index, table in node.hooks.items() if node.hooks else ():
+            if type(index) is int:
+                gradients[index] = _hooked(table, gradients[index])
+        for index, t in node.retained.items() if node.retained else ():
             g = gradients[index]
+            if g is not None:  # it is shared
+                accumulate(t, g, self.create_graph, shared=True)
+        for index, t in self.wanted_outputs.get(node, ()):
+            g = wanted[index]
             if g is not None:
                 self.found[id(t)] = g
-        if self.useful is not None and node not in self.useful:
+        if not runs:
             return
+        for hook in tuple(node.hooks.get(BEFORE, {}).values()) if node.hooks else ():
+            gradients = _replaced(hook, (tuple(gradients),), gradients)
         try:
             results = node.backward(gradients)
             if self.anomaly is not None and self.anomaly.check_nan:
@@ -220,8 +228,6 @@ class Sweep:
             assert hooked is not None
             g = hooked
         if self.wanted_leaves is not None:
-            if id(leaf) not in self.wanted_leaves:
-                return
             self.found[id(leaf)] = g
         if self.accumulate and leaf._requires_grad:  # it may have been frozen since
             place = id(blob_of(g))
@@ -330,7 +336,7 @@ def accumulate(t: Tensor, g: Tensor, create_graph: bool, shared: bool = False) -
     if t._grad is None:
         # a gradient with other references (an expanded view, the user's tensor) must not change
         t._grad = ops.clone(g) if shared else g if create_graph else _own(g)
-    elif create_graph or t._grad.node is not None:
+    elif create_graph or t.node is not None:  # what is computed retains a sum; the last one was read, perhaps
         t._grad = _add(t._grad, g)
     else:
         _adding()(t._grad, g)  # in place, so that references to .grad see it

@@ -155,7 +155,10 @@ class Tensor(Described):
 
     def retain_grad(self) -> None:
         if not self.requires_grad:
-            raise AutogradError("can't retain the gradient of a tensor that requires none")
+            raise AutogradError(
+                "can't retain_grad on Tensor that has requires_grad=False: no gradient reaches it. Call "
+                "x.requires_grad_() before it is used"
+            )
         if self._view_of is not None:
             hooks.fresh(self)
         if self.node is not None:
