@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -252,3 +253,76 @@ def test_operands_in_a_list_are_looked_at_too() -> None:
     a.mul_(2)
     with pytest.raises(AutogradError, match=r"einsum.*overwrote"):
         y.sum().backward()
+
+
+VIEWS = {
+    "slice": lambda t: t[:1],
+    "view": lambda t: t.view(2),
+    "nested": lambda t: t[:2][:1],
+    "detached": lambda t: t.detach(),
+    "copy": lambda t: t[None].expand(2, 2).reshape(4)[:2],
+    "turned": lambda t: t.detach().unsqueeze_(0),
+    "parts": lambda t: t.split(1)[1],
+}
+WRITES = {
+    "number": lambda t, w: t.add_(1),
+    "tensor": lambda t, w: t.mul_(w),
+    "element": lambda t, w: t.__setitem__(0, w[0]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute")
+@pytest.mark.parametrize("mode", ["no_grad", "inference_mode", "enable_grad"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_that_was_not_recorded_is_written_as_in_torch(view: str, mode: str) -> None:
+    if (view, mode) in (("copy", "inference_mode"), ("parts", "enable_grad")):
+        pytest.skip("torch refuses to write inference tensors, and views that were made several at once")
+
+    def facts(lib: Any, base: str, write: str, wants: bool, again: bool) -> Any:
+        x = lib.tensor([2.0, 3.0], requires_grad=base != "plain")
+        w = lib.tensor([5.0], requires_grad=wants)
+        y = x * 2 if base == "computed" else x
+        with getattr(lib, mode)():
+            v = VIEWS[view](y)
+        try:
+            v = v[:1] if again else v
+            WRITES[write](v, w)
+        except RuntimeError as error:
+            return "no_grad mode" in str(error) or "inference mode" in str(error) or "leaf" in str(error)
+        out = (y * lib.tensor([1.0, 10.0])).sum() + v.sum() * 100
+        if out.requires_grad:
+            out.backward()
+        return [None if t.grad is None else t.grad.tolist() for t in (x, w)], y.tolist(), v.tolist()
+
+    for base, write, *rest in itertools.product(("computed", "leaf", "plain"), WRITES, (False, True), (False, True)):
+        assert facts(flow, base, write, *rest) == facts(torch, base, write, *rest), (base, write, *rest)
+
+
+@pytest.mark.parametrize("where", ["local", "global", "graph"])
+def test_a_view_that_was_not_recorded_stays_out_of_gradients(where: str) -> None:
+    def run(w: flow.Tensor) -> flow.Tensor:
+        base = flow.zeros(3) if where != "global" else flow.zeros(3, placement=P, sbp=flow.sbp.broadcast)
+        with flow.no_grad():
+            view = base[:2]
+        with flow.no_grad():
+            view.add_(1)
+        assert where == "graph" or view.tolist() == [1, 1]
+        with pytest.raises(AutogradError, match="A view was created in no_grad mode and is being modified inplace"):
+            view.mul_(w)
+        base.mul_(w)
+        assert where == "graph" or view.detach().tolist() == [2, 2]
+        with pytest.raises(AutogradError, match="its base or another view of its base has been modified"):
+            view * 1
+        return base.sum()
+
+    P = flow.placement("cpu", ranks=[0])
+    w = flow.full((1,), 2.0) if where != "global" else flow.full((1,), 2.0, placement=P, sbp=flow.sbp.broadcast)
+    if where != "graph":
+        run(w.requires_grad_())
+        return
+
+    class Graph(flow.nn.Graph):
+        def build(self, w: flow.Tensor) -> flow.Tensor:
+            return run(w.requires_grad_())
+
+    assert Graph()(w).item() == 4.0

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from weft.autograd.freshness import fresh, own_memory, refresh, set_view, version_of
+from weft.autograd.freshness import current, own_memory, refresh, set_view, version_of
 from weft.autograd.graph import Packed, hooks_around
 from weft.autograd.node import Node, Slot, leading
 from weft.autograd.plain import numbered, plain
@@ -55,7 +55,7 @@ def _call(op: Op, args: tuple[Any, ...]) -> Any:
         for y in visible:
             base = args[op.operands[0]]
             others = tuple(a for i, a in enumerate(args) if i != op.operands[0])
-            set_view(y, (base, op, others, base.node, version_of(base)))
+            set_view(y, (base, op, others, base.node, version_of(base), here.grad))
             if y.spec is not None and y.value is None and base._view_of is not None:
                 own_memory(y)
     if here.grad and op.vjp is not None:
@@ -72,7 +72,7 @@ def edge(t: Tensor) -> Any:
 
 def whole(t: Tensor, what: str) -> Tensor:
     """A global tensor's logical value on every rank of the world; `what` names the caller."""
-    return conversions.whole(fresh(t), what)
+    return conversions.whole(current(t), what)
 
 
 def flat_operands(op: Op, args: tuple[Any, ...]) -> list[Any]:

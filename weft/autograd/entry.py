@@ -186,7 +186,9 @@ def wrapped(op: Op) -> list[str]:
             lines.append(f"            b{j}.access = access")
             attributes = "".join(f"{n}, " for i, n in enumerate(names) if i != op.operands[0])
             lines.append(f"            wants = {of}._requires_grad")
-            lines.append(f"            y{j}._view_of = {of}, op, ({attributes}), {of}.node if wants else None, None")
+            lines.append(
+                f"            y{j}._view_of = {of}, op, ({attributes}), {of}.node if wants else None, None, here.grad"
+            )
     if op.vjp is not None and any(op.differentiable[: op.visible]):
         lines += _record(op)
     lines.append(f"            return {', '.join(f'y{j}' for j in range(op.visible))}")

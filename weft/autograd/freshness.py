@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from weft.autograd.node import Slot
-from weft.core.dispatch import here, hooks
+from weft.core.dispatch import here, hooks, set_grad
 from weft.core.errors import AutogradError
 from weft.ops.declaration import Op
 from weft.tensor.blob import Alias, Blob
@@ -27,6 +27,12 @@ def fresh(t: Tensor) -> Tensor:
     return t
 
 
+def current(t: Tensor) -> Tensor:
+    """A tensor with its present value, to be read and not recorded."""
+    with set_grad(False):
+        return fresh(t)
+
+
 def refresh(t: Tensor) -> None:
     """Compute a view again if its base was overwritten since: its autograd node and, for traced and global tensors, its
     value. A local view's memory has the new value already."""
@@ -38,21 +44,30 @@ def refresh(t: Tensor) -> None:
         assert t._view_of is not None
         view = original_view(t)
         base = view.base
-        now = version_of(base)
+        now, moved = version_of(base), base.node is not view.node
         # a global view may be of a boxed copy: a graph, which writes memory, computes it at each launch
         captured = here.trace is not None and t.spec is not None and t.value is None
-        if base.node is view.node and now is view.state and not captured:
+        if not moved and now is view.state and not captured:
             continue
         if not shares_memory(t):
             t._view_of = None
             continue
+        if moved and not view.recorded:
+            if here.grad:
+                raise AutogradError(
+                    "A view was created in no_grad mode and its base or another view of its base has been modified "
+                    "inplace with grad mode enabled: whether it has a gradient is ambiguous. Make the view where "
+                    "gradients are recorded, or take x.detach() of the base"
+                )
+            if now is view.state and not captured:
+                continue
         if here.grad and made_by_function(t):
             raise AutogradError(
                 "what a view that a custom autograd.Function made looks at has been modified inplace, and that "
                 "function's gradient is no longer the view's. Return a copy from forward, or write on one: "
                 "x = x.clone()"
             )
-        before, here.grad = here.grad, t._requires_grad or base.node is not view.node
+        before, here.grad = here.grad, view.recorded and (t._requires_grad or moved)
         try:
             again = hooks.call(view.op, view.of(base))
         finally:
@@ -63,7 +78,8 @@ def refresh(t: Tensor) -> None:
             t.spec, t.shard, again.shard.written = again.spec, again.shard, now
         set_node(t, again.node)
         t._requires_grad = again._requires_grad
-        set_view(t, again._view_of)
+        seen = base.node if view.recorded else view.node
+        set_view(t, (*again._view_of[:3], seen, again._view_of[4], view.recorded))
 
 
 def set_view(t: Tensor, view: Any) -> None:
@@ -97,7 +113,7 @@ def original_view(t: Tensor) -> View:
         several = found if isinstance(found, (tuple, list)) else (found,)
         if any(f is not None and _same_place(f, t._meta) for f in several):
             return own
-        own = View(own.base._view_of[0], own.op, own.attributes, None, None)
+        own = View(own.base._view_of[0], own.op, own.attributes, None, None, own.recorded)
     return own
 
 
@@ -209,7 +225,7 @@ def detached(t: Tensor) -> Tensor:
 
     The detached view is the same view of its detached base, so that it keeps nothing of the autograd graph alive.
     """
-    first = twin = rewrap(fresh(t))
+    first = twin = rewrap(current(t))
     left = MAX_DETACHED if t.spec is None and here.trace is None else -1
     while t._view_of is not None:
         if left == 0:
@@ -217,7 +233,7 @@ def detached(t: Tensor) -> Tensor:
             return first
         view = View(*t._view_of)
         of = rewrap(view.base)
-        set_view(twin, (of, view.op, view.attributes, None, version_of(of)))
+        set_view(twin, (of, view.op, view.attributes, None, version_of(of), True))
         t, twin, left = view.base, of, left - 1
     if here.trace is not None:
         here.trace.memories.share(t, twin)
@@ -246,7 +262,7 @@ def views_at(
         y.blob = blob = Alias(access)
         blob.now = blob.data = data
         blob.access = access
-        y._view_of = x, op, each, node, None
+        y._view_of = x, op, each, node, None, here.grad
         found.append(y)
     return tuple(found)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.autograd.call import as_it_is, edge, version
+from weft.autograd.freshness import set_view
 from weft.autograd.graph import Packed, hooks_around
 from weft.autograd.inplace import check_writable, rebase
 from weft.autograd.modes import anomaly, call_stack
@@ -186,6 +187,8 @@ class Function:
         finally:
             here.grad = before
         outputs: tuple[Any, ...] = result if isinstance(result, tuple) else (result,)
+        for y in outputs if cls.makes_views else ():
+            set_view(y, (*y._view_of[:5], before))
         for t in context._dirty:
             check_writable(t, f"{cls.__name__}.apply")
             if not any(t is y for y in outputs):

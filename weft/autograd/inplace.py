@@ -42,7 +42,8 @@ def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
         raise ArgumentError(f"{op.name}_(): the first argument is overwritten and must be a tensor")
     if x._view_of is not None:
         refresh(x)
-    check_writable(x, f"{op.name}_")
+    wants = here.grad and x._view_of is not None and any(t._requires_grad for t in stack.tensors(op, args))
+    check_writable(x, f"{op.name}_", wants)
     if x.value is not None or x.spec is not None or here.trace is not None or here.stack or op.inplace_kernel is None:
         y = call(op, _kept(op, args))
         if tuple(y.shape) != tuple(x.shape):
@@ -52,7 +53,7 @@ def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
         _move(x, y if y.dtype is x.dtype else ops.cast(y, held(op.name, y.dtype, x.dtype)))
         return x
     eager_local.check_arguments(op, args)
-    if any(t._requires_grad for t in stack.tensors(op, args)) and here.grad and x._view_of is not None:
+    if wants:
         _check_scatter(x)
     before = _stand_in(x)
     local = eager_local.localize(op, args)
@@ -109,7 +110,8 @@ def assign(x: Tensor, value: Tensor) -> Tensor:
     return in_place(OPS["copy"], (x, value))
 
 
-def check_writable(x: Tensor, name: str) -> None:
+def check_writable(x: Tensor, name: str, wants: bool = False) -> None:
+    """Refuse to overwrite what gradients couldn't follow; `wants`: another operand requires one."""
     if here.grad and x._requires_grad and x.node is None:
         raise AutogradError(
             f"{name}: a leaf Variable that requires grad is being used in an in-place operation, and its gradient "
@@ -120,9 +122,16 @@ def check_writable(x: Tensor, name: str) -> None:
             f"{name}: a view that a custom autograd.Function made is being modified inplace, and that function's "
             "gradient would no longer be that of its base. Return a copy from forward, or write on one: y = y.clone()"
         )
-    base = x
+    base, recorded = x, True
     while here.grad and base._view_of is not None and shares_memory(base):
-        base = View(*base._view_of).base
+        view = View(*base._view_of)
+        base, recorded = view.base, recorded and view.recorded
+        if not recorded and (wants or base._requires_grad):
+            raise AutogradError(
+                f"{name}: A view was created in no_grad mode and is being modified inplace with grad mode enabled: "
+                "whether its base's gradient sees that is ambiguous. Make the view where gradients are recorded, or "
+                "write it under flow.no_grad()"
+            )
         if base._requires_grad and base.node is None:
             raise AutogradError(
                 f"{name}: a view of a leaf Variable that requires grad is being used in an in-place operation; write "
@@ -255,4 +264,4 @@ def rebase(x: Tensor, y: Tensor, views: tuple[Any, ...] = ()) -> None:
         rebase(base, base, (*views, x.blob))
     # from the next use on a view of the base as it is now, through which its gradient goes
     seen = base.node if lazy or not here.grad else STALE
-    set_view(x, (base, op, view.attributes, seen, version_of(base)))
+    set_view(x, (base, op, view.attributes, seen, version_of(base), view.recorded))

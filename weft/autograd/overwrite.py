@@ -24,7 +24,7 @@ def make_overwriting(op: Op) -> Callable[..., Any]:
     space: dict[str, Any] = {
         "here": here, "op": op, "kernel": op.inplace_kernel, "again": again, "in_place": in_place,
         "absent": ABSENT, "refit": refit, "missing": missing, "writable": writable,
-        "data_of": data_of, "any_wanting": any_wanting,
+        "data_of": data_of, "any_wanting": any_wanting, "guarded": guarded,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
     }  # fmt: skip
     name = f"{op.name}_"
@@ -35,9 +35,9 @@ def source_of(op: Op) -> str:
     """The entry as Python text."""
     x, everything = op.names[0], f"({', '.join(op.names)},)"
     reading, kernel_args = at_hand(op, f"({x}.blob.access is None or writable({x}.blob))")
-    # a view of a leaf mustn't be overwritten, though it requires no gradient itself
-    of_leaf = f"{x}._view_of is not None and {x}._view_of[0]._requires_grad"
-    taped = " or ".join([*(wanting(op, i) for i in op.operands), of_leaf])
+    deeper = "of._view_of is not None and guarded(of._view_of)"
+    view = f"(of := {x}._view_of) is not None and (not of[-1] or (of := of[0])._requires_grad or {deeper})"
+    taped = " or ".join([*(wanting(op, i) for i in op.operands), view])
     lines = [
         f"def {op.name}_({', '.join(header_of(op))}):",
         *refits(op, "in_place"),
@@ -52,6 +52,16 @@ def source_of(op: Op) -> str:
         *in_general(op, "in_place"),
     ]
     return "\n".join(lines) + "\n"
+
+
+def guarded(view: Any) -> bool:
+    """Whether gradients care that a view is overwritten, though it requires none: it is of a leaf, or not recorded."""
+    while view is not None:
+        base = view[0]
+        if base._requires_grad or not view[-1]:
+            return True
+        view = base._view_of
+    return False
 
 
 def _general(op: Op) -> Callable[..., Any]:

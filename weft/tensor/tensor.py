@@ -59,6 +59,7 @@ class View(msgspec.Struct, frozen=True, eq=False):
     attributes  the op's other arguments, in their order
     node        what had computed the base when the view was made, for its gradient
     state       what the base was then: a traced one's symbol, a global one's mark; None of local memory
+    recorded    whether gradients were recorded then: if not, the view isn't part of its base's gradient
     """
 
     base: Tensor
@@ -66,6 +67,7 @@ class View(msgspec.Struct, frozen=True, eq=False):
     attributes: tuple[Any, ...]
     node: Any
     state: Any
+    recorded: bool = True
 
     def of(self, base: Any) -> tuple[Any, ...]:
         """The op's arguments, with this for the base."""
@@ -82,7 +84,7 @@ class Tensor(Described):
     _retains_grad: bool = False
     _hooks: dict[int, Callable[[Tensor], Tensor | None]] | None = None
     _accumulated: dict[int, Callable[[Tensor], None]] | None = None
-    _view_of: tuple[Tensor, Any, tuple[Any, ...], Any, Any] | None = None  # a `View`, without names
+    _view_of: tuple[Any, ...] | None = None  # a `View`, without names
     _views: Any = None  # of a traced or global tensor: its views by their ids, held weakly
 
     def __init__(self, *data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> None:

@@ -138,7 +138,7 @@ def _reshaping(name: str, f: Callable[..., Tensor]) -> None:
         for member in ("blob", "spec", "shard", "value", "node", "_view_of"):
             if member in y.__dict__:
                 x.__dict__[member] = y.__dict__[member]
-        set_view(x, y._view_of)
+        set_view(x, y._view_of and (*y._view_of[:5], True))
         _tell_the_tape(x)
         return x
 
