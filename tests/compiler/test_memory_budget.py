@@ -11,8 +11,10 @@ import pytest
 
 import weft as flow
 from weft import nn
+from weft.compiler import passes
 from weft.compiler.passes import memory_budget
 from weft.core.errors import CompileError, GraphError
+from weft.job.job import Job
 from weft.launch import spawn_threads
 from weft.plan.usage import usage
 
@@ -92,6 +94,29 @@ def test_one_that_cannot_be_met_says_the_least() -> None:
     for wrong in (0, -1, 1.5, True, "1 GB"):
         with pytest.raises(GraphError, match="whole number of bytes"):
             Train(model()).config.set_memory_budget(wrong)  # type: ignore[arg-type]
+
+
+def test_few_plans_are_made_to_find_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The estimate tells what to try, whether the budget can be met or not."""
+    made: list[str] = []
+    apply = passes.apply
+
+    def counted(job: Job, *rest: Any) -> None:
+        made.append(job.name)
+        apply(job, *rest)
+
+    whole, x = Train(model()), flow.randn(512, 32)
+    whole.compile(x)
+    monkeypatch.setattr(passes, "apply", counted)
+    for share in (0.9, 0.8, 0.7, 0.6, 0.5):
+        made.clear()
+        graph = Train(model(), budget := int(held(whole) * share))
+        graph.compile(x)
+        assert held(graph) <= budget and len(made) <= 6
+    made.clear()
+    with pytest.raises(CompileError):
+        Train(model(), 1000).compile(x)
+    assert len(made) == 5  # without, all that recompute can do, and three from which the least is told
 
 
 def test_it_is_of_a_rank() -> None:

@@ -1,4 +1,4 @@
-"""A graph's memory budget: compile again with a smaller one until the plans of all ranks fit."""
+"""A graph's memory budget: compile again, a few times at most, until the plans of all ranks fit."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from weft.plan.usage import show, usage
 from weft.transport import transport_of
 from weft.transport.check import decoded
 
-STEPS: Final = 16  # tries with smaller and smaller budgets
-SHARES: Final = (0.16, 0.15, 0.14)  # the same with slices: shares of what would be held beside parameters
+CORRECTIONS: Final = 3  # tries with recompute alone
+SHARES: Final = (0.16, 0.14)  # with slices, of what would be held beside parameters: what may be reached
 
 
 def compiled(job: Job, options: Options, watch: Callable[[str, Job], Any] | None) -> Lowered:
@@ -31,13 +31,14 @@ def compiled(job: Job, options: Options, watch: Callable[[str, Job], Any] | None
     budget = memory_budget.budget_of(options)
     if not budget:
         return _lowered(job, options, watch)
-    least = variables = 0
-    for tried in _tries(job, options, budget):
+    history, variables = list[tuple[int, int]](), 0
+    for tried in _tries(job, options, budget, history):
         found = _lowered(_copy(job), tried, watch)
-        held = _most(found)
-        if held <= budget:
+        history.append((found.job.held, _most(found)))
+        if history[-1][1] <= budget:
             return found
-        least, variables = min(least or held, held), usage(found.plan).variables
+        variables = usage(found.plan).variables
+    least = min(held for _, held in (history[0], *history[-len(_fixed(job, options)) :]))
     raise CompileError(
         f"graph {job.name}: a budget of {show(budget)} can't be met: with all that may be computed "
         f"again{' and in slices' * slices.applies(job)}, a rank still holds {show(least)}, {show(variables)} of it for "
@@ -45,17 +46,30 @@ def compiled(job: Job, options: Options, watch: Callable[[str, Job], Any] | None
     )
 
 
-def _tries(job: Job, options: Options, budget: int) -> Iterator[Options]:
-    """What to try: no budget, since an ample one changes nothing; the budget; a little less; then a fixed sequence, so
-    that the least doesn't depend on the budget asked for. The same with slices, if recompute alone doesn't do."""
-    whole, kept = memory_budget.estimate(job), memory_budget.Model(job).kept
-    fixed = (max(whole * n // STEPS, 1) for n in range(STEPS - 1, -1, -1))
-    for asked in (0, budget, budget * 97 // 100, budget * 94 // 100, *(n for n in fixed if n < budget)):
+def _tries(job: Job, options: Options, budget: int, history: list[tuple[int, int]]) -> Iterator[Options]:
+    """What to try, given what each try was estimated to hold, and holds: no budget, since an ample one changes nothing;
+    the budget; while the estimate is too low, less by that; and if recompute alone doesn't do, slices."""
+    yield replace(options, memory_budget=0)
+    asked = budget
+    for _ in range(CORRECTIONS):
         yield replace(options, memory_budget=asked)
+        estimated, held = history[-1]
+        if estimated > asked:  # this is all that recompute can do
+            break
+        asked = max(estimated - (held - budget), 1)
+    fixed = _fixed(job, options)
     if slices.applies(job):
-        fixed = (kept + int((whole - kept) * share) for share in SHARES)
-        for asked in (budget, (kept + 15 * budget) // 16, *fixed):
-            yield replace(options, memory_budget=1, slices_budget=asked)
+        for asked in (budget, (memory_budget.Model(job).kept + 15 * budget) // 16):
+            if asked > fixed[-2].slices_budget:
+                yield replace(options, memory_budget=1, slices_budget=asked)
+    yield from fixed
+
+
+def _fixed(job: Job, options: Options) -> list[Options]:
+    """The last tries. They don't depend on the budget, so that there is a least one that can be asked for."""
+    whole, kept = memory_budget.estimate(job), memory_budget.Model(job).kept
+    shares = [kept + int((whole - kept) * share) for share in SHARES if slices.applies(job)]
+    return [replace(options, memory_budget=1, slices_budget=asked) for asked in (*shares, 0)]
 
 
 def _lowered(job: Job, options: Options, watch: Callable[[str, Job], Any] | None) -> Lowered:

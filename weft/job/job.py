@@ -36,6 +36,7 @@ class Job:
         self.producer: dict[Value, Node] = {}
         self.loaders: dict[str, Any] = {}  # by the name that source nodes give
         self.micro_batches = 1
+        self.held = 0  # bytes of a rank, as the choice of what to recompute estimated them
         self.reasons: list[str] = []  # why passes chose what they chose
         self.passes: list[Pass] = []  # those that have run
 

@@ -29,7 +29,7 @@ from weft.plan.usage import meanwhile, show
 
 SHARE: Final = 0.02  # of a step's estimated time (measured: up to 0.03), for recompute without a budget
 LARGE: Final = 1 << 18  # least bytes of a value recomputed without a budget
-STEP: Final = 32  # if memory is tight, a round lowers what is held by one in so many parts at most
+STEP: Final = 32  # within a budget, a round lowers what is held by one in so many parts at most
 MOST: Final = 8  # nodes recomputed together
 CALL: Final = 5e-6  # seconds of overhead of a call
 
@@ -47,13 +47,13 @@ def run(job: Job, options: Options) -> None:
     left = math.inf if budget else SHARE * total(job.nodes)
     before, model = _most(models, marked)
     now, best = before, (before.bytes, marked)
-    step = before.bytes / STEP if options.tight else math.inf
+    step = before.bytes / STEP if budget else math.inf
     while now.bytes > budget and (found := model.chosen(now, marked, budget, left, step)):
         marked = marked | found
         left -= total(found)
         now, model = _most(models, marked)
         best = min(best, (now.bytes, marked), key=lambda pair: pair[0])
-    again = best[1] - asked(job)
+    again, job.held = best[1] - asked(job), best[0]
     for n in again:
         n.extra["checkpoint"] = True
     if again:
@@ -111,12 +111,12 @@ class Peak(NamedTuple):
 class Model:
     """The lifetimes of a job's values on one rank. Values on other ranks take no memory here."""
 
-    def __init__(self, job: Job, rank: int = 0, copied: int = SMALL) -> None:
+    def __init__(self, job: Job, rank: int = 0, copied: int = SMALL, like: Model | None = None) -> None:
         self.nodes, self.rank, self.copied = job.nodes, rank, copied
         self.cut = next((i for i, n in enumerate(job.nodes) if n.extra.get("backward")), len(job.nodes))
         self.maker = {v: n for n in job.nodes for v in n.outputs}
         self.root: dict[Value, Value] = {}
-        self._needs: dict[Node, int] = {}
+        self._needs: dict[Node, int] = {} if like is None else like._needs  # of nodes, whose forms don't change
         self.fixed = {v for n in job.nodes if n.op in ("variable", "input", "source", "host") for v in n.outputs}
         for n in job.nodes:
             if n.op == "unpack" or (n.op in OPS and OPS[n.op].view):

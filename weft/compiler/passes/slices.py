@@ -49,7 +49,7 @@ def run(job: Job, options: Options) -> None:
     held = Held(job, budget, 0)
     before = held.most
     whole = [a for n, a in zip(job.nodes, held.allocated, strict=True) if not (_pure(n, n) and _rules(n))]
-    held = Held(job, budget, max((budget - held.model.kept) // ROOM, *whole))
+    held = held.anew(job, max((budget - held.model.kept) // ROOM, *whole))
     for number in itertools.count():
         at = max((i for i, n in enumerate(job.nodes) if n not in tried), key=held.live.__getitem__)
         if held.live[at] <= budget or len(tried) == TRIES:
@@ -57,7 +57,7 @@ def run(job: Job, options: Options) -> None:
         found = list(candidates(held, at, budget))
         best = min(found, default=None, key=lambda r: r.key)
         if best is not None and best.held > budget and remake(job, held, *best[:2]):
-            held = Held(job, budget, held.room)
+            held = held.anew(job)
             continue
         best = min(found, default=None, key=lambda r: (max(r.held, budget), r.key))
         if best is not None and best.held < held.live[at]:
@@ -66,7 +66,7 @@ def run(job: Job, options: Options) -> None:
         elif not remake(job, held, *_there(job, at)):
             tried.add(job.nodes[at])
             continue
-        held = Held(job, budget, held.room)
+        held = held.anew(job)
         tried.clear()
     if computed:
         job.reasons.append(
@@ -82,15 +82,19 @@ class Held:
     `room` for that, and may allocate so much itself.
     """
 
-    def __init__(self, job: Job, budget: int, room: int) -> None:
+    def __init__(self, job: Job, budget: int, room: int, model: Model | None = None) -> None:
         self.job, self.nodes, self.budget, self.room = job, job.nodes, budget, room
-        self.model = Model(job, copied=PLACED)
+        self.model = Model(job, copied=PLACED, like=model)
         self.root, within = dict(self.model.root), dict[Value, tuple[Value, int]]()
         for n in self.nodes:
             if n.extra.get("joined"):
                 self.root |= dict.fromkeys(n.args[0], n.outputs[0])
                 starts = itertools.accumulate(map(self.model.bytes, n.args[0]), initial=0)
                 within |= {v: (n.outputs[0], at) for v, at in zip(n.args[0], starts, strict=False)}
+        for v, root in self.root.items():
+            while root in self.root:
+                root = self.root[root]
+            self.root[v] = root
         self.read = {v: i for i, n in enumerate(self.nodes) for v in n.operands()}  # last, views apart
         self.pieces = needed(map(self._use, self.nodes), self._form, within)
         self.first = {v: min(p.first for p in ps) for v, ps in self.pieces.items()}
@@ -112,6 +116,10 @@ class Held:
         self.live = [max(p + room, self.beside(a)) for p, a in zip(planned, self.allocated, strict=True)]
         self.most = max(planned) + max(self.allocated)
 
+    def anew(self, job: Job, room: int | None = None) -> Held:
+        """The same for the job as it is now."""
+        return Held(job, self.budget, self.room if room is None else room, self.model)
+
     def beside(self, allocated: float) -> float:
         """What is held if a node allocates so much, and all that may be planned is planned."""
         return allocated + self.budget - self.room
@@ -128,9 +136,7 @@ class Held:
 
     def rooted(self, v: Value) -> Value:
         """The value in whose memory a value lies."""
-        while v in self.root:
-            v = self.root[v]
-        return v
+        return self.root.get(v, v)
 
     def _overwrites(self, n: Node, i: int) -> bool:
         over = map(self.rooted, overwrites(n.op, n.operands()))
