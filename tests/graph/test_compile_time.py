@@ -6,7 +6,10 @@ import cProfile
 from typing import Any
 
 import weft as flow
+from bench.pipelines import RANKS, Stages
 from weft import nn
+from weft.core.rank import current
+from weft.launch import spawn_threads
 
 
 class Train(nn.Graph):
@@ -36,3 +39,24 @@ def test_calls_are_linear_in_the_nodes() -> None:
     calls(2)  # what is done once
     few, some, many = (calls(layers) for layers in (10, 20, 60))
     assert many - some < 1.15 * 4 * (some - few)
+
+
+def calls_of_a_pipeline() -> int:
+    """The same for rank 0 of a pipeline, which proves the plans of all."""
+    world = current().world_size
+    each = world // RANKS
+    places = [flow.placement("cpu", ranks=[*range(s * each, (s + 1) * each)]) for s in range(RANKS)]
+    x = flow.zeros(4 * world, 8, placement=places[0], sbp=flow.sbp.split(0))
+    Stages(places, True, 4).compile(x)  # what is done once
+    graph = Stages(places, True, 4)
+    if current().index:
+        graph.compile(x)
+        return 0
+    with cProfile.Profile() as counted:
+        graph.compile(x)
+    return sum(entry.callcount for entry in counted.getstats())
+
+
+def test_calls_are_flat_in_the_ranks() -> None:
+    few, many = (spawn_threads(world, calls_of_a_pipeline)[0] for world in (4, 32))
+    assert many < 1.1 * few
