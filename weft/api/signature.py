@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, TypeVar
 
 from weft.api import cast_rules
@@ -13,7 +14,7 @@ from weft.autograd.plain import numbered, plain
 from weft.core.errors import ArgumentError, WeftError, ours
 from weft.core.late import written_late
 from weft.ops import out_argument
-from weft.ops.declaration import OPERAND_KINDS, Param
+from weft.ops.declaration import OPERAND_KINDS, Param, written
 from weft.ops.explain import ABSENT, accepts, describe, hint, misplaced, named
 from weft.ops.keywords import FORMER, known, place_of
 from weft.tensor.tensor import Tensor
@@ -32,7 +33,7 @@ class Signature:
         self.open = "".join(p.name for p in parameters if p.kind is p.VAR_POSITIONAL)
         self.options = "".join(p.name for p in parameters if p.kind is p.VAR_KEYWORD)
         self.params = tuple(
-            Param(p.name, OPERAND_KINDS.get(str(p.annotation), "attribute"), _text(p.annotation), p.default,
+            Param(p.name, OPERAND_KINDS.get(text := _text(p.annotation), "attribute"), text, p.default,
                   p.kind is p.KEYWORD_ONLY)
             for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         )  # fmt: skip
@@ -107,7 +108,8 @@ def _reducing(kwargs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _shown(p: Param) -> str:
-    return f"{p.name}: {p.type}" + ("" if p.required else f" = {p.default!r}")
+    default = p.default.__name__ if isinstance(p.default, FunctionType) else repr(p.default)
+    return f"{p.name}: {p.type}" + ("" if p.required else f" = {default}")
 
 
 def _takes(p: Param, value: Any) -> bool:
@@ -118,7 +120,7 @@ def _takes(p: Param, value: Any) -> bool:
 
 
 def _text(annotation: Any) -> str:
-    return "Any" if annotation is inspect.Parameter.empty else str(annotation)
+    return "Any" if annotation is inspect.Parameter.empty else written(annotation)
 
 
 def _wrong(p: Param, value: Any) -> str:

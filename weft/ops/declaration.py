@@ -21,7 +21,7 @@ import sys
 import types
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Union, get_args, get_origin
 
 from weft.core.dispatch import hooks
 from weft.core.errors import ArgumentError
@@ -397,6 +397,16 @@ def _params(kernel: Callable[..., Any]) -> Iterable[Param]:
                 f"{kernel.__name__}(): parameter '{p.name}' needs a type, which says what it is: "
                 f"{p.name}: Tensor is an operand; {p.name}: int, float, bool, str or the like is an attribute"
             )
-        if not isinstance(text, str):
-            text = re.sub(r"\b(?:\w+\.)+", "", inspect.formatannotation(text)).replace(str(Scalar), "Scalar")
+        text = written(text)
         yield Param(p.name, OPERAND_KINDS.get(text, "attribute"), text, p.default, p.kind is p.KEYWORD_ONLY)
+
+
+def written(annotation: Any) -> str:
+    """An annotation as it is written, without modules."""
+    if isinstance(annotation, str):
+        return annotation
+    if get_origin(annotation) in (Union, types.UnionType):
+        return " | ".join(map(written, get_args(annotation))).replace(str(Scalar), "Scalar")
+    if annotation in (None, types.NoneType):
+        return "None"
+    return re.sub(r"\b(?:\w+\.)+", "", inspect.formatannotation(annotation))

@@ -5,6 +5,7 @@ stay as they are.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -57,6 +58,14 @@ def test_a_layer_is_made_or_says_what_it_takes(name: str) -> None:
     for given in constructions(LAYERS[name]):
         answers(LAYERS[name], **given)
     answers(LAYERS[name], *range(20))
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_types_are_shown_as_they_are_written(name: str) -> None:
+    try:
+        LAYERS[name](an_option_that_no_layer_has=1)
+    except ArgumentError as refused:
+        assert not re.search(r"typing\.|torch\.|weft\.|NoneType|<\w+ ", str(refused)), refused
 
 
 @pytest.mark.filterwarnings("ignore")
