@@ -97,20 +97,6 @@ with flow.mock_torch.enable(extra_dict={"torch.special.zeta": "math.hypot"}):
     assert torch.special.zeta(3, 4) == 5 and torch.uint16.itemsize == 2 and torch.Stream and torch.cuda.CUDAGraph
     assert torch._C.DispatchKey and torch.jit._overload_method and torch.ops is helper.torch.ops
     assert torch._dynamo.mark_static_address(torch.ones(1)) is None
-    import torch.distributed.tensor as spread
-    from torch.distributed.tensor.parallel import ColwiseParallel, parallelize_module
-    from torch.distributed._tensor import distribute_tensor
-    model = torch.nn.Linear(2, 2)
-    plan = "Use model.to_global(placement=P, sbp={"
-    for call, use in ((lambda: parallelize_module(model, None, ColwiseParallel()), plan),
-                      (lambda: spread.distribute_module(model), plan),
-                      (lambda: spread.distribute_tensor(torch.ones(2), None, []), "Use x.to_global(placement=P"),
-                      (lambda: distribute_tensor(torch.ones(2), None, []), "Use x.to_global(placement=P")):
-        try:
-            call()
-            raise AssertionError(use)
-        except NotImplementedError as error:
-            assert use in str(error), error
     for line, use in (("from torch.distributed.fsdp import FullyShardedDataParallel", "Use fully_shard(model)"),
                       ("from torch.nn import no_such_layer", "Weft has no torch.nn.no_such_layer. Under")):
         try:

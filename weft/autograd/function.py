@@ -17,6 +17,7 @@ from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, AutogradError, ShapeError
 from weft.ops import ops
 from weft.ops.explain import describe
+from weft.tensor.gradient import check_kind
 from weft.tensor.tensor import Tensor, rewrap
 from weft.tensor.written import next_sequence
 
@@ -77,9 +78,11 @@ class CustomNode(Hooked):
         inputs: tuple[Any, ...] | None = None,
     ) -> None:  # fmt: skip
         self.function, self.context, self.edges = function, context, edges
-        self.forms = None  # the shape and dtype of each input that is a tensor; None where gradients are known to fit
+        self.forms = None  # shape, dtype and kind of inputs that are tensors; None where gradients are known to fit
         if inputs is not None:
-            self.forms = tuple((tuple(a.shape), a.dtype) if isinstance(a, Tensor) else None for a in inputs)
+            self.forms = tuple(
+                (tuple(a.shape), a.dtype, a.is_global) if isinstance(a, Tensor) else None for a in inputs
+            )
         self.shapes: tuple[Any, ...] = ()  # of outputs without a gradient
         if context.materialize_grads:
             self.shapes = tuple((y.detach() if isinstance(y, Tensor) else None) for y in outputs)
@@ -123,7 +126,8 @@ class CustomNode(Hooked):
             raise ArgumentError(f"expected Variable or None (got {type(g).__name__}): {where}, {g!r}")
         if form is None:
             raise AutogradError(f"{where}, which is no tensor, a gradient different than None")
-        shape, dtype = form
+        shape, dtype, everywhere = form
+        check_kind(everywhere, g, where)
         lead = g.ndim - len(shape)
         if tuple(g.shape) != shape:
             if lead < 0 or any(n not in (m, 1) for n, m in zip(shape, g.shape[lead:], strict=True)):

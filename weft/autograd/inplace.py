@@ -44,6 +44,8 @@ def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
         refresh(x)
     wants = here.grad and x._view_of is not None and any(t._requires_grad for t in stack.tensors(op, args))
     check_writable(x, f"{op.name}_", wants)
+    if here.trace is None:
+        stack.is_global(op, args, "_")  # raises for a mix
     if x.value is not None or x.spec is not None or here.trace is not None or here.stack or op.inplace_kernel is None:
         y = call(op, _kept(op, args))
         if tuple(y.shape) != tuple(x.shape):

@@ -17,6 +17,7 @@ from weft.core.sbp import broadcast
 from weft.ops import OPS, ops
 from weft.tensor.blob import blob_of
 from weft.tensor.counters import counters
+from weft.tensor.gradient import check_kind
 from weft.tensor.tensor import Tensor, of_shard, rewrap
 
 NOTHING: Final = (
@@ -41,6 +42,7 @@ def _start(t: Tensor, gradient: Tensor | None, position: int) -> Tensor:
                 "Reduce it (loss.mean().backward()) or pass the gradient: y.backward(gradient)"
             )
         return ops.ones_like(t) if here.trace is None else here.trace.begun(t)
+    check_kind(t.is_global, gradient, f"gradient {position}, which was given")
     if gradient.shape != t.shape:
         raise ShapeError(
             f"a gradient of shape {list(gradient.shape)} for a tensor of shape {list(t.shape)}: they must agree"
@@ -227,6 +229,7 @@ class Sweep:
             hooked = _hooked(leaf._hooks, g)
             assert hooked is not None
             g = hooked
+        check_kind(leaf.is_global, g, "a hook's gradient")
         if self.wanted_leaves is not None:
             self.found[id(leaf)] = g
         if self.accumulate and leaf._requires_grad:  # it may have been frozen since
@@ -303,17 +306,25 @@ def _replaced(hook: Any, args: tuple[Any, ...], before: Sequence[Tensor | None])
         raise AutogradError(
             f"a hook of a node got {len(before)} gradients and returned {len(found)}: return as many, or None"
         )
+    for was, now in zip(before, found, strict=True):
+        if was is not None and now is not None:
+            check_kind(was.is_global, now, f"hook {_name(hook)!r} returned a gradient of another kind")
     return found
+
+
+def _name(hook: Any) -> str:
+    return getattr(hook, "__name__", type(hook).__name__)
 
 
 def _check_replaced(hook: Any, g: Tensor, replaced: Any) -> None:
     """A hook's result must be a gradient of the same tensor. Messages contain torch's phrases."""
-    name = getattr(hook, "__name__", type(hook).__name__)
+    name = _name(hook)
     if not isinstance(replaced, Tensor):
         raise ArgumentError(
             f"expected Variable, but hook returned {type(replaced).__name__!r}: {name} may return another gradient in "
             "place of the one that it is given, or None to leave it"
         )
+    check_kind(g.is_global, replaced, f"hook {name!r} returned a gradient of another kind")
     changed = [
         f"hook {name!r} has changed the {what} of value (was {before} got {now})"
         for what, before, now in (("size", g.shape, replaced.shape), ("type", g.dtype, replaced.dtype))

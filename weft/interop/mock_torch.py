@@ -26,11 +26,7 @@ from weft.core.errors import ArgumentError, WeftError
 WEFT: Final = __name__.partition(".")[0]
 
 
-_PLAN = 'model.to_global(placement=P, sbp={"*.q_proj.weight": flow.sbp.split(0), ...}), which takes a plan by names'
 INSTEAD: Final = {  # of what needs torch's processes and tensors
-    "distribute_tensor": "x.to_global(placement=P, sbp=flow.sbp.split(0))",
-    "distribute_module": _PLAN,
-    "parallelize_module": _PLAN,
     "FullyShardedDataParallel": "fully_shard(model), of torch.distributed.fsdp as well",
 }
 
@@ -163,12 +159,7 @@ OURS: Final[dict[str, Any]] = {  # replacements in modules that are torch's own
     "torch.library.custom_op": lambda name, fn=None, /, **_: OwnOp if fn is None else OwnOp(fn),
     "torch.library.register_fake": _left_out,
     "torch._dynamo.mark_static_address": lambda t, guard=False: None,  # addresses don't matter here
-    **{path: Missing(path) for path in (
-        "torch.distributed.tensor.distribute_tensor", "torch.distributed.tensor.distribute_module",
-        "torch.distributed._tensor.distribute_tensor", "torch.distributed._tensor.distribute_module",
-        "torch.distributed.tensor.parallel.parallelize_module",
-    )},
-}  # fmt: skip
+}
 
 
 class _Mock:

@@ -35,8 +35,8 @@ def compose(op: Op, args: tuple[Any, ...]) -> Any:
         raise
 
 
-def is_global(op: Op, args: tuple[Any, ...]) -> bool:
-    """Whether the operands are global; raises for a mix of global and local ones."""
+def is_global(op: Op, args: tuple[Any, ...], suffix: str = "") -> bool:
+    """Whether the operands are global; raises for a mix of global and local ones, with the op's name and `suffix`."""
     if op.conversion:
         return True
     kinds = set()
@@ -47,7 +47,7 @@ def is_global(op: Op, args: tuple[Any, ...]) -> bool:
     if len(kinds) == 2:
         check_arguments(op, args)
         raise PlacementError(
-            f"{op.name}: some operands are global and some are local: {call_text(op, args)}.\n"
+            f"{op.name}{suffix}: some operands are global and some are local: {call_text(op, args)}.\n"
             "Make the local ones global, x.to_global(placement=..., sbp=...), or the global ones local, x.to_local(). "
             "What a model makes itself is global under flow.utils.global_view.global_mode(True, placement=..., sbp=...)"
         )

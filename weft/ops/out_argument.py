@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import torch
 
-from weft.core.errors import ArgumentError, DtypeError, OptionError, ShapeError
+from weft.core.errors import ArgumentError, DtypeError, OptionError, PlacementError, ShapeError
 from weft.ops.declaration import OPS, Op
 from weft.tensor.tensor import Tensor
 
@@ -59,6 +59,12 @@ def into(name: str, out: Any, made: Any, overwrite: Overwrite) -> Any:
         raise ArgumentError(f"{name}(): got an unexpected argument 'out': its result is {made!r}, not a tensor")
     if not isinstance(out, Tensor):
         raise ArgumentError(f"{name}(): out must be a tensor; got {type(out).__name__}")
+    if out.is_global is not made.is_global:
+        kinds = "global, and the result local" if out.is_global else "local, and the result global"
+        raise PlacementError(
+            f"{name}(): out is {kinds}. Leave out away, and convert the result: .to_global(placement=..., sbp=...), or "
+            ".to_local()"
+        )
     op = OPS.get(name)
     exact = name in EXACT or (op is not None and not op.elementwise and name not in CASTING)
     if exact and out.dtype is not made.dtype:

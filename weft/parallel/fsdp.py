@@ -165,7 +165,7 @@ class Sharded:
                 same = ops.from_local(p.detach(), place, (broadcast,), None)  # the first rank's
                 part = ops.clone(ops.to_global(same, place, layout))
                 whole = local_data(same.to_local(), "fully_shard").to(kind.torch, copy=True)
-            p.data = part
+            p._hold(part)
         self.shares = not self.split and kind is p.dtype  # the memory of the part
         self.data = local_data(part, "fully_shard") if self.shares else whole
         self.whole = Parameter(of_torch(self.data), p.requires_grad)

@@ -11,6 +11,15 @@ from weft.core.errors import ArgumentError, AutogradError, DeviceError, DtypeErr
 from weft.tensor.described import Described
 
 
+def check_kind(everywhere: bool, given: Described, what: str) -> None:
+    """Raise unless the gradient is global as its tensor is, or local as that is; `what` starts the message."""
+    if given.is_global is not everywhere:
+        kinds = "local, and the gradient is global: g.to_local()"
+        if everywhere:
+            kinds = "global, and the gradient is local: g.to_global(placement=x.placement, sbp=x.sbp)"
+        raise SbpError(f"{what}: the tensor is {kinds}")
+
+
 def check_gradient(t: Described, given: Any) -> Any:
     """The gradient. A global one may have another sbp than its tensor: optimizers convert it."""
     if not isinstance(given, Described):
@@ -22,11 +31,7 @@ def check_gradient(t: Described, given: Any) -> Any:
         given = hooks.taken(given)
     if given is t:
         raise AutogradError("can't assign Variable as its own grad: assign p.detach().clone()")
-    if given.is_global is not t.is_global:
-        whole, part = ("the tensor is global", "p.grad = g.to_global(placement=p.placement, sbp=p.sbp)")
-        if given.is_global:
-            whole, part = ("the gradient is global", "p.grad = g.to_local()")
-        raise SbpError(f"assigned grad has data of a different type: {whole}, and the other local; {part}")
+    check_kind(t.is_global, given, "assigned grad has data of a different type")
     if given.shape != t.shape:
         raise ShapeError(
             f"attempting to assign a gradient of size '{list(given.shape)}' to a tensor of size '{list(t.shape)}'. "

@@ -64,6 +64,9 @@ class UninitializedTensorMixin(Tensor):
 
     @data.setter
     def data(self, other: Tensor) -> None:
+        self._hold(other)
+
+    def _hold(self, other: Tensor) -> None:
         self.held = other
 
     @property

@@ -20,7 +20,7 @@ from torch import Size
 
 from weft.core.device import Device
 from weft.core.dispatch import here, hooks
-from weft.core.errors import ArgumentError, AutogradError, DtypeError, ShapeError
+from weft.core.errors import ArgumentError, AutogradError, DtypeError, PlacementError, ShapeError
 from weft.core.spec import Spec
 from weft.tensor.array import array_of, numbers
 from weft.tensor.blob import Blob
@@ -211,6 +211,13 @@ class Tensor(Described):
             if not isinstance(other, torch.Tensor):
                 raise DtypeError(f"tensor.data takes a tensor; got {type(other).__name__}")
             other = hooks.taken(other)
+        if other.is_global is not self.is_global:
+            both = "x is local and y global" if other.is_global else "x is global and y local"
+            raise PlacementError(f"x.data = y: {both}. Convert y: y.to_local(), or y.to_global(placement=..., sbp=...)")
+        self._hold(other)
+
+    def _hold(self, other: Tensor) -> None:
+        """Take another tensor's memory and layout, whatever they are."""
         if here.trace is not None:
             return hooks.exchange(self, other)
         if self.part_of is not None or other.part_of is not None:  # such as another dtype of a shard

@@ -36,10 +36,10 @@ def copy_(x: Tensor, value: Any, non_blocking: bool = False) -> Tensor:
         value = creation.as_tensor(value)
     if value.spec is None and x.spec is not None:  # data that every rank has alike
         value = creation.placed("copy_", local_data(value, "copy_()"), None, x.placement, _flat(x), False)
-    elif x.spec is None and value.device is not x.device:
-        value = to(value, x.device)
     elif x.spec is not None and value.placement is not x.placement:
         value = to(value, x)
+    elif x.spec is value.spec is None and value.device is not x.device:
+        value = to(value, x.device)
     return assign(x, value)
 
 

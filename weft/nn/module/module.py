@@ -269,7 +269,7 @@ class Module:
             made = [(t, fn(t.data if is_lazy(t) else t), None if t._grad is None else fn(t._grad)) for t in own]
         for t, new, grad in made:
             if new is not t:
-                t.data = new
+                t._hold(new)
             t._grad = grad  # its dtype may differ, if a program replaced only `.data`
         self._buffers.compare()
         return self
