@@ -93,7 +93,7 @@ class UninitializedTensorMixin(Tensor):
     def become(self, data: Tensor) -> None:
         del self.held
         self.__class__ = self.cls_to_become  # type: ignore[assignment]
-        self.data = data
+        self._hold(data)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         copied = memo.get(id(self))
