@@ -135,6 +135,7 @@ GUESSES = {
 def says(file: str, name: str) -> bool:
     """Whether a file has something of this name at its top: a function, class, value, adapter or op."""
     path = ROOT / "weft" / file
+    path = path if path.exists() else path.with_suffix(".pyi")  # what is derived from torch's has a stub alone
     if not path.exists():
         return False
     for node in ast.parse(path.read_text()).body:

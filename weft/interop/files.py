@@ -63,8 +63,9 @@ def _names(name: str, home: ModuleType) -> list[str]:
         file = importlib.import_module(f"torch.{name.partition('.')[2]}")
     except ImportError:
         return []
-    here = {n for n, v in vars(home).items() if not n.startswith("__") and not isinstance(v, ModuleType)}
-    return [n for n in vars(file) if n in here or n in getattr(home, "__all__", ())]
+    here = vars(home)
+    there = {*here, *dir(home), *getattr(home, "__all__", ())}
+    return [n for n in vars(file) if n in there and not n.startswith("__") and not isinstance(here.get(n), ModuleType)]
 
 
 def _reach(folder: str) -> None:

@@ -19,8 +19,9 @@ LAYERS: Final = {  # by file, each of which is read when a program first asks fo
         Tanhshrink Threshold
     """,
     "layers.adaptive": "AdaptiveLogSoftmaxWithLoss",
+    "layers.batch_statistics": "AllReduce",
     "layers.batchnorm": """
-        AllReduce BatchNorm1d BatchNorm2d BatchNorm3d LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d
+        BatchNorm1d BatchNorm2d BatchNorm3d LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d
         SyncBatchNorm
     """,
     "layers.container": "ModuleDict ModuleList ParameterDict ParameterList Sequential",
@@ -62,20 +63,25 @@ LAYERS: Final = {  # by file, each of which is read when a program first asks fo
     "layers.upsampling": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
     "oneflow.coin_flip": "CoinFlip",
     "oneflow.fused_layers": "FusedBatchNorm1d FusedBatchNorm2d FusedBatchNorm3d FusedMLP RMSLayerNorm",
-    "oneflow.quantization": """
+    "oneflow.quantized_layers": """
         FakeQuantization MinMaxObserver MovingAverageMinMaxObserver QatConv1d QatConv2d QatConv3d Quantization
     """,
+}  # fmt: skip
+BASES: Final = {  # which nn.modules has too
+    "layers.batchnorm": ("_BatchNorm", "_NormBase"), "layers.conv": ("_ConvNd",), "layers.dropout": ("_DropoutNd",),
+    "layers.instancenorm": ("_InstanceNorm",), "layers.loss": ("_Loss", "_WeightedLoss"),
 }  # fmt: skip
 HOMES: Final = {file: tuple(names.split()) for file, names in LAYERS.items()}
 
 GIVEN.update({f"torch.nn.modules.{file}": sys.modules[__name__] for file in layers.FILES})
-__getattr__ = lazily(__name__, HOMES)
+__getattr__ = lazily(__name__, {file: names + BASES.get(file, ()) for file, names in HOMES.items()})
 
 READ: Final = (attention, cells, quantization)  # at once, as they add to the table of functions
 HERE: Final = {k.__name__: k for k in (Module, Buffer, Parameter, UninitializedBuffer, UninitializedParameter)}
 EVERY: Final = sorted({*HERE, *(name for names in HOMES.values() for name in names)})
 OF_MODULES: Final = {  # what nn.modules has
-    "__getattr__": __getattr__, "__dir__": lambda: EVERY, "__doc__": __doc__, "__all__": EVERY, **HERE,
+    "__getattr__": __getattr__, "__dir__": lambda: [*EVERY, *sum(BASES.values(), ())], "__all__": EVERY,
+    "__doc__": __doc__, **HERE,
     **{f.__name__: f for f in of_every_module(Module)},
 }  # fmt: skip
 __all__ = [*EVERY, "cells", "functional", "init", "utils"]  # pyright: ignore[reportUnsupportedDunderAll]

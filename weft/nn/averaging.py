@@ -7,13 +7,13 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from weft import nn
 from weft.autograd import no_grad
 from weft.autograd.inplace import assign
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError
 from weft.functional.create.creation import tensor
 from weft.functional.create.likeness import device_of
-from weft.nn.layers.batchnorm import _BatchNorm
 from weft.nn.module.module import Module
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
@@ -128,7 +128,8 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
     If a batch is a list or a tuple, its first element is the input.
     """
-    norms = [m for m in model.modules() if isinstance(m, _BatchNorm)]
+    kind = nn.modules._BatchNorm  # type: ignore[attr-defined]  # made with the package
+    norms = [m for m in model.modules() if isinstance(m, kind)]
     if not norms:
         return
     training, before = model.training, [m.momentum for m in norms]

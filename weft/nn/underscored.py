@@ -6,11 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from weft.functional.neural.sizes import several
-from weft.nn.layers.batchnorm import _BatchNorm
-from weft.nn.layers.conv import _Conv
-from weft.nn.layers.dropout import _Dropout
-from weft.nn.layers.instancenorm import _InstanceNorm
-from weft.nn.layers.loss import _Loss
 
 
 def _ntuple(n: int, name: str = "") -> Callable[[Any], tuple[int, ...]]:
@@ -30,8 +25,7 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
 
 
 NAMES: Final[dict[str, Any]] = {
-    "_BatchNorm": _BatchNorm, "_NormBase": _BatchNorm, "_InstanceNorm": _InstanceNorm, "_ConvNd": _Conv,
-    "_DropoutNd": _Dropout, "_Loss": _Loss, "_WeightedLoss": _Loss, "_ntuple": _ntuple, "_single": _ntuple(1),
+    "_ntuple": _ntuple, "_single": _ntuple(1),
     "_pair": _ntuple(2), "_triple": _ntuple(3), "_quadruple": _ntuple(4),
     "consume_prefix_in_state_dict_if_present": consume_prefix_in_state_dict_if_present,
 }  # fmt: skip

@@ -332,7 +332,7 @@ def test_transposed_convolutions_of_a_size() -> None:
     for size in ([7, 8], [3, 8, 8]):
         expected = theirs(x, output_size=size)
         torch.testing.assert_close(ours(of_torch(x), output_size=size).detach().to_torch(), expected.detach())
-    with pytest.raises(flow.errors.OptionError, match="or up to a stride more"):
+    with pytest.raises(flow.errors.OptionError, match="valid sizes range from"):
         ours(of_torch(x), output_size=[12, 12])
 
 
@@ -351,3 +351,10 @@ def test_bags_of_a_given_table() -> None:
 
 def test_fractional_pooling_by_one_ratio() -> None:
     assert flow.nn.FractionalMaxPool2d(2, output_ratio=0.5)(flow.rand(1, 2, 7, 9)).shape == (1, 2, 3, 4)
+
+
+def test_a_bags_padding_row_is_zero_and_its_options_are_attributes() -> None:
+    made = [lib.nn.EmbeddingBag(4, 2, max_norm=1.0, mode="sum", padding_idx=-1) for lib in (flow, torch)]
+    for name in torch.nn.EmbeddingBag.__constants__:  # type: ignore[attr-defined]
+        assert getattr(made[0], name) == getattr(made[1], name), name
+    assert made[0].weight[3].tolist() == [0.0, 0.0]

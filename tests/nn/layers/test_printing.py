@@ -13,6 +13,8 @@ LAYERS = """
     Linear(2, 3) Bilinear(2, 3, 4, bias=False) Identity() Flatten() Unflatten(1, (2, 3)) Embedding(3, 4, padding_idx=1)
     Conv1d(2, 3, 3) Conv2d(2, 4, 3, stride=2, padding=1, dilation=2, groups=2, bias=False, padding_mode="reflect")
     ConvTranspose2d(2, 3, 3, output_padding=1, stride=2) ConvTranspose3d(2, 3, 3) EmbeddingBag(3, 4)
+    Embedding(3, 4, max_norm=1.0, norm_type=1.0, scale_grad_by_freq=True)
+    EmbeddingBag(3, 4, 1.0, 1.0, True, mode="sum", padding_idx=-1)
     MaxPool1d(2) MaxPool2d((2, 3), return_indices=True) MaxUnpool2d(2) AvgPool1d(2, 3, 1) AvgPool2d(2) AvgPool3d(2)
     LPPool1d(2, 3) LPPool2d(2, 3) AdaptiveAvgPool2d((2, 3)) AdaptiveMaxPool1d(2) FractionalMaxPool2d(2, output_size=3)
     ReflectionPad2d(2) ReplicationPad3d(1) ZeroPad2d((1, 2, 3, 4)) ConstantPad1d(2, 1.5) CircularPad2d(1)

@@ -102,7 +102,7 @@ def dropout(
 
     OneFlow's extra arguments: a generator, and a tensor to add to the result.
     """
-    if not training:
+    if not training or p == 0:
         return x if addend is None else ops.add(x, addend)
     if generator is None:
         y = ops.dropout(x, p, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 import types
 from collections import OrderedDict
@@ -10,8 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from weft.core.derived import GIVEN, Change, Derived
-from weft.core.errors import ArgumentError, IndexingError, OptionError
+from weft.core.errors import ArgumentError, IndexingError, OptionError, ShapeError
+from weft.core.idle import idle
+from weft.functional.neural import embeddings
 from weft.functional.neural.fractional_pooling import check_sizes
+from weft.functional.neural.sizes import several
+from weft.nn import functional as F
+from weft.nn.layers import batch_statistics
+from weft.nn.layers.lazy import lazy
 from weft.nn.module.refusals import constructing
 from weft.ops import ops
 from weft.tensor.parameter import Parameter
@@ -19,8 +26,10 @@ from weft.tensor.tensor import Tensor
 
 Function = Callable[..., Any]
 
-FILES: Final = ("activation", "container", "dropout", "linear", "module", "normalization")  # of flow.nn's names
-ERRORS: Final = {"IndexError": IndexingError, "RuntimeError": OptionError, "TypeError": ArgumentError}
+FILES: Final = ("activation", "linear", "module")  # of flow.nn's names
+ERRORS: Final = {
+    "AssertionError": OptionError, "IndexError": IndexingError, "RuntimeError": OptionError, "TypeError": ArgumentError,
+}  # fmt: skip
 
 
 def _always(f: Any) -> Change:
@@ -135,6 +144,126 @@ def _by_any_list(theirs: Function) -> Function:
 
 UPSAMPLING: Final = {"Upsample.__init__": _init(_by_any_list)}
 
+# ---- layers whose size is that of their first input ----------------------------------------------------
+
+
+def _lazily(dim: int, **usual: Any) -> Change:
+    return lambda theirs: lazy(theirs.cls_to_become, dim, **usual)
+
+
+class _Mixin:
+    """What torch's lazy layers inherit from, before Weft's take their place."""
+
+
+GIVEN["torch.nn.modules.lazy.LazyModuleMixin"] = _Mixin
+
+# ---- convolutions ------------------------------------------------------------------------------------
+
+
+SIZES: Final = ("kernel_size", "stride", "padding", "dilation", "output_padding")
+
+
+def _in_dims(count: int) -> Change:
+    """Sizes are one number, or one for each dimension."""
+
+    def change(theirs: Function) -> Function:
+        takes = inspect.signature(theirs)
+
+        @functools.wraps(theirs)
+        def init(*args: Any, **kwargs: Any) -> None:
+            for name, value in takes.bind(*args, **kwargs).arguments.items():
+                if name in SIZES and not (name == "padding" and isinstance(value, str)):
+                    several(value, count, name)
+            theirs(*args, **kwargs)
+
+        return init
+
+    return change
+
+
+KINDS: Final = [(f"{kind}{n}d", n) for kind in ("Conv", "ConvTranspose") for n in (1, 2, 3)]
+CONV: Final = {
+    **{f"{name}.__init__": _init(_in_dims(n)) for name, n in KINDS},
+    **{f"Lazy{name}": _lazily(-1 - n) for name, n in KINDS},
+}
+
+# ---- dropout -----------------------------------------------------------------------------------------
+
+
+def _drawing(theirs: Any) -> Any:
+    """OneFlow's extra arguments: a generator, and in a call a tensor to add to the result."""
+
+    def init(self: Any, p: float = 0.5, inplace: bool = False, generator: Any = None) -> None:
+        super(theirs, self).__init__(p, inplace)
+        self.generator = generator
+
+    def forward(self: Any, input: Tensor, addend: Tensor | None = None) -> Tensor:
+        if addend is None and self.generator is None:
+            return F.dropout(input, self.p, True, self.inplace) if self.training and self.p else input
+        return F.dropout(input, self.p, self.training, self.inplace, generator=self.generator, addend=addend)
+
+    theirs.__init__, theirs.forward = constructing(init), forward
+    return theirs
+
+
+DROPOUT: Final = {"Dropout": _drawing}
+
+# ---- embeddings --------------------------------------------------------------------------------------
+
+
+def _dense(theirs: Function) -> Function:
+    name = theirs.__qualname__.partition(".")[0]
+
+    @functools.wraps(theirs)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        theirs(self, *args, **kwargs)
+        idle(f"{name}(sparse)", self.sparse)
+
+    return init
+
+
+def _looked_up(self: Any, input: Tensor) -> Tensor:
+    """The op itself: `F.embedding` costs a call more."""
+    if self.max_norm is not None:
+        embeddings.embedding_renorm_(self.weight, input, self.max_norm, self.norm_type)
+    return ops.embedding(self.weight, input, self.padding_idx, self.scale_grad_by_freq)
+
+
+SPARSE: Final = {
+    **{f"{name}.__init__": _init(_dense) for name in ("Embedding", "EmbeddingBag")},
+    "Embedding.forward": _always(_looked_up),
+}
+
+# ---- normalization -----------------------------------------------------------------------------------
+
+
+def _since_version_two(theirs: Any) -> Any:
+    """Older states lack the count of batches."""
+    del theirs._load_from_state_dict  # torch's asks for a device, which global tensors lack
+    theirs._since = {"num_batches_tracked": 2}
+    return theirs
+
+
+def _converted(theirs: Any) -> Any:
+    def convert(cls: Any, module: Any, process_group: Any = None) -> Any:
+        """Replace every BatchNorm in a module by a SyncBatchNorm with the same values."""
+        other = isinstance(module, cls.__base__) and not type(module).__name__.startswith("BatchNorm")
+        return module if other else theirs.__func__(cls, module, process_group)
+
+    return classmethod(convert)
+
+
+BATCHNORM: Final = {
+    "_NormBase": _since_version_two,
+    "_BatchNorm.forward": _always(batch_statistics.forward),
+    "SyncBatchNorm.forward": _always(batch_statistics.over_ranks),
+    "SyncBatchNorm.convert_sync_batchnorm": _converted,
+    **{f"LazyBatchNorm{n}d": _lazily(1) for n in (1, 2, 3)},
+}
+INSTANCENORM: Final = {
+    f"LazyInstanceNorm{n}d": _lazily(-1 - n, affine=True, track_running_stats=True) for n in (1, 2, 3)
+}
+
 # ---- transformers ------------------------------------------------------------------------------------
 
 
@@ -179,6 +308,10 @@ GIVEN["torch.backends.mha.get_fastpath_enabled"] = lambda: False  # a C++ kernel
 GIVEN["torch.nn.functional._canonical_mask"] = lambda mask, *args, **kwargs: mask  # attention adds masks itself
 GIVEN["torch.nn.functional._none_or_dtype"] = lambda mask: None
 
-CHANGES: Final = {"container": CONTAINER, "pooling": POOLING, "transformer": TRANSFORMER, "upsampling": UPSAMPLING}
-for _file in ("container", "flatten", "fold", "padding", "pooling", "transformer", "upsampling"):
-    Derived(f"{__name__}.{_file}", f"torch.nn.modules.{_file}", {"": CHANGES.get(_file, {})}, errors=ERRORS)
+CHANGES: Final = {
+    "batchnorm": BATCHNORM, "container": CONTAINER, "conv": CONV, "dropout": DROPOUT, "instancenorm": INSTANCENORM,
+    "pooling": POOLING, "sparse": SPARSE, "transformer": TRANSFORMER, "upsampling": UPSAMPLING,
+}  # fmt: skip
+for _file in (*CHANGES, "flatten", "fold", "normalization", "padding"):
+    _errors = {**ERRORS, "ValueError": ShapeError if _file in ("batchnorm", "instancenorm") else OptionError}
+    Derived(f"{__name__}.{_file}", f"torch.nn.modules.{_file}", {"": CHANGES.get(_file, {})}, errors=_errors)

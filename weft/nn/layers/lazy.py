@@ -12,7 +12,7 @@ from weft.tensor.parameter import Parameter, UninitializedBuffer, UninitializedP
 from weft.tensor.tensor import Tensor
 
 
-def _lazy(kind: Any, at: int, **usual: Any) -> type[Module]:
+def lazy(kind: Any, at: int, **usual: Any) -> type[Module]:
     """A layer whose first size is that of dimension `at` of its first input. `usual`: defaults unlike the layer's."""
     this, first, *others = inspect.signature(kind.__init__).parameters.values()
     takes = inspect.Signature([this, *(p.replace(default=usual.get(p.name, p.default)) for p in others)])

@@ -8,7 +8,7 @@ from typing import Any
 from weft.functional.neural import bilinear_product
 from weft.nn import functional as F
 from weft.nn import init
-from weft.nn.layers.lazy import _lazy
+from weft.nn.layers.lazy import lazy
 from weft.nn.module.making import made
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
@@ -71,7 +71,7 @@ class Bilinear(Module):
         )
 
 
-LazyLinear = _lazy(Linear, -1)
+LazyLinear = lazy(Linear, -1)
 
 
 class Identity(Module):

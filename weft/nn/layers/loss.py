@@ -39,6 +39,9 @@ class _Loss(Module):
         return getattr(F, self.function)(*inputs, **named, **values, reduction=self.reduction)
 
 
+_WeightedLoss = _Loss  # torch's name for the losses that take weights
+
+
 def loss_of(name: str, function: str, options: str, doc: str) -> type[_Loss]:
     """The module class of a loss of nn.functional. It takes these of the function's options, with their defaults;
     those after * by keyword only."""

@@ -12,15 +12,10 @@ from weft.api.table import public
 from weft.autograd import Function, no_grad
 from weft.autograd.inplace import assign
 from weft.core.errors import OptionError
-from weft.functional.create import creation
-from weft.nn.layers.conv import Conv1d, Conv2d, Conv3d
-from weft.nn.module.making import filled
-from weft.nn.module.module import Module
 from weft.ops import ops
-from weft.tensor.tensor import Tensor
 
 
-def _checked(formula: str, bits: int, scheme: str) -> tuple[str, int, str]:
+def checked(formula: str, bits: int, scheme: str) -> tuple[str, int, str]:
     if formula not in ("google", "cambricon") or scheme not in ("symmetric", "affine") or not 2 <= bits <= 8:
         raise OptionError(
             'quantization: the formula is "google" or "cambricon", the scheme "symmetric" or "affine", bits from 2 to '
@@ -46,7 +41,7 @@ def min_max_observer(
     per_layer_quantization: bool = True,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Scale and zero point of a tensor, or of each of its slices along the first dimension."""
-    _checked(quantization_formula, quantization_bit, quantization_scheme)
+    checked(quantization_formula, quantization_bit, quantization_scheme)
     whole = per_layer_quantization or quantization_formula == "cambricon"
     rows = ops.reshape(x.detach(), (1 if whole else x.shape[0], -1))
     symmetric = quantization_scheme == "symmetric" or quantization_formula == "cambricon"
@@ -61,7 +56,7 @@ def moving_average_min_max_observer(
     quantization_scheme: str = "symmetric", momentum: float = 0.95,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Scale and zero point from running extremes, which the first training steps update."""
-    _checked(quantization_formula, quantization_bit, quantization_scheme)
+    checked(quantization_formula, quantization_bit, quantization_scheme)
     symmetric = quantization_scheme == "symmetric" or quantization_formula == "cambricon"
     with no_grad():
         if training:
@@ -82,7 +77,7 @@ def _moved(running: Any, now: Any, momentum: float, goes_on: Any) -> Any:
 
 def _counted(x: Any, scale: Any, zero_point: Any, formula: str, bits: int, scheme: str) -> tuple[Any, Any, Any]:
     """The quantized integers, with the scale and zero point that broadcast to x."""
-    _checked(formula, bits, scheme)
+    checked(formula, bits, scheme)
     form = (-1, *(1,) * (x.ndim - 1)) if scale.numel() > 1 else (1,) * x.ndim
     scale, zero_point = ops.reshape(scale, form), ops.reshape(zero_point, form)
     if formula == "cambricon":
@@ -130,98 +125,3 @@ def fake_quantization(
     [0.5, -1.0]
     """
     return _Rounded.apply(x, scale, zero_point, quantization_formula, quantization_bit, quantization_scheme)
-
-
-# ---- modules ---------------------------------------------------------------------------------------------
-
-
-class MinMaxObserver(Module):
-    """Observes scale and zero point: `scale, zero_point = observer(x)`."""
-
-    def __init__(
-        self, quantization_formula: str = "google", quantization_bit: int = 8, quantization_scheme: str = "symmetric",
-        per_layer_quantization: bool = True,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.options = _checked(quantization_formula, quantization_bit, quantization_scheme)
-        self.per_layer_quantization = per_layer_quantization
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        return min_max_observer(x, *self.options, self.per_layer_quantization)
-
-
-class MovingAverageMinMaxObserver(Module):
-    """Observes scale and zero point by running extremes: `scale, zero_point = observer(x, step)`."""
-
-    def __init__(
-        self, stop_update_after_iters: int = 1, quantization_formula: str = "google", quantization_bit: int = 8,
-        quantization_scheme: str = "symmetric", momentum: float = 0.95,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.options = _checked(quantization_formula, quantization_bit, quantization_scheme)
-        self.stop_update_after_iters, self.momentum = stop_update_after_iters, momentum
-        self.register_buffer("moving_max", filled((1,), 0.0))
-        self.register_buffer("moving_min", filled((1,), 0.0))
-
-    def reset_running_stats(self) -> None:
-        """Reset the running extremes."""
-        with no_grad():
-            for running in (self.moving_max, self.moving_min):
-                assign(running, ops.zeros_like(running))
-
-    def forward(self, x: Tensor, current_train_step: Tensor) -> tuple[Tensor, Tensor]:
-        return moving_average_min_max_observer(
-            x, current_train_step, self.moving_max, self.moving_min, self.training, self.stop_update_after_iters,
-            *self.options, self.momentum,
-        )  # fmt: skip
-
-
-class Quantization(Module):
-    """x quantized to integers, by a scale and a zero point."""
-
-    def __init__(
-        self, quantization_formula: str = "google", quantization_bit: int = 8, quantization_scheme: str = "symmetric"
-    ) -> None:
-        super().__init__()
-        self.options = _checked(quantization_formula, quantization_bit, quantization_scheme)
-
-    def forward(self, x: Tensor, scale: Tensor, zero_point: Tensor) -> Tensor:
-        return quantization(x, scale, zero_point, *self.options)
-
-
-class FakeQuantization(Quantization):
-    """x rounded to a few bits, with a straight-through gradient."""
-
-    def forward(self, x: Tensor, scale: Tensor, zero_point: Tensor) -> Tensor:
-        return fake_quantization(x, scale, zero_point, *self.options)
-
-
-def _trained(kind: Any) -> type[Module]:
-    class Qat(kind):
-        def __init__(
-            self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-            dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros",
-            quantization_formula: str = "google", quantization_bit: int = 8, quantization_scheme: str = "symmetric",
-            weight_quant_per_layer: bool = True, input_quant_momentum: float = 0.95,
-        ) -> None:  # fmt: skip
-            super().__init__(
-                in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode
-            )
-            given = quantization_formula, quantization_bit, quantization_scheme
-            self.input_min_max_observer = MovingAverageMinMaxObserver(1, *given, input_quant_momentum)
-            self.register_buffer("current_train_step", creation.zeros(1, dtype="int64"))  # stays: it always observes
-            self.weight_min_max_observer = MinMaxObserver(*given, weight_quant_per_layer)
-            self.fake_quantizer = FakeQuantization(*given)
-
-        def forward(self, x: Tensor) -> Tensor:
-            x = self.fake_quantizer(x, *self.input_min_max_observer(x, self.current_train_step))
-            weight = self.fake_quantizer(self.weight, *self.weight_min_max_observer(self.weight))
-            return self._conv_forward(x, weight, self.bias)
-
-    Qat.__name__ = Qat.__qualname__ = f"Qat{kind.__name__}"
-    Qat.__doc__ = f"{kind.__name__} with fake quantization of input and weight, which it trains for."
-    Qat.__module__ = __name__
-    return Qat
-
-
-QatConv1d, QatConv2d, QatConv3d = map(_trained, (Conv1d, Conv2d, Conv3d))

@@ -1,0 +1,103 @@
+"""What batch normalization computes, over one rank's batch or all ranks'."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.autograd import Function, no_grad
+from weft.autograd.inplace import assign
+from weft.core.dispatch import here
+from weft.core.errors import ShapeError
+from weft.core.rank import current
+from weft.nn import functional as F
+from weft.nn.module.module import Module
+from weft.ops import ops
+from weft.system import comm
+from weft.tensor.tensor import Tensor
+
+
+def forward(self: Any, x: Tensor) -> Tensor:
+    """Batch normalization by the batch, or in evaluation by the running statistics."""
+    self._check_input_dim(x)
+    factor = 0.0 if self.momentum is None else self.momentum
+    if self.training and self.track_running_stats:
+        with no_grad():
+            assign(self.num_batches_tracked, ops.add(self.num_batches_tracked, 1))
+        if self.momentum is None and here.trace is not None:
+            return _averaging(self, x)
+        if self.momentum is None:
+            factor = 1.0 / float(self.num_batches_tracked)
+    use_batch = self.training or self.running_mean is None
+    if self.training and x.numel() == x.shape[1]:
+        raise ShapeError(
+            f"Expected more than 1 value per channel when training; got input of shape {list(x.shape)}. One "
+            "is its own mean: give larger batches (a loader's drop_last=True leaves the rest out), or call eval()"
+        )
+    keep = not self.training or self.track_running_stats
+    return F.batch_norm(
+        x, self.running_mean if keep else None, self.running_var if keep else None, self.weight, self.bias,
+        use_batch, factor, self.eps,
+    )  # fmt: skip
+
+
+def _averaging(self: Any, x: Tensor) -> Tensor:
+    """`momentum=None` in a graph, which doesn't know the count of batches when it is traced."""
+    mean, spread = ops.clone(self.running_mean), ops.clone(self.running_var)
+    y = F.batch_norm(x, mean, spread, self.weight, self.bias, True, 1.0, self.eps)
+    with no_grad():
+        for running, now in ((self.running_mean, mean), (self.running_var, spread)):
+            share = ops.reciprocal(ops.cast(self.num_batches_tracked, running.dtype))
+            assign(running, ops.lerp(running, now, share))
+    return y
+
+
+class _Summed(Function):
+    """The sum over all ranks, or a group of them; its gradient is the sum, too."""
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Tensor:
+        ctx.group = args[1]
+        return comm.all_reduce(ops.clone(args[0]), group=ctx.group)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, None]:
+        return comm.all_reduce(ops.clone(gradients[0]), group=ctx.group), None
+
+
+class AllReduce(Module):
+    """The sum of all ranks' tensors, on every rank."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return _Summed.apply(x, None)
+
+
+def over_ranks(self: Any, x: Tensor) -> Tensor:
+    """SyncBatchNorm: over the batches of all ranks, or of a group. Of a global tensor any batch norm sees the whole."""
+    use_batch = self.training or self.running_mean is None
+    if not use_batch or x.is_global or current().world_size == 1:
+        return forward(self, x)
+    others = tuple(d for d in range(x.ndim) if d != 1)
+    channels = (1, -1, *(1,) * (x.ndim - 2))
+    count = ops.reshape(ops.full_like(ops.narrow(ops.reshape(x.detach(), (-1,)), 0, 0, 1), 1.0, None), (1,))
+    count = ops.mul(count, float(x.numel() // x.shape[1]))
+    sums = _Summed.apply(ops.cat([ops.sum(x, others, False), count], 0), self.process_group)
+    n = ops.narrow(sums, 0, x.shape[1], 1).detach()
+    centre = ops.div(ops.narrow(sums, 0, 0, x.shape[1]), n)
+    centred = ops.sub(x, ops.reshape(centre, channels))
+    spread = ops.div(_Summed.apply(ops.sum(ops.square(centred), others, False), self.process_group), n)
+    if self.training and self.track_running_stats:
+        _remember(self, centre.detach(), ops.div(ops.mul(spread.detach(), n), ops.sub(n, 1.0)))
+    y = ops.mul(centred, ops.reshape(ops.rsqrt(ops.add(spread, self.eps)), channels))
+    if self.weight is not None:
+        y = ops.mul(y, ops.reshape(self.weight, channels))
+    return y if self.bias is None else ops.add(y, ops.reshape(self.bias, channels))
+
+
+def _remember(self: Any, centre: Tensor, spread: Tensor) -> None:
+    with no_grad():
+        assign(self.num_batches_tracked, ops.add(self.num_batches_tracked, 1))
+        for running, now in ((self.running_mean, centre), (self.running_var, spread)):
+            share: Any = self.momentum
+            if share is None:
+                share = ops.div(1.0, ops.cast(self.num_batches_tracked, running.dtype))
+            assign(running, ops.add(ops.mul(running, ops.sub(1.0, share)), ops.mul(now, share)))
