@@ -259,9 +259,7 @@ def unusual_shapes() -> None:
     assert flow.nn.functional.linear(vector, vector).item() == 3.0
     nothing = flow.zeros(0, 4, placement=place, sbp=S(1))
     assert flow.nn.functional.mse_loss(nothing, nothing).isnan().item()
-    dropped = flow.nn.functional.dropout(vector, 0.0)
-    vector.zero_()
-    assert dropped.numpy().tolist() == [1.0] * 3
+    assert flow.nn.functional.dropout(vector, 0.0) is vector
     with pytest.raises(ShapeError, match="more than one element"):
         vector.expand(2, 3).add_(1)
 
