@@ -2682,7 +2682,11 @@ def randperm(
 ) -> Tensor:
     """The numbers below n in a random order."""
 
-def range(start: _float = 0, end: _float | None = None, step: _float = 1, **options: Any) -> Tensor:
+def range(
+    start: _float = 0, end: _float | None = None, step: _float = 1, dtype: Any = None, device: Any = None,
+    placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False, *, out: Tensor | None = None,
+    layout: Any = None, pin_memory: _bool = False
+) -> Tensor:
     """start, start + step, ... up to and including end."""
 
 def ravel(x: Tensor, *, out: Tensor | None = None) -> Tensor:

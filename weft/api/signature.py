@@ -149,8 +149,10 @@ def overloaded(name: str, *functions: Function) -> Function:
             numbers = s.numbered(args, kwargs)
             if numbers is not None and s.refusal(*numbers) is None:
                 return tried(s, *numbers)
-        given, rest = out_argument.taken(name, {n for s in signatures for n in s.by_name}, kwargs)
+        names = {n for s in signatures for n in s.by_name}
+        given, rest = out_argument.taken(name, names, kwargs)
         if given:
+            rest = out_argument.typed(name, names, given, rest)
             return out_argument.applied(name, given, dispatch(*args, **rest), in_place)
         raise refused(name, signatures, args, kwargs)
 
@@ -259,6 +261,7 @@ class Door:
         s = self.signature
         taken, more = out_argument.taken(self.name, s.by_name, more)
         if taken:
+            given = out_argument.typed(self.name, s.by_name, taken, given)
             return out_argument.applied(self.name, taken, self._called(given, rest, more), in_place)
         overwrite = getattr(self.f, "overwriting", None) if "inplace" in more else None
         if overwrite is not None:

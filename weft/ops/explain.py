@@ -74,6 +74,7 @@ def refit(
     """
     given, more = out_argument.taken(op.name, op.names, more) if run is not overwrite else ({}, more)
     if given:
+        args = tuple(out_argument.typed(op.name, op.names, given, dict(zip(op.names, args, strict=True))).values())
         return out_argument.applied(op.name, given, refit(op, args, rest, more, run, overwrite), overwrite)
     if op.name in LONGER:
         if rest:

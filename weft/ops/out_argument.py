@@ -16,15 +16,23 @@ from weft.tensor.tensor import Tensor
 PLACES: Final = ("layout", "pin_memory")  # for functions with a device argument
 
 # ops that accept an out of another dtype, besides element-wise ones; others raise, as in torch
-CASTING: Final = frozenset(
-    ("sum", "mean", "prod", "cumsum", "cumprod", "cat", "stack", "variance", "logsumexp", "norm")
-)
+CASTING: Final = frozenset(("bernoulli", "cat", "logsumexp", "mean", "stack", "variance"))
+
+# which compute in the out's dtype, unless one is named, and accept no out of another than that
+BY_OUT: Final = frozenset(
+    ("arange", "cumprod", "cumsum", "empty", "eye", "full", "linspace", "logspace", "normal", "ones", "prod", "rand",
+     "randint", "randn", "randperm", "range", "sum", "zeros")
+)  # fmt: skip
 
 # of those, whose out has the result's own dtype, as in torch; and functions composed of ops for which that holds
 EXACT: Final = frozenset(
-    ("abs", "absolute", "aminmax", "bitwise_not", "ceil", "clamp", "clip", "complex", "fix", "floor", "frac", "frexp",
-     "hardshrink", "heaviside", "isneginf", "isposinf", "logsigmoid", "nan_to_num", "neg", "negative", "polar", "round",
-     "sgn", "sign", "signbit", "softplus", "softshrink", "trunc", "where")
+    ("abs", "absolute", "addbmm", "addmm", "addmv", "aminmax", "baddbmm", "bitwise_not", "bmm", "bucketize", "ceil",
+     "chain_matmul", "clamp", "clip", "complex", "conj_physical", "diag", "dot", "eigvalsh", "fix", "float_power",
+     "floor", "frac", "frexp", "frobenius_norm", "gelu", "hardshrink", "heaviside", "histc", "index_copy", "inner",
+     "isin", "isneginf", "isposinf", "logcumsumexp", "logsigmoid", "masked_select", "matrix_norm", "matrix_power", "mm",
+     "msort", "multi_dot", "mv", "nan_to_num", "nanquantile", "neg", "negative", "norm", "nuclear_norm", "polar",
+     "quantile", "renorm", "round", "sgn", "sign", "signbit", "slice_scatter", "softplus", "softshrink", "svdvals",
+     "take", "take_along_dim", "tensordot", "trunc", "vdot", "vecdot", "vector_norm", "where")
 )  # fmt: skip
 
 Overwrite = Callable[[Op, tuple[Any, ...]], Any]
@@ -36,6 +44,14 @@ def taken(name: str, names: Collection[str], kwargs: dict[str, Any]) -> tuple[di
     kinds = {*(() if name.endswith("_") else ("out",)), *(PLACES if "device" in names else ())}.difference(names)
     given = {k: v for k, v in kwargs.items() if k in kinds}
     return given, {k: v for k, v in kwargs.items() if k not in given} if given else kwargs
+
+
+def typed(name: str, names: Collection[str], given: dict[str, Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The keywords, with the dtype of the `out` that was given where the function computes in it and none is named."""
+    out = given.get("out")
+    if name not in BY_OUT or "dtype" not in names or kwargs.get("dtype") is not None or not isinstance(out, Tensor):
+        return kwargs
+    return {**kwargs, "dtype": out.dtype}
 
 
 def applied(name: str, given: dict[str, Any], made: Any, overwrite: Overwrite) -> Any:
@@ -66,7 +82,7 @@ def into(name: str, out: Any, made: Any, overwrite: Overwrite) -> Any:
             ".to_local()"
         )
     op = OPS.get(name)
-    exact = name in EXACT or (op is not None and not op.elementwise and name not in CASTING)
+    exact = name in EXACT or name in BY_OUT or (op is not None and not op.elementwise and name not in CASTING)
     if exact and out.dtype is not made.dtype:
         raise DtypeError(
             f"{name}(): Expected out tensor to have dtype {made.dtype.scalar}, but got {out.dtype.scalar} instead; "

@@ -329,13 +329,16 @@ def drawing(generator: Any) -> Any:
 
 
 @public("flow")
-def range(start: float = 0, end: float | None = None, step: float = 1, **options: Any) -> Tensor:
+def range(
+    start: float = 0, end: float | None = None, step: float = 1, dtype: Any = None, device: Any = None,
+    placement: Placement | None = None, sbp: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
     """start, start + step, ... up to and including end."""
     if end is None:
         start, end = 0, start
-    dtype = dtypes.of(options.pop("dtype", None) or get_default_dtype())
-    beyond = step / 2 if dtype.differentiable else math.copysign(1, step)
-    return arange(start, end + beyond, step, dtype=dtype, **options)
+    kind = dtypes.of(dtype or get_default_dtype())
+    beyond = step / 2 if kind.differentiable else math.copysign(1, step)
+    return arange(start, end + beyond, step, kind, device, placement, sbp, requires_grad)
 
 
 @public("flow")

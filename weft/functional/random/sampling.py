@@ -73,12 +73,13 @@ def normal(
     if given and size is None:
         one, shape = given[0], together(*(t.shape for t in given))
         where = {"placement": one.placement, "sbp": one.sbp} if one.is_global else {"device": one.device}
-        options = {"dtype": one.dtype, **where}
+        options = {"dtype": dtype or one.dtype, **where}
     elif size is None:
         raise ArgumentError("normal(): a mean and a standard deviation that are numbers need a size=(...)")
     # torch's derivatives by the mean and the standard deviation are zero: `distributions.Normal.rsample` has others
     mean, std = (v.detach() if isinstance(v, Tensor) else v for v in (mean, std))
-    y = finished(random_tensors.randn(shape, generator=generator, **options) * std + mean, requires_grad)  # type: ignore[operator]
+    y = random_tensors.randn(shape, generator=generator, **options) * std + mean  # type: ignore[operator]
+    y = finished(y if dtype is None else y.to(dtype), requires_grad)
     for v in given:
         if v.requires_grad:
             y = ops.where(ops.ne(ops.zeros_like(y), 0), v, y)
