@@ -14,10 +14,16 @@ import weft as flow
 from tests.ranks import on
 from weft import nn
 from weft.core.errors import ArgumentError, OptionError, TraceError
-from weft.distributed.fsdp import CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, fully_shard
+from weft.distributed.fsdp import (
+    CPUOffloadPolicy,
+    FSDPModule,
+    MixedPrecisionPolicy,
+    fully_shard,
+    register_fsdp_forward_method,
+)
 from weft.distributed.tensor import distribute_tensor
 from weft.launch import spawn_threads
-from weft.parallel.fsdp import KEY
+from weft.parallel.sharded import KEY
 from weft.tensor.data import local_data
 
 S, B = flow.sbp.split, flow.sbp.broadcast
@@ -105,6 +111,70 @@ def test_ranks_train_on_all_of_the_data(ranks: int, optimizer: str, batches: int
     for found in spawn_threads(ranks, run, deadline=60):
         for a, b in zip(expected, found, strict=True):
             torch.testing.assert_close(torch.tensor(b), torch.tensor(a), rtol=1e-4, atol=1e-5)
+
+
+GRIDS = ((2, 2), (2, 1), (1, 2))
+
+
+@pytest.mark.parametrize("shape", GRIDS)
+def test_a_grid_has_replicas_of_what_is_split(shape: tuple[int, int]) -> None:
+    ranks = shape[0] * shape[1]
+
+    def run() -> Any:
+        rank = flow.env.get_rank()
+        flow.manual_seed(rank)
+        net = sharded(Net(), mesh=flow.distributed.init_device_mesh("cpu", shape))
+        data = torch.tensor(DATA).view(ranks, -1, 5)[rank]
+        train(net, flow.tensor(data.tolist()), "AdamW", 1, True)
+        assert net.tied.weight.sbp == (B, S(0) if shape[1] > 1 else B) and net.head.bias.sbp == (B, B)
+        return [p.numpy().tolist() for p in net.parameters()]
+
+    expected = alone("AdamW", 1, True)
+    for found in spawn_threads(ranks, run, deadline=60):
+        for a, b in zip(expected, found, strict=True):
+            torch.testing.assert_close(torch.tensor(b), torch.tensor(a), rtol=1e-4, atol=1e-5)
+
+
+def test_replicas_sum_when_asked_to() -> None:
+    def run(waits: bool) -> Any:
+        flow.manual_seed(0)
+        net = sharded(Net(), mesh=flow.distributed.init_device_mesh("cpu", (2, 2)))
+        mine = flow.tensor(DATA[flow.env.get_rank() :: 4])
+        net.set_requires_all_reduce(not waits)
+        net(mine[:1]).sum().backward()
+        assert not waits or all(p.grad is None for p in net.parameters())
+        net.set_requires_all_reduce(True)
+        net(mine[1:]).sum().backward()
+        return [None if p.grad is None else p.grad.numpy().tolist() for p in net.parameters()]
+
+    at_once, later = spawn_threads(4, run, False), spawn_threads(4, run, True)
+    for a, b in zip(at_once[0], later[0], strict=True):
+        torch.testing.assert_close(a and torch.tensor(a), b and torch.tensor(b), rtol=1e-4, atol=1e-5)
+
+
+class Scored(Net):
+    def score(self, x: Any) -> Any:
+        return self.tied(x).square().mean()
+
+
+@on(2)
+def test_another_method_gathers_as_forward_does() -> None:
+    flow.manual_seed(0)
+    net, whole = Scored(), Net()
+    whole.load_state_dict(net.state_dict())
+    fully_shard(net).set_gradient_divide_factor(1.0)
+    register_fsdp_forward_method(net, "score")
+    register_fsdp_forward_method(whole, "no method of a module that isn't sharded")
+    x = flow.tensor(DATA)
+    net.score(x).backward()
+    whole.tied(x).square().mean().backward()
+    assert net.tied.weight.is_global
+    torch.testing.assert_close(
+        torch.tensor(net.tied.weight.grad.numpy()), 2 * torch.tensor(whole.tied.weight.grad.tolist())
+    )
+    handle = net.unshard(async_op=True)
+    handle.wait()
+    assert net.tied.weight.is_local
 
 
 def held(net: Any) -> int:
@@ -231,8 +301,8 @@ def test_what_cannot_be_sharded_says_why() -> None:
             fully_shard(nn.Linear(2, 2), mp_policy=object())
         with pytest.raises(OptionError, match="in a layout of your own"):
             fully_shard(nn.Linear(2, 2), shard_placement_fn=lambda p: None)
-        grid = flow.distributed.init_device_mesh("cpu", (2, 1))
-        with pytest.raises(ArgumentError, match=r"one axis; this mesh has 2.*enable_zero"):
+        grid = flow.distributed.init_device_mesh("cpu", (2, 1, 1))
+        with pytest.raises(ArgumentError, match=r"a mesh of one axis.*this one has 3"):
             fully_shard(nn.Linear(2, 2), mesh=grid)
         net = fully_shard(nn.Linear(2, 2), mesh=flow.distributed.init_device_mesh("cpu", (2,)))
         with pytest.raises(ArgumentError, match="was applied to this Linear before"):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import torch
@@ -29,58 +28,23 @@ from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, OptionError, TraceError
 from weft.core.placement import Placement
 from weft.core.rank import current
-from weft.core.sbp import broadcast, split
-from weft.functional.create import creation
 from weft.nn.module.module import Module
 from weft.ops import ops
+from weft.parallel.policies import MixedPrecisionPolicy
+from weft.parallel.sharded import KEY, Sharded, own_parameters
 from weft.tensor.blob import blob_of
 from weft.tensor.data import local_data
-from weft.tensor.parameter import Parameter
-from weft.tensor.tensor import Tensor, of_shard, of_torch
+from weft.tensor.tensor import Tensor, of_shard
 from weft.transport import transport_of
 from weft.transport.base import Group
 from weft.transport.line import Line
 
 M = TypeVar("M", bound=Module)
 LINE: Final = "parts"  # a separate line, as gathers and scatters overlap with the program's own collectives
-KEY: Final = "_parts"  # the attribute of a sharded module for its `Parts`
-MOVED: Final = "fully_shard(): {} is {}: parameters are to be local, each rank's alike, and become global here"
-
-
-IDLE: Final = ("set_is_last_backward", "set_requires_all_reduce")  # that is, there are no replicas to wait for
-
-
-@dataclass(frozen=True)
-class MixedPrecisionPolicy:
-    """The dtypes in which a module computes, gradients are summed, and outputs are returned; `cast_forward_inputs`
-    casts its inputs to `param_dtype`. Shards and their gradients keep the parameter's dtype."""
-
-    param_dtype: DType | None = None
-    reduce_dtype: DType | None = None
-    output_dtype: DType | None = None
-    cast_forward_inputs: bool = True
-
-    @staticmethod
-    def of(given: Any) -> MixedPrecisionPolicy:
-        """A policy from one of ours, or torch's, or None."""
-        names = ("param_dtype", "reduce_dtype", "output_dtype")
-        if given is not None and not all(hasattr(given, name) for name in (*names, "cast_forward_inputs")):
-            raise ArgumentError(f"fully_shard(mp_policy=...) takes a MixedPrecisionPolicy; got {given!r}")
-        found = {name: getattr(given, name, None) for name in names}
-        kinds: dict[str, Any] = {name: None if d is None else dtypes.of(d) for name, d in found.items()}
-        return MixedPrecisionPolicy(**kinds, cast_forward_inputs=getattr(given, "cast_forward_inputs", True))
-
-
-@dataclass(frozen=True)
-class OffloadPolicy:
-    """Shards stay where they are: on the CPU."""
-
-
-@dataclass(frozen=True)
-class CPUOffloadPolicy(OffloadPolicy):
-    """Shards are on the CPU, as always."""
-
-    pin_memory: bool = True
+SETTINGS: Final = ("requires_gradient_sync", "requires_all_reduce", "reshard_after_forward")
+IDLE: Final = (  # when whole parameters are freed or gathered beyond that, and the order of dividing and summing
+    "is_last_backward", "reshard_after_backward", "unshard_in_backward", "force_sum_reduction_for_comms",
+)  # fmt: skip
 
 
 class _Kind(type):
@@ -105,13 +69,15 @@ def fully_shard(
     With `reshard_after_forward=False` whole parameters are kept from forward to backward; by default only the outermost
     module does so, as its backward begins at once. All ranks use the same parameters in the same order.
 
+    A mesh of two axes has replicas along the first, and splits along the second.
+
     With a `MixedPrecisionPolicy` whole parameters and gradients have other dtypes than the shards. Parameters on the
     meta device become uninitialized shards, for `module.to_empty(device="cpu")` and an initialization. Offload policies
     have no effect, as shards are on the CPU.
 
     The module gets PyTorch's methods `unshard()`, `reshard()`, `set_requires_gradient_sync(bool)`,
-    `set_reshard_after_forward(bool)`, `set_modules_to_forward_prefetch(modules)` and
-    `set_modules_to_backward_prefetch(modules)`.
+    `set_requires_all_reduce(bool)`, `set_reshard_after_forward(bool)`, `set_gradient_divide_factor(factor)`,
+    `set_modules_to_forward_prefetch(modules)` and `set_modules_to_backward_prefetch(modules)`.
     """
     if shard_placement_fn is not None:
         raise OptionError(
@@ -122,19 +88,20 @@ def fully_shard(
         raise ArgumentError(f"fully_shard takes a module; got {type(module).__name__}")
     if KEY in module.__dict__:
         raise ArgumentError(f"fully_shard was applied to this {type(module).__name__} before")
-    if mesh is not None and mesh.ndim != 1:
+    if mesh is not None and mesh.ndim > 2:
         raise ArgumentError(
-            f"fully_shard splits over one axis; this mesh has {mesh.ndim}. For replicas of what is split, make the "
-            "parameters global on the grid, and train a graph with config.enable_zero(): it splits along one axis"
+            f"fully_shard takes a mesh of one axis, over which it splits, or of two, for replicas and for splits; this "
+            f"one has {mesh.ndim}: {mesh}"
         )
     place = Placement("cpu", range(current().world_size)) if mesh is None else mesh.placement
     ignored = {id(p) for p in ignored_params or ()}
     policy = MixedPrecisionPolicy.of(mp_policy)
     parts = module.__dict__[KEY] = Parts(module, place, ignored, reshard_after_forward, policy)
-    for name in ("unshard", "reshard"):
-        module.__dict__[name] = getattr(parts, name)
-    for name in ("set_requires_gradient_sync", "set_reshard_after_forward", *IDLE):
-        module.__dict__[name] = functools.partial(_set, module, name)
+    module.__dict__["reshard"] = parts.reshard
+    module.__dict__["unshard"] = functools.partial(_unshard, parts)
+    module.__dict__["set_gradient_divide_factor"] = functools.partial(setattr, parts, "divisor")
+    for name in (*SETTINGS, *IDLE):
+        module.__dict__[f"set_{name}"] = functools.partial(_set, module, name)
     for name in ("forward", "backward"):
         module.__dict__[f"set_modules_to_{name}_prefetch"] = functools.partial(parts.prefetch, name)
     return module
@@ -143,67 +110,36 @@ def fully_shard(
 def _set(module: Module, name: str, value: bool, *, recurse: bool = True) -> None:
     for inner in module.modules() if recurse else (module,):
         if KEY in inner.__dict__:
-            setattr(inner.__dict__[KEY], name.removeprefix("set_"), bool(value))
+            setattr(inner.__dict__[KEY], name, bool(value))
 
 
-class Sharded:
-    """One parameter: its shard, and the whole that replaces it for a while."""
+class UnshardHandle:
+    """What `unshard(async_op=True)` gives: the parameters are there already."""
 
-    def __init__(
-        self, name: str, p: Parameter, place: Placement, holders: list[tuple[Module, str]], dtype: DType | None
-    ) -> None:  # fmt: skip
-        self.name, self.part, self.holders = name, p, holders
-        ranks = place.shape[0]
-        self.split = p.ndim > 0 and p.shape[0] >= ranks > 1
-        layout = (split(0) if self.split else broadcast,)
-        kind = dtype if dtype is not None and p.dtype.differentiable else p.dtype
-        with no_grad():
-            if p.is_meta:  # type: ignore[attr-defined]  # bound from the registry
-                part = creation.empty(tuple(p.shape), dtype=p.dtype, placement=place, sbp=layout)
-                whole = torch.empty(tuple(p.shape), dtype=kind.torch)
-            else:
-                same = ops.from_local(p.detach(), place, (broadcast,), None)  # the first rank's
-                part = ops.clone(ops.to_global(same, place, layout))
-                whole = local_data(same.to_local(), "fully_shard").to(kind.torch, copy=True)
-            p._hold(part)
-        self.shares = not self.split and kind is p.dtype  # the memory of the part
-        self.data = local_data(part, "fully_shard") if self.shares else whole
-        self.whole = Parameter(of_torch(self.data), p.requires_grad)
-        self.bytes = self.data.nbytes
-        self.hooked = False
-        if self.split:
-            self.size = self.data.untyped_storage().nbytes()
-            self.drop()
+    def wait(self) -> None:
+        pass
 
-    def here(self) -> torch.Tensor:
-        return local_data(self.part, "fully_shard")
 
-    def drop(self) -> None:
-        if self.split:
-            hooks.wait_write(self.whole.blob)
-            self.data.untyped_storage().resize_(0)
+def _unshard(parts: Parts, async_op: bool = False) -> UnshardHandle | None:
+    parts.unshard()
+    return UnshardHandle() if async_op else None
 
-    def make_room(self) -> None:
-        storage = self.data.untyped_storage()
-        if self.split and storage.nbytes() < self.size:
-            storage.resize_(self.size)
 
-    def adopt(self) -> None:
-        """Take a parameter that stands in the shard's place since, as `load_state_dict(assign=True)` puts one there."""
-        module, name = self.holders[0]
-        found = module.__dict__.get(name)
-        if found is self.part or found is self.whole:
-            return
-        if not isinstance(found, Parameter) or found.spec is not self.part.spec:
-            raise ArgumentError(
-                f"fully_shard(): {self.name} was replaced by {type(found).__name__} {getattr(found, 'spec', None)}, "
-                f"not a parameter {self.part.spec}; copy the value instead, `with no_grad(): p.copy_(value)`"
-            )
-        self.part = found
+def register_fsdp_forward_method(module: Module, method_name: str) -> None:
+    """Let a method gather the parameters and free them as `forward` does; without effect on other modules."""
+    if KEY not in module.__dict__:
+        return
+    parts, method = module.__dict__[KEY], getattr(module, method_name)
 
-    def stand(self, p: Parameter) -> None:
-        for module, name in self.holders:
-            module.__dict__[name] = p  # its role stays the same; a graph needn't check again
+    @functools.wraps(method)
+    def gathered(*args: Any, **named: Any) -> Any:
+        cast = parts.before_forward(args, named)
+        args, named = (args, named) if cast is None else cast
+        result = method(*args, **named)
+        cast = parts.after_forward(result)
+        return result if cast is None else cast
+
+    module.__dict__[method_name] = gathered
 
 
 class Parts:
@@ -213,23 +149,28 @@ class Parts:
         self, module: Module, place: Placement, ignored: set[int], again: bool | None, policy: MixedPrecisionPolicy
     ) -> None:  # fmt: skip
         self.module, self.place, self.policy = module, place, policy
-        self.reshard_after_forward, self.requires_gradient_sync = again, True
+        self.reshard_after_forward, self.requires_gradient_sync, self.requires_all_reduce = again, True, True
+        self.divisor: float = len(place.members)
         self.is_whole = self.fresh = self.in_backward = False
         self.some_gone = False  # whether backward has freed some of the whole parameters
         self.ahead: dict[str, list[Parts]] = {"forward": [], "backward": []}
         self.arrived: list[Sharded] = []
         self.line = Line(transport_of(), LINE)
-        self.group: Group = self.line.group(place.members)
-        self.members = [Sharded(name, p, place, at, policy.param_dtype) for name, p, at in _own(module, ignored)]
+        self.ranks = place.group(current().index, place.ndim - 1)  # over which it splits
+        self.group: Group = self.line.group(self.ranks)
+        self.replicas = self.line.group(place.group(current().index, 0)) if place.ndim == 2 else None
+        own = own_parameters(module, ignored)
+        self.members = [Sharded(name, p, place, at, policy.param_dtype) for name, p, at in own]
         most = buckets.limit(sum(s.bytes for s in self.members))
         self.alone = [s for s in self.members if s.split and buckets.travels_alone(s.bytes, most)]
         self.together: dict[Any, list[Sharded]] = {}
         for s in self.members:
             if s.split and s not in self.alone:
                 self.together.setdefault(s.data.dtype, []).append(s)
+        everyone = self.line.group(place.members)
         for b in module.buffers():
             if b.is_local and not b.is_meta:  # type: ignore[attr-defined]  # bound from the registry
-                self.group.broadcast(local_data(b, "fully_shard"), 0)
+                everyone.broadcast(local_data(b, "fully_shard"), 0)
         module.register_forward_pre_hook(
             lambda m, args, named: self.before_forward(args, named), prepend=True, with_kwargs=True
         )
@@ -264,7 +205,7 @@ class Parts:
         """Move several values together, as a graph does."""
         before, shape = tuple(given[0].shape), tuple(outs[0].shape)
         step = LocalStep(
-            kind, current().index, dtypes.of_torch(given[0].dtype), "cpu", before, shape, self.place.members,
+            kind, current().index, dtypes.of_torch(given[0].dtype), "cpu", before, shape, self.ranks,
             self.group.index, dim=0, reduce="sum",
         )  # fmt: skip
         if len(several) == 1:
@@ -376,18 +317,28 @@ class Parts:
             s.whole.grad = None
         with no_grad():
             for s, mine in zip(several, self._parts_of(several, grads), strict=True):
-                assert s.part.spec is not None
-                accumulate(s.part, of_shard(mine.to(s.part.dtype.torch), s.part.spec), False)
+                if s.held is None:
+                    assert s.part.spec is not None
+                    accumulate(s.part, of_shard(mine.to(s.part.dtype.torch), s.part.spec), False)
 
     def _parts_of(self, several: list[Sharded], grads: list[torch.Tensor]) -> list[torch.Tensor]:
-        size = self.group.size
-        if not several[0].split:
-            outs = [grads[0].contiguous()]
-            self.group.all_reduce(outs[0])
-        else:
+        """The means over all ranks, in parts; or, held by the members, the sums over the ranks of one replica."""
+        if several[0].split:
             outs = [torch.empty_like(s.here(), dtype=g.dtype) for s, g in zip(several, grads, strict=True)]
             self._box("reduce_scatter", several, grads, outs)
-        torch._foreach_div_(outs, size)
+        else:
+            outs = [grads[0].contiguous()]
+            self.group.all_reduce(outs[0])
+        if self.replicas is not None:
+            outs = [out if s.held is None else s.held.add_(out) for s, out in zip(several, outs, strict=True)]
+            for s, out in zip(several, outs, strict=True):
+                s.held = None if self.requires_all_reduce else out
+            if not self.requires_all_reduce:
+                return outs
+            flat = torch.cat([out.reshape(-1) for out in outs])
+            self.replicas.all_reduce(flat)
+            outs = [flat.view_as(out) for flat, out in zip(flat.split([o.numel() for o in outs]), outs, strict=True)]
+        torch._foreach_div_(outs, self.divisor)
         return outs
 
     def finish(self) -> None:
@@ -402,33 +353,6 @@ class Parts:
             self._scatter(several)
         self.arrived.clear()
         self.reshard()
-
-
-def _own(module: Module, ignored: set[int]) -> list[tuple[str, Parameter, list[tuple[Module, str]]]]:
-    """A module's parameters that no inner module has sharded, each with all its holders in the module."""
-    found: dict[int, tuple[str, Parameter, list[tuple[Module, str]]]] = {}
-    inside: dict[int, str] = {}
-    for path, inner in module.named_modules():
-        if inner is not module and KEY in inner.__dict__:
-            inside |= dict.fromkeys((id(s.part) for s in inner.__dict__[KEY].members), path)
-    for path, inner in module.named_modules():
-        for name, p in inner._parameters.items():
-            if p is None or id(p) in ignored:
-                continue
-            full = f"{path}.{name}" if path else name
-            if id(p) in inside:
-                if not f"{path}.".startswith(f"{inside[id(p)]}."):
-                    raise ArgumentError(
-                        f"fully_shard(): {full} is also a parameter of {inside[id(p)]}, which was sharded by itself, "
-                        "and would be whole only while that computes. Shard a module that holds both in one call"
-                    )
-                continue
-            if p.is_global:
-                raise ArgumentError(MOVED.format(full, f"global already, {p.placement} {p.sbp}"))
-            if p.device.type not in ("cpu", "meta"):
-                raise ArgumentError(MOVED.format(full, f"on {p.device}; only parameters on the CPU are split eagerly"))
-            found.setdefault(id(p), (full, p, []))[2].append((inner, name))
-    return list(found.values())
 
 
 def _cast(tree: Any, dtype: DType | None) -> Any:
