@@ -16,7 +16,7 @@ CORE = {"core", "tensor", "ops", "autograd", "interpreter", "boxing", "vm", "job
         "simulator", "transport"}  # fmt: skip
 NO_SUBJECT = {"more", "further", "rarer", "older", "pieces", "parts", "kinds", "places", "forms", "everyday", "breadth",
               "corners", "edges", "misc", "others", "extras"}  # fmt: skip
-PYTORCHS = {"cuda.py", "fsdp.py", "functional.py", "rnn.py"}  # public paths, of which PyTorch has two of a name
+PYTORCHS = {"cuda.py", "functional.py", "rnn.py", "state_dict.py"}  # public paths, of which PyTorch has two of a name
 
 # What somebody who knows PyTorch looks for, and where its documentation's chapters and its sources let them look.
 GUESSES = {

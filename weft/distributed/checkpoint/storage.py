@@ -1,0 +1,164 @@
+"""Saving the states of all ranks in a folder, and loading them in place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from weft.autograd import no_grad
+from weft.autograd.inplace import assign
+from weft.autograd.trees import leaves
+from weft.checkpoint import checkpoint
+from weft.core.errors import ArgumentError, CheckpointError
+from weft.core.rank import current
+from weft.core.sbp import broadcast
+from weft.distributed import collectives
+from weft.distributed.checkpoint.stateful import Stateful
+from weft.ops import ops
+from weft.tensor.tensor import Tensor
+from weft.vm.instruction import Instruction
+
+
+class FileSystemWriter:
+    """Where a checkpoint is written: a folder. PyTorch's options for how it writes files have no effect."""
+
+    def __init__(self, path: Any, *args: Any, **options: Any) -> None:
+        self.path = os.fspath(path)
+
+
+class FileSystemReader:
+    """Where a checkpoint is read."""
+
+    def __init__(self, path: Any, *args: Any, **options: Any) -> None:
+        self.path = os.fspath(path)
+
+
+class DefaultSavePlanner:
+    """Whole values are written, each once, whatever is planned."""
+
+    def __init__(self, *args: Any, **options: Any) -> None: ...
+
+
+class DefaultLoadPlanner:
+    """With `allow_partial_load`, what the checkpoint lacks keeps its value."""
+
+    def __init__(self, flatten_state_dict: bool = True, flatten_sharded_tensors: bool = True,
+                 allow_partial_load: bool = False) -> None:  # fmt: skip
+        self.allow_partial_load = allow_partial_load
+
+
+def _place(what: str, checkpoint_id: Any, storage: Any) -> str:
+    if checkpoint_id is None and not hasattr(storage, "path"):
+        raise ArgumentError(f'{what}(state, checkpoint_id="folder"): a checkpoint has a folder')
+    return os.fspath(storage.path if checkpoint_id is None else checkpoint_id)
+
+
+def _states(value: Any) -> Any:
+    """Nested dicts, with states in place of the objects that have them."""
+    if isinstance(value, dict):
+        return {k: _states(v) for k, v in value.items()}
+    return value.state_dict() if isinstance(value, Stateful) else value
+
+
+def save(
+    state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_writer: Any = None, planner: Any = None,
+    process_group: Any = None, no_dist: bool = False, use_collectives: bool = True,
+) -> None:  # fmt: skip
+    """Write the states of all ranks into a folder; every rank calls this. Of local tensors, and of other values, the
+    first rank's are written."""
+    _write(_states(state_dict), _place("save", checkpoint_id, storage_writer), no_dist)
+
+
+def _write(state: Any, folder: str, alone: bool = False) -> None:
+    some_global = any(isinstance(t, Tensor) and t.is_global for t in leaves(state))
+    if some_global or alone or current().index == 0:
+        os.makedirs(folder, exist_ok=True)
+        checkpoint.save(state, folder, 0 if some_global else None)
+    if not alone:
+        collectives.barrier()
+
+
+class Saving:
+    """A checkpoint that is being written."""
+
+    def __init__(self, under_way: Instruction | None) -> None:
+        self._under_way = under_way
+
+    def done(self) -> bool:
+        return self._under_way is None or self._under_way.finished
+
+    def result(self, timeout: float | None = None) -> None:
+        """Wait until it is written; raises what went wrong."""
+        if self._under_way is not None:
+            self._under_way.wait(timeout)
+
+
+def async_save(
+    state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_writer: Any = None, **options: Any
+) -> Saving:
+    """As `save`; local tensors are written in the background. Global ones are written at once, as all ranks take
+    part."""
+    state, folder = _states(state_dict), _place("async_save", checkpoint_id, storage_writer)
+    if any(isinstance(t, Tensor) and t.is_global for t in leaves(state)):
+        _write(state, folder)
+    elif current().index == 0:
+        os.makedirs(folder, exist_ok=True)
+        return Saving(checkpoint.save(state, folder, wait=False))
+    return Saving(None)
+
+
+def load(
+    state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_reader: Any = None, planner: Any = None,
+    process_group: Any = None, no_dist: bool = False,
+) -> None:  # fmt: skip
+    """Fill a nested dict with the values of a checkpoint: tensors in place, in the layouts that they have; other values
+    are replaced; objects with a state load it."""
+    saved = checkpoint.load(_place("load", checkpoint_id, storage_reader))
+    partly = bool(getattr(planner, "allow_partial_load", False))
+    writes: list[Callable[[], Any]] = []
+    _match(state_dict, saved, "", partly, writes)
+    with no_grad():
+        for write in writes:
+            write()
+
+
+def _match(own: Any, saved: Any, path: str, partly: bool, writes: list[Callable[[], Any]]) -> None:
+    """Find each value, before any is written."""
+    for name, value in own.items():
+        at = f"{path}.{name}" if path else str(name)
+        if name not in saved:
+            if partly:
+                continue
+            raise CheckpointError(f"the checkpoint has no {at!r}; it has {list(saved)[:8]}. Nothing was loaded")
+        found = saved[name]
+        if isinstance(value, dict) and isinstance(found, dict):
+            _match(value, found, at, partly, writes)
+        elif isinstance(value, Stateful):
+            state = _states(value.state_dict())
+            _match(state, found, at, partly, writes)
+            writes.append(lambda value=value, state=state: value.load_state_dict(state))
+        elif isinstance(value, Tensor) and isinstance(found, Tensor):
+            if tuple(value.shape) != tuple(found.shape):
+                raise CheckpointError(f"{at} has the shape {value.shape}, in the checkpoint {found.shape}")
+            writes.append(lambda value=value, found=found: assign(value.detach(), _like(found, value)))
+        else:
+            writes.append(lambda name=name, found=found: own.__setitem__(name, found))
+
+
+def _like(found: Tensor, own: Tensor) -> Tensor:
+    """What was read, in the layout and the dtype of the tensor to fill."""
+    if own.is_global:
+        found = ops.from_local(found, own.placement, (broadcast,) * own.placement.ndim, tuple(found.shape))
+        found = ops.to_global(found, own.placement, own.sbp)
+    return ops.cast(found, own.dtype)
+
+
+def save_state_dict(state_dict: dict[str, Any], storage_writer: Any, *args: Any, **options: Any) -> None:
+    """`save`, as it was called before."""
+    save(state_dict, storage_writer=storage_writer, no_dist=bool(options.get("no_dist")))
+
+
+def load_state_dict(state_dict: dict[str, Any], storage_reader: Any, *args: Any, **options: Any) -> None:
+    """`load`, as it was called before."""
+    load(state_dict, storage_reader=storage_reader, planner=options.get("planner"))
