@@ -36,6 +36,8 @@ CASES: list[Refused] = [
     ("put", lambda lib, x, i: lib.put(x, i, x[:1]), [X, FAR]),
     ("embedding", lambda lib, x, i: lib.nn.functional.embedding(i, x), [SCORES, FAR]),
     ("embedding_bag", lambda lib, x, i: lib.nn.functional.embedding_bag(i, x), [SCORES, [[5]]]),
+    *((f"bags_{where}", lambda lib, x, i, o: lib.nn.functional.embedding_bag(i, x, o), [SCORES, [0, 0], where])
+      for where in ([1], [0, 3])),
     ("one_hot", lambda lib, i: lib.nn.functional.one_hot(i, 3), [FAR]),
     *((name, lambda lib, x, i, n=name: getattr(lib.nn.functional, n)(x, i), [SCORES, FAR])
       for name in ("nll_loss", "cross_entropy", "multi_margin_loss")),

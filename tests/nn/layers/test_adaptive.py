@@ -133,6 +133,40 @@ def test_bags_of_rows_held_to_a_norm() -> None:
     assert found[1] == [pytest.approx(row, rel=1e-5) for row in found[3]]
 
 
+OFFSETS: list[tuple[Any, Any, dict[str, Any]]] = [
+    (IDS[0], [1, 2], {}), (IDS[0], [0, 9], {}), (IDS[0], [1, 0], {}),
+    (IDS[0], [[0]], {}), (IDS[0], [0.0, 1.0], {}), (IDS[0], None, {}), (IDS, [0, 1], {}), (IDS[None], None, {}),
+    (IDS[0], [0], {"padding_idx": 6}), (IDS[0], [0], {"padding_idx": -7}),
+    (IDS, None, {"per_sample_weights": [1.0] * 6, "mode": "sum"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ids", "offsets", "options"), OFFSETS)
+def test_bags_that_do_not_partition_their_input(ids: Any, offsets: Any, options: dict[str, Any]) -> None:
+    for lib in (torch, flow):
+        given = {n: lib.tensor(v) if n == "per_sample_weights" else v for n, v in options.items()}
+        starts = None if offsets is None else lib.tensor(offsets)
+        with pytest.raises((ValueError, RuntimeError)):
+            lib.nn.functional.embedding_bag(lib.as_tensor(ids), lib.ones(6, 3), starts, **given)
+
+
+def test_what_lies_after_the_last_bag_is_in_none() -> None:  # in torch of sums; its means and maxima take it in
+    table = torch.randn(6, 3)
+    found = [
+        lib.nn.functional.embedding_bag(
+            lib.tensor([4, 1, 5, 2]), lib.as_tensor(table), lib.tensor([0, 1, 3]), mode="sum", include_last_offset=True
+        ).tolist()
+        for lib in (flow, torch)
+    ]
+    assert found[0] == [pytest.approx(row, rel=1e-5) for row in found[1]]
+
+
+def test_a_padding_row_that_is_not_there() -> None:
+    for lib in (torch, flow):
+        with pytest.raises((AssertionError, ValueError), match="adding_idx must be within"):
+            lib.nn.functional.embedding(lib.as_tensor(IDS), lib.ones(6, 3), padding_idx=6)
+
+
 def test_data_parallel_is_the_module_itself() -> None:
     inner = nn.Linear(3, 2)
     model = nn.DataParallel(inner)

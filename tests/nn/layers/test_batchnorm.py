@@ -95,3 +95,55 @@ def test_of_an_empty_batch_over_ranks() -> None:
         return [mean.numpy().tolist(), var.numpy().tolist(), tuple(x.grad.shape)]
 
     assert spawn_threads(2, run) == [[[0.0] * 3, [1.0] * 3, (0, 3, 4)]] * 2
+
+
+def _parts(dtype: torch.dtype, rank: int) -> torch.Tensor:
+    """A batch of which the last rank has nothing."""
+    whole = (torch.linspace(0, 900, 80 * 2 * 40).reshape(80, 2, 40).sin() * 3 + 20).to(dtype)
+    return whole[rank * 40 : rank * 40 + 40]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_of_batches_of_any_dtype_and_empty_ones_over_ranks(dtype: torch.dtype) -> None:
+    x = torch.cat([_parts(dtype, r) for r in range(3)]).requires_grad_()
+    theirs = torch.nn.BatchNorm1d(2, dtype=dtype if dtype is torch.float64 else None)
+    expected = theirs(x)
+    expected.float().pow(3).sum().backward()
+    assert x.grad is not None
+
+    def run() -> Any:
+        layer = flow.nn.SyncBatchNorm(2, dtype=flow.float64 if dtype is torch.float64 else None)
+        mine = of_torch(_parts(dtype, flow.env.get_rank())).requires_grad_()
+        y = layer(mine)
+        y.float().pow(3).sum().backward()
+        assert y.dtype is mine.dtype and mine.grad is not None
+        return [t.detach().float().numpy() for t in (y, mine.grad, layer.running_mean, layer.running_var)]
+
+    made = spawn_threads(3, run)
+    close: dict[str, Any] = {"rtol": 1e-4, "atol": 1e-4} if dtype.itemsize > 2 else {"rtol": 2e-2, "atol": 2e-2}
+    np.testing.assert_allclose(np.concatenate([m[0] for m in made]), expected.detach().float(), **close)
+    np.testing.assert_allclose(np.concatenate([m[1] for m in made]), x.grad.float(), **close)
+    for mine in made:
+        np.testing.assert_allclose(mine[2], theirs.state_dict()["running_mean"].float(), rtol=1e-5)
+        np.testing.assert_allclose(mine[3], theirs.state_dict()["running_var"].float(), rtol=1e-4)
+
+
+def test_a_rank_may_evaluate_alone() -> None:
+    def run() -> Any:
+        layer = flow.nn.SyncBatchNorm(2, track_running_stats=False).eval()
+        return layer(of_torch(WHOLE)).numpy() if flow.env.get_rank() == 0 else None
+
+    expected = torch.nn.BatchNorm1d(2, track_running_stats=False).eval()(WHOLE).detach()
+    np.testing.assert_allclose(spawn_threads(2, run)[0], expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("momentum", [None, 0.1])
+def test_batches_need_not_be_counted(momentum: float | None) -> None:
+    found: list[Any] = []
+    for lib in (torch, flow):
+        layer: Any = lib.nn.BatchNorm1d(2, momentum=momentum)
+        layer.num_batches_tracked = None
+        y = layer(lib.as_tensor(WHOLE))
+        found.append([y.detach().numpy(), layer.running_mean.numpy(), layer.running_var.numpy()])
+    for theirs, ours in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)

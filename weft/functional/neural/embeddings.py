@@ -8,13 +8,21 @@ from typing import Any
 from weft.api.table import public
 from weft.autograd import no_grad
 from weft.autograd.inplace import assign
-from weft.core.errors import DtypeError, IndexingError, OptionError
+from weft.core.errors import DtypeError, IndexingError, OptionError, ShapeError
 from weft.core.idle import idle
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.functional.linalg import norms
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
+
+
+def _row(padding_idx: int, n: int) -> int:
+    if not -n <= padding_idx < n:
+        raise OptionError(
+            f"padding_idx must be within the number of embeddings, {-n} through {n - 1}, but got {padding_idx}"
+        )
+    return padding_idx % n
 
 
 @public("neural")
@@ -31,7 +39,8 @@ def embedding(
     idle("embedding(sparse)", sparse)
     if max_norm is not None:
         embedding_renorm_(weight, input, max_norm, norm_type)
-    return ops.embedding(weight, input, padding_idx, scale_grad_by_freq)
+    row = None if padding_idx is None else _row(padding_idx, weight.shape[0])
+    return ops.embedding(weight, input, row, scale_grad_by_freq)
 
 
 @public("bound")
@@ -51,6 +60,37 @@ def embedding_renorm_(weight: Any, indices: Any, max_norm: float, norm_type: flo
     return weight
 
 
+def _check_bags(input: Any, weight: Any, offsets: Any, per_sample_weights: Any) -> None:
+    if input.ndim not in (1, 2) or weight.ndim != 2:
+        raise ShapeError(
+            "embedding_bag: input has to be a 1D or 2D Tensor, and weight 2D; got input of shape "
+            f"{list(input.shape)} and weight of shape {list(weight.shape)}"
+        )
+    if (offsets is not None) != (input.ndim == 1):
+        raise OptionError(
+            "embedding_bag: if input is 2D, then offsets has to be None, as each row is a bag; 1D input needs the "
+            f"offsets at which bags start; got input of shape {list(input.shape)}, and offsets {offsets}"
+        )
+    if offsets is not None and (offsets.ndim != 1 or not offsets.shape[0]):
+        raise ShapeError(f"embedding_bag: offsets has to be a 1D Tensor, of one or more; got {list(offsets.shape)}")
+    if offsets is not None and offsets.dtype.differentiable:
+        raise DtypeError(f"embedding_bag: offsets are integers; got {offsets.dtype}")
+    if per_sample_weights is not None and per_sample_weights.shape != input.shape:
+        raise ShapeError(
+            f"embedding_bag: per_sample_weights of shape {list(per_sample_weights.shape)} must have the same shape as "
+            f"the input, {list(input.shape)}"
+        )
+
+
+def _starts(offsets: Any, n: int) -> Any:
+    """The offsets, if they start at 0, ascend, and end within n places."""
+    before = ops.pad_with(ops.narrow(offsets, 0, 0, offsets.shape[0] - 1), (1, 0), 0)
+    first = ops.eq(creation.arange(offsets.shape[0], **device_of(offsets)), 0)
+    most = ops.where(first, 0, n)
+    valid = ops.logical_and(ops.ge(offsets, before), ops.le(offsets, most))
+    return ops.require(offsets, valid, f"embedding_bag: offsets start at 0, ascend, and end at most at {n}")
+
+
 def embedding_bag(
     input: Any, weight: Any, offsets: Any = None, max_norm: Any = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Any = None,
@@ -66,20 +106,20 @@ def embedding_bag(
         raise OptionError(f'embedding_bag: mode is "sum", "mean" or "max", with weights "sum"; got {mode!r}')
     if scale_grad_by_freq and mode == "max":
         raise OptionError('embedding_bag: mode "max" has no scale_grad_by_freq')
+    _check_bags(input, weight, offsets, per_sample_weights)
     idle("embedding_bag(sparse)", sparse)
     if max_norm is not None:
         embedding_renorm_(weight, input, max_norm, norm_type)
     flat = ops.reshape(input, (-1,))
-    if padding_idx is not None and padding_idx < 0:
-        padding_idx += weight.shape[0]
+    if padding_idx is not None:
+        padding_idx = _row(padding_idx, weight.shape[0])
+    places = creation.arange(flat.shape[0], **device_of(weight))
     if offsets is None:
-        bags, each = input.shape
-        owner = creation.arange(bags * each, **device_of(weight)) // each
+        bags = input.shape[0]
+        owner = places // max(1, input.shape[1])
     else:
-        starts = offsets if not include_last_offset else ops.narrow(offsets, 0, 0, offsets.shape[0] - 1)
-        bags = starts.shape[0]
-        places = creation.arange(flat.shape[0], **device_of(weight))
-        owner = ops.searchsorted(starts, places, True) - 1
+        bags = offsets.shape[0]
+        owner = ops.searchsorted(_starts(offsets, flat.shape[0]), places, True) - 1
     rows = ops.embedding(weight, flat, padding_idx, scale_grad_by_freq)
     counted = ops.ones_like(ops.narrow(rows.detach(), 1, 0, 1))
     if padding_idx is not None:
@@ -92,11 +132,12 @@ def embedding_bag(
         hidden = ops.where(counted > 0, rows, -math.inf)
         index = ops.expand(ops.unsqueeze(owner, 1), tuple(rows.shape))
         found = ops.scatter_reduced(low, 0, index, hidden, "amax", True)
-        return ops.where(found == -math.inf, 0.0, found)
-    summed = ops.index_put_zeros(rows, [owner], (bags, weight.shape[1]))
-    if mode == "sum":
-        return summed
-    return summed / ops.clamp(ops.index_put_zeros(counted, [owner], (bags, 1)), 1.0)
+        found = ops.where(found == -math.inf, 0.0, found)
+    else:
+        found = ops.index_put_zeros(rows, [owner], (bags, weight.shape[1]))
+    if mode == "mean":
+        found = found / ops.clamp(ops.index_put_zeros(counted, [owner], (bags, 1)), 1.0)
+    return ops.narrow(found, 0, 0, bags - 1) if include_last_offset and offsets is not None else found
 
 
 def one_hot(input: Tensor, num_classes: int = -1, on_value: Any = 1, off_value: Any = 0) -> Tensor:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from weft.autograd import Function, no_grad
 from weft.autograd.inplace import assign
 from weft.core.dispatch import here
+from weft.core.dtype import float32, float64
 from weft.core.errors import ShapeError
 from weft.core.rank import current
+from weft.functional.create import creation
+from weft.functional.create.likeness import device_of
 from weft.nn import functional as F
 from weft.nn.module.module import Module
 from weft.ops import ops
@@ -20,7 +24,7 @@ def forward(self: Any, x: Tensor) -> Tensor:
     """Batch normalization by the batch, or in evaluation by the running statistics."""
     self._check_input_dim(x)
     factor = 0.0 if self.momentum is None else self.momentum
-    if self.training and self.track_running_stats:
+    if self.training and self.track_running_stats and self.num_batches_tracked is not None:
         with no_grad():
             assign(self.num_batches_tracked, ops.add(self.num_batches_tracked, 1))
         if self.momentum is None and here.trace is not None:
@@ -73,24 +77,26 @@ class AllReduce(Module):
 
 def over_ranks(self: Any, x: Tensor) -> Tensor:
     """SyncBatchNorm: over the batches of all ranks, or of a group. Of a global tensor any batch norm sees the whole."""
-    use_batch = self.training or self.running_mean is None
-    if not use_batch or x.is_global or current().world_size == 1:
+    if not self.training or x.is_global or current().world_size == 1:
         return forward(self, x)
+    self._check_input_dim(x)
+    given, x = x, x if x.dtype is float64 else x.to(float32)
     others = tuple(d for d in range(x.ndim) if d != 1)
     channels = (1, -1, *(1,) * (x.ndim - 2))
-    count = ops.reshape(ops.full_like(ops.narrow(ops.reshape(x.detach(), (-1,)), 0, 0, 1), 1.0, None), (1,))
-    count = ops.mul(count, float(x.numel() // x.shape[1]))
+    count = creation.full((1,), float(math.prod(x.shape[d] for d in others)), dtype=x.dtype, **device_of(x))
     sums = _Summed.apply(ops.cat([ops.sum(x, others, False), count], 0), self.process_group)
     n = ops.narrow(sums, 0, x.shape[1], 1).detach()
     centre = ops.div(ops.narrow(sums, 0, 0, x.shape[1]), n)
     centred = ops.sub(x, ops.reshape(centre, channels))
     spread = ops.div(_Summed.apply(ops.sum(ops.square(centred), others, False), self.process_group), n)
-    if self.training and self.track_running_stats:
+    if self.track_running_stats:
         _remember(self, centre.detach(), ops.div(ops.mul(spread.detach(), n), ops.sub(n, 1.0)))
     y = ops.mul(centred, ops.reshape(ops.rsqrt(ops.add(spread, self.eps)), channels))
     if self.weight is not None:
         y = ops.mul(y, ops.reshape(self.weight, channels))
-    return y if self.bias is None else ops.add(y, ops.reshape(self.bias, channels))
+    if self.bias is not None:
+        y = ops.add(y, ops.reshape(self.bias, channels))
+    return y.to(given.dtype)
 
 
 def _remember(self: Any, centre: Tensor, spread: Tensor) -> None:
@@ -100,4 +106,4 @@ def _remember(self: Any, centre: Tensor, spread: Tensor) -> None:
             share: Any = self.momentum
             if share is None:
                 share = ops.div(1.0, ops.cast(self.num_batches_tracked, running.dtype))
-            assign(running, ops.add(ops.mul(running, ops.sub(1.0, share)), ops.mul(now, share)))
+            assign(running, ops.lerp(running, now.to(running.dtype), share))
