@@ -6,9 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
 import weft
+from weft.core.errors import AutogradError
 from weft.ops import OPS
+from weft.tensor.tensor import of_torch
 from weft.testing import registry
 from weft.testing.gradients import check_again
 
@@ -17,8 +20,12 @@ THIRD = "a third gradient: it knows the statistics by value only"
 ONCE = {name: THIRD for name in ("layer_norm_grad", "batch_norm_grad", "group_norm_grad")}
 NEITHER = "torch has no second gradient of it either"
 ONCE |= {name: NEITHER for name in ("grid_sample", "ctc_nll", "standard_gamma")}
-BY_ITS_OP = {
+UNDERIVED = {name: "torch has no derivative of it either" for name in ("heaviside", "binomial")}
+BY_ITS_OP = UNDERIVED | {
     "group_norm_grad": "torch has no gradient of it; group_norm's second gradient checks it",
+}
+BY_ADAPTERS = {
+    name: "adapters return the operand itself where nothing would change" for name in ("cast", "conj", "to_device")
 }
 GRIDS = ["add", "matmul", "sum", "mean", "layer_norm", "softmax", "embedding", "linear", "amax"]
 
@@ -53,6 +60,13 @@ def test_inference(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_memory(name: str) -> None:
+    if name in BY_ADAPTERS:
+        pytest.skip(BY_ADAPTERS[name])
+    apply(registry.check_memory, name)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_example(name: str) -> None:
     try:
         registry.check_example(OPS[name], weft)
@@ -69,14 +83,25 @@ def test_gradient(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_second_gradient(name: str) -> None:
-    if name in ONCE:
-        pytest.skip(ONCE[name])
+    if name in ONCE | UNDERIVED:
+        pytest.skip((ONCE | UNDERIVED)[name])
     apply(registry.check_gradient, name, True)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_second_backward(name: str) -> None:
+    if name in UNDERIVED:
+        pytest.skip(UNDERIVED[name])
     apply(check_again, name)
+
+
+@pytest.mark.parametrize("name", [*UNDERIVED, "unique_values"])
+def test_a_derivative_that_nobody_has_is_refused(name: str) -> None:
+    op = OPS[name]
+    x = of_torch(torch.ones(2, 2)).requires_grad_()
+    result = op(x, *([x] if len(op.operands) > 1 else []))
+    with pytest.raises(AutogradError, match="not implemented"):
+        (result[0] if op.visible > 1 else result).sum().backward()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import doctest
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -105,6 +105,21 @@ def _into_new(op: Op, args: Args, like: tuple[torch.Tensor, ...]) -> tuple[torch
     for name, y, place in zip(op.returns, given, places, strict=True):
         assert y.data_ptr() == place and y.is_contiguous(), f"{name}: the memory was replaced"
     return given
+
+
+def check_memory(op: Op, args: Args) -> None:
+    """A result shares memory with an operand only if the op is a view, and with another result never."""
+    for lie in (torch.clone,) if op.view else (torch.clone, _turned, _gapped):
+        given = replaced(op, args, [lie(t.detach()) for t in tensors(op, args)])
+        results = _places(run_kernel(op, given))
+        assert len(results) == len({*results}), "two results share memory"
+        if not op.view:
+            assert not {*results} & {*_places(tensors(op, given))}, "a result shares memory with an operand"
+
+
+def _places(given: Sequence[torch.Tensor]) -> list[int]:
+    """Where the memory of those begins that have any."""
+    return [t.untyped_storage().data_ptr() for t in given if t.numel() and t.device.type != "meta"]
 
 
 def check_out(op: Op, args: Args) -> None:

@@ -45,7 +45,10 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
             given[i] = ops.squeeze(ops.sum(given[i], alone, True), alone + ones)
         elif ones:
             given[i] = ops.squeeze(given[i], ones)
-    return ops.einsum(given, text)
+    if len(given) > 1:
+        return ops.einsum(given, text)
+    left, _, out = text.partition("->")
+    return ops.permute(given[0], tuple(map(left.index, out)))  # a view, as in PyTorch
 
 
 def _numbered(args: tuple[Any, ...]) -> tuple[Any, ...]:

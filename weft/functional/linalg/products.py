@@ -21,6 +21,7 @@ from weft.functional.tensor.dtypes import promote_types
 from weft.functional.tensor.in_place import with_in_place
 from weft.ops import ops
 from weft.ops.explain import LONGER, describe
+from weft.ops.pointwise.arithmetic import conjugated
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
 
@@ -105,12 +106,14 @@ _dot = _product("dot", (1, 1), "The inner product of two vectors.")
 def addmm(x: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * x + alpha * (mat1 @ mat2)."""
     check_dims("addmm", (2, 2), mat1, mat2)
-    return plus_scaled("addmm", x, beta, _scaled(ops.matmul(mat1, mat2), alpha))
+    return plus_scaled("addmm", x, beta, ops.matmul(mat1, mat2), alpha)
 
 
-def plus_scaled(name: str, x: Any, beta: Any, product: Tensor) -> Tensor:
-    """beta * x + product, x broadcast; where beta is zero, x's values (NaN, too) don't matter."""
-    y = ops.add(_scaled(x, beta) if beta != 0 else ops.zeros_like(x), product)
+def plus_scaled(name: str, x: Any, beta: Any, product: Tensor, alpha: Any) -> Tensor:
+    """beta * x + alpha * product, x broadcast; where beta is zero, x's values (NaN, too) don't matter."""
+    if not product.dtype.differentiable:  # torch's kernels take factors of integers so
+        beta, alpha = (math.trunc(f) if isinstance(f, float) else f for f in (beta, alpha))
+    y = ops.add(_scaled(x, beta) if beta != 0 else ops.zeros_like(x), _scaled(product, alpha))
     if y.shape != product.shape:
         raise ShapeError(
             f"{name}(): x of shape {list(x.shape)} can't be expanded to the product's, {list(product.shape)}"
@@ -122,7 +125,7 @@ def plus_scaled(name: str, x: Any, beta: Any, product: Tensor) -> Tensor:
 def addmv(x: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * x + alpha * (mat @ vec)."""
     check_dims("addmv", (2, 1), mat, vec)
-    return plus_scaled("addmv", x, beta, _scaled(ops.matmul(mat, vec), alpha))
+    return plus_scaled("addmv", x, beta, ops.matmul(mat, vec), alpha)
 
 
 @with_in_place
@@ -133,7 +136,7 @@ def baddbmm(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: 
     [4.0, 4.0]
     """
     check_dims("baddbmm", (3, 3), batch1, batch2)
-    return plus_scaled("baddbmm", x, beta, _scaled(ops.matmul(batch1, batch2), alpha))
+    return plus_scaled("baddbmm", x, beta, ops.matmul(batch1, batch2), alpha)
 
 
 @public("flow tensor")
@@ -172,7 +175,7 @@ def vdot(x: Any, other: Any) -> Any:
         raise ShapeError(
             f"vdot(): expected both vectors to have same dtype and size, but found {describe(x)} and {describe(other)}"
         )
-    return ops.sum(ops.conj(x) * other)
+    return _dot(conjugated(x), other)
 
 
 @with_in_place
@@ -189,7 +192,7 @@ def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     if dtype is bool_:
         beta, alpha = bool(beta), bool(alpha)
     x, outer = ops.cast(x, dtype), ops.cast(outer, dtype)
-    return plus_scaled("addr", x, beta, outer * alpha)
+    return plus_scaled("addr", x, beta, outer, alpha)
 
 
 @with_in_place
@@ -197,7 +200,7 @@ def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -
     """beta * x + alpha * the sum of the products of two batches of matrices."""
     check_dims("addbmm", (3, 3), batch1, batch2)
     products = ops.matmul(batch1, batch2)
-    return plus_scaled("addbmm", x, beta, ops.cast(ops.sum(products, 0), products.dtype) * alpha)
+    return plus_scaled("addbmm", x, beta, ops.cast(ops.sum(products, 0), products.dtype), alpha)
 
 
 @public("bound", "linalg_cross")
@@ -253,10 +256,12 @@ def matrix_power(x: Any, n: int) -> Any:
     if n < 0:
         return matrix_power(ops.inv(x), -n)
     if n == 0:
-        return ops.expand(creation.eye(x.shape[-1], dtype=x.dtype, **device_of(x)), tuple(x.shape))
-    half = matrix_power(x, n // 2) if n > 1 else None
-    square = x if half is None else ops.matmul(half, half)
-    return ops.matmul(square, x) if n > 1 and n % 2 else square
+        return ops.clone(ops.expand(creation.eye(x.shape[-1], dtype=x.dtype, **device_of(x)), tuple(x.shape)))
+    if n == 1:
+        return ops.clone(x)
+    half = x if n < 4 else matrix_power(x, n // 2)
+    square = ops.matmul(half, half)
+    return ops.matmul(square, x) if n % 2 else square
 
 
 @public("flow")
@@ -289,7 +294,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
     """The inner product along a dimension."""
-    return ops.sum(ops.conj(x) * y if x.dtype.is_complex else x * y, dim)
+    return ops.sum(conjugated(x) * y, dim)
 
 
 @public("flow tensor")

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from weft.functional.linalg.einsum import einsum
-from weft.ops import ops
 
 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """input1 @ weight[k] @ input2 for every k, plus the bias."""
     half = einsum("...i,kij->...kj", input1, weight)
-    y = ops.sum(half * ops.unsqueeze(input2, -2), -1)
+    y = einsum("...kj,...j->...k", half, input2)
     return y if bias is None else y + bias
 
 

@@ -34,7 +34,7 @@ def log_softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
 @public("neural")
 def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     """softmax(-x)."""
-    return softmax(ops.neg(input if dtype is None else cast(input, dtype)), dim)
+    return softmax(ops.neg(input), dim, dtype)
 
 
 def _usual(x: Tensor) -> int:

@@ -6,6 +6,7 @@ from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
+from weft.ops.pointwise.arithmetic import conjugated
 from weft.ops.pointwise.complex_numbers import imag as imag_of
 from weft.ops.pointwise.complex_numbers import polar as polar_of
 from weft.ops.pointwise.complex_numbers import real as real_of
@@ -40,10 +41,14 @@ def is_complex(x: Tensor) -> bool:
     return x.dtype.is_complex
 
 
-@public("flow tensor", "conj_physical")
-def conj_physical(x: Tensor) -> Tensor:
-    """The complex conjugate."""
-    return ops.conj(x)
+@public("flow tensor", "conj conj_physical")
+def conj(x: Tensor) -> Tensor:
+    """The complex conjugate; x itself, if it is real.
+
+    >>> flow.conj(flow.tensor([1 + 2j])).tolist()
+    [(1-2j)]
+    """
+    return conjugated(x)
 
 
 @public("flow tensor")

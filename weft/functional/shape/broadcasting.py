@@ -19,7 +19,8 @@ from weft.tensor.tensor import Tensor
 @public("tensor")
 def sum_to_size(x: Tensor, *size: creation.Sizes) -> Tensor:
     """x summed to a size that broadcasts to x's."""
-    return ops.sum_to(x, creation.size_of("sum_to_size", size))
+    shape = size_of("sum_to_size", size)
+    return x if shape == tuple(x.shape) else ops.sum_to(x, shape)
 
 
 @public("flow tensor")
@@ -51,10 +52,10 @@ def broadcast_shapes(*shapes: Sequence[int] | int) -> Size:
 
 @public("flow")
 def broadcast_tensors(*tensors: Tensor) -> list[Tensor]:
-    """The tensors, broadcast to their common shape as views."""
+    """The tensors, broadcast to their common shape as views; those that have it, themselves."""
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
     shape = broadcast_shapes(*(tuple(t.shape) for t in given))
-    return [ops.expand(t, tuple(shape)) for t in given]
+    return [t if t.shape == shape else ops.expand(t, tuple(shape)) for t in given]
 
 
 @public("flow")

@@ -139,7 +139,7 @@ def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     _check_parts("chunk", chunks)
     size = x.shape[dim_of(dim, x.ndim)]
     if size == 0:
-        return (x,) * chunks
+        return split(x, [0] * chunks, dim)
     return split(x, -(-size // chunks), dim)
 
 

@@ -14,6 +14,7 @@ from weft.core.errors import IndexingError, ShapeError
 from weft.functional.create.creation import Sizes, size_of
 from weft.functional.tensor.conversion import contiguous
 from weft.ops import ops
+from weft.ops.pointwise.arithmetic import conjugated
 from weft.ops.shape.views import dim_of, resolve
 from weft.tensor.tensor import Tensor
 
@@ -93,7 +94,13 @@ def _expanded(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     return ops.expand(x, shape)
 
 
-@public("flow tensor", short=Short("reshape", "d0.flatten(start_dim, end_dim)"))
+def _merged(data: Any, start_dim: int, end_dim: int) -> Any:
+    """The kernel of flatten, or None where nothing is merged: the result is the tensor itself then."""
+    flat = data.flatten(start_dim, end_dim)
+    return None if flat is data else flat
+
+
+@public("flow tensor", short=Short("reshape", "merged(d0, start_dim, end_dim)", names={"merged": _merged}))
 def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """x with a range of dimensions merged into one.
 
@@ -104,6 +111,8 @@ def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     first, last = dim_of(start_dim, len(shape)), dim_of(end_dim, len(shape))
     if not shape:
         return ops.reshape(x, (1,))
+    if first == last:
+        return x
     if first > last:
         raise ShapeError(f"flatten(): start_dim={start_dim} comes after end_dim={end_dim} in shape {list(shape)}")
     return ops.reshape(x, (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]))
@@ -126,15 +135,15 @@ _MATRIX = Short("transpose", "d0.t() if d0.ndim == 2 else None", "dim0, dim1 = 0
 
 @public("flow tensor", short=_MATRIX)
 def t(x: Tensor) -> Tensor:
-    """The transpose of a matrix; a vector itself."""
+    """The transpose of a matrix; a view of a vector."""
     if x.ndim > 2:
         raise ShapeError(f"t() transposes matrices, and this has shape {list(x.shape)}: write x.transpose(-2, -1)")
-    return x if x.ndim < 2 else ops.transpose(x, 0, 1)
+    return _reversed(x)
 
 
 def _reversed(x: Tensor) -> Tensor:
     """x with its dimensions reversed."""
-    return x if x.ndim < 2 else ops.permute(x, tuple(reversed(range(x.ndim))))
+    return ops.permute(x, tuple(reversed(range(x.ndim))))
 
 
 transposed = shortened(_reversed, _reversed, _MATRIX)
@@ -179,7 +188,7 @@ def ravel(x: Tensor) -> Tensor:
 @public("flow tensor")
 def adjoint(x: Tensor) -> Tensor:
     """The conjugate transpose."""
-    return ops.conj(ops.transpose(x, -2, -1))
+    return conjugated(ops.transpose(x, -2, -1))
 
 
 @public("flow tensor")

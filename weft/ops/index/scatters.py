@@ -8,7 +8,7 @@ from torch import Tensor
 from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import op
 from weft.ops.index.indexing import _along, gather, scatter_add
-from weft.ops.pointwise.arithmetic import div, mul
+from weft.ops.pointwise.arithmetic import div, mul, sub
 from weft.ops.pointwise.copies import cast, where
 from weft.ops.pointwise.logic import eq
 
@@ -36,9 +36,10 @@ def _(x, dim, index, src, reduce, include_self):
 def _(dy, x, dim, index, src, reduce, include_self, y, needs):
     if reduce == "prod":
         zeros = scatter_add(_zeros(x) if include_self else zeros_like(dy), dim, index, _zeros(src))
+        vanishing = scatter_add(_vanishing(x) if include_self else zeros_like(dy), dim, index, _vanishing(src))
         whole = scatter_reduced(_without_zeros(x), dim, index, _without_zeros(src), reduce, include_self)
-        dx = _by_others(x, dy, whole, zeros) if include_self else _untouched(dy, dim, index)
-        there = (gather(t, dim, index) for t in (dy, whole, zeros))
+        dx = _by_others(x, dy, whole, zeros, vanishing) if include_self else _untouched(dy, dim, index)
+        there = (gather(t, dim, index) for t in (dy, whole, zeros, vanishing))
         return dx if needs[0] else None, None, _by_others(src, *there) if needs[2] else None
     kept = cast(eq(x, y), dy.dtype)
     if not include_self:  # untouched elements keep their value
@@ -56,9 +57,17 @@ def _without_zeros(x):
     return where(eq(x, 0.0), 1.0, x)
 
 
-def _by_others(x, dy, whole, zeros):
-    """dy times the product of all factors but x, of which `whole` is the product of those that aren't 0."""
-    return mul(dy, where(eq(zeros, _zeros(x)), div(whole, _without_zeros(x)), 0.0))
+def _vanishing(x):
+    """The elements that are 0: the derivative goes through them, too."""
+    return where(eq(x, 0.0), x, 0.0)
+
+
+def _by_others(x, dy, whole, zeros, vanishing):
+    """dy times the product of all factors but x. `whole` is the product of those that aren't 0, and `vanishing` the sum
+    of those that are, as many as `zeros`: if one is left beside x, it is a factor."""
+    rest, others = div(whole, _without_zeros(x)), sub(zeros, _zeros(x))
+    with_one = mul(rest, sub(vanishing, _vanishing(x)))
+    return mul(dy, where(eq(others, 0.0), rest, where(eq(others, 1.0), with_one, 0.0)))
 
 
 def _untouched(dy, dim, index, value=None):

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import op
-from weft.ops.pointwise.arithmetic import div, mul, sign, sub
+from weft.ops.pointwise.arithmetic import div, mul, sign, sub, underived
 from weft.ops.pointwise.copies import cast, where
 from weft.ops.pointwise.declaring import binary, unary
 from weft.ops.pointwise.elementary import exp, log, log_number
@@ -135,8 +135,11 @@ def _(dy, input, y, input_shape, other_shape):
 
 heaviside = binary("heaviside", torch.heaviside, "0 below zero, 1 above, b at zero.",
                    "3.0, flow.tensor([2.0]) -> 1.0", scalar=False)  # fmt: skip
+heaviside.grad(lambda dy: underived("heaviside"))
+
 nextafter = binary("nextafter", torch.nextafter, "The next floating-point number after a, towards b.",
                    "1.0, flow.tensor([1.0]) -> 1.0", scalar=False)  # fmt: skip
+nextafter.grad(lambda dy, input_shape, other_shape: (fit(dy, input_shape), fit(zeros_like(dy), other_shape)))
 xlogy = binary("xlogy", torch.xlogy, "a * log(b), and 0 where a is 0.", "2.0, 1.0 -> 0.0", positive=True)
 
 

@@ -18,7 +18,7 @@ from weft.ops.create.constructors import CPU, sized
 from weft.ops.declaration import Scalar, Size, op
 from weft.ops.form import Form, alike, of_floats
 from weft.ops.neural.grid_sample import once
-from weft.ops.pointwise.arithmetic import mul
+from weft.ops.pointwise.arithmetic import mul, underived
 from weft.ops.shape.views import axes
 
 DISTRIBUTIONS: Final[dict[str, Callable[..., Any]]] = {  # each fills its first argument in place
@@ -88,7 +88,7 @@ poisson.form(of_floats)
 poisson.samples(lambda rand: [(rand(4, 6).abs(),)])
 
 
-@op(random=True, rejection=True, returns="y*")
+@op(random=True, rejection=True)
 def binomial(count: Tensor, prob: Tensor) -> Tensor:
     """Draws from the binomial distribution.
 
@@ -99,6 +99,8 @@ def binomial(count: Tensor, prob: Tensor) -> Tensor:
         return torch.empty_like(count)
     return torch.binomial(count, prob, generator=generator(count.device))
 
+
+binomial.grad(lambda dy: underived("binomial"))
 
 binomial.form(lambda count, prob: count if alike(count, prob) and count.shape == prob.shape else None)
 binomial.samples(lambda rand: [(torch.full((4, 6), 5.0, dtype=torch.float64), torch.rand(4, 6, dtype=torch.float64))])

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from weft.ops.declaration import op
+from weft.ops.pointwise.arithmetic import underived
 
 
 @op(dynamic=True, returns="y*")
@@ -30,7 +31,7 @@ def _(rand):
     yield torch.tensor([1, 1, 3]), torch.tensor([2, 3, 4])
 
 
-@op(dynamic=True, returns="values* inverse* counts*")
+@op(dynamic=True, returns="values inverse* counts*")
 def unique_values(x: Tensor, dim: int | None = None) -> Any:
     """The unique elements (or slices along a dimension), sorted; the index of each input in them; and their counts.
 
@@ -44,6 +45,8 @@ def unique_values(x: Tensor, dim: int | None = None) -> Any:
         return x.narrow(dim, 0, 0), none.new_empty(x.shape[dim]), none
     return tuple(torch.unique(x, return_inverse=True, return_counts=True, dim=dim))
 
+
+unique_values.grad(lambda dvalues: underived("unique"))
 
 unique_values.samples(lambda rand: [(torch.tensor([[3, 1], [3, 2]]),), (torch.tensor([[3, 1], [3, 1], [0, 0]]), 0)])
 
