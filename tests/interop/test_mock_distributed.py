@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 import weft as flow
 flow.mock_torch.enable()
@@ -57,8 +59,117 @@ print("done")
 """
 
 
-def test_torchs_shards_and_plans_are_wefts(tmp_path: Path) -> None:
-    (tmp_path / "main.py").write_text(PROGRAM)
+SHARDED = """
+import weft as flow
+flow.mock_torch.enable()
+import functools
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import (
+    CheckpointImpl, apply_activation_checkpointing, checkpoint_wrapper)
+from torch.distributed.checkpoint.filesystem import FileSystemWriter
+from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+from torch.distributed.checkpoint.stateful import Stateful
+from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+from torch.distributed.fsdp.api import ShardingStrategy
+from torch.distributed.fsdp.fully_sharded_data_parallel import (
+    BackwardPrefetch, CPUOffload, FullStateDictConfig, MixedPrecision, StateDictType)
+from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
+from torch.distributed.fsdp.wrap import enable_wrap, transformer_auto_wrap_policy, wrap
+
+dist.init_process_group("gloo")
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.f = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return x + self.f(x).relu()
+
+class AppState(Stateful):
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer = model, optimizer
+
+    def state_dict(self):
+        model, optimizer = get_state_dict(self.model, self.optimizer)
+        return {"model": model, "optim": optimizer}
+
+    def load_state_dict(self, state):
+        set_state_dict(self.model, self.optimizer, model_state_dict=state["model"], optim_state_dict=state["optim"])
+
+def made(seed):
+    torch.manual_seed(seed)
+    model = FSDP(
+        nn.Sequential(Block(), Block(), nn.Linear(4, 1)), sharding_strategy=ShardingStrategy.FULL_SHARD,
+        auto_wrap_policy=functools.partial(transformer_auto_wrap_policy, transformer_layer_cls={Block}),
+        mixed_precision=MixedPrecision(torch.bfloat16, torch.float32, torch.bfloat16), device_id=None,
+        backward_prefetch=BackwardPrefetch.BACKWARD_PRE, cpu_offload=CPUOffload(offload_params=False))
+    again = functools.partial(checkpoint_wrapper, checkpoint_impl=CheckpointImpl.NO_REENTRANT)
+    apply_activation_checkpointing(model, checkpoint_wrapper_fn=again, check_fn=lambda m: isinstance(m, Block))
+    return model, torch.optim.AdamW(model.parameters(), lr=1e-2)
+
+def trained(model, optimizer, steps):
+    scaler, losses = ShardedGradScaler(enabled=False), []
+    x = torch.linspace(-1, 1, 32).view(8, 4)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = model(x).float().square().mean()
+        scaler.scale(loss).backward()
+        model.clip_grad_norm_(1.0)
+        scaler.step(optimizer)
+        scaler.update()
+        losses.append(loss.item())
+    return losses
+
+model, optimizer = made(0)
+trained(model, optimizer, 2)
+dcp.save({"app": AppState(model, optimizer), "step": 2}, storage_writer=FileSystemWriter("at"))
+expected = trained(model, optimizer, 2)
+assert expected[1] < expected[0]
+model, optimizer = made(1)
+state = {"app": AppState(model, optimizer), "step": 0}
+dcp.load(state, checkpoint_id="at")
+assert state["step"] == 2 and trained(model, optimizer, 2) == expected
+on_one = FullStateDictConfig(offload_to_cpu=True, rank0_only=True)
+with FSDP.state_dict_type(model, StateDictType.FULL_STATE_DICT, on_one):
+    state = model.state_dict()
+assert len(state) == (6 if dist.get_rank() == 0 else 0)
+with enable_wrap(wrapper_cls=FSDP):
+    assert isinstance(wrap(nn.Linear(2, 2)), FSDP)
+print("done")
+"""
+
+UNEVEN = """
+import weft as flow
+flow.mock_torch.enable()
+import torch
+import torch.distributed as dist
+from torch.distributed.algorithms.join import Join, Joinable, JoinHook
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(0)
+model = DDP(torch.nn.Linear(1, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+with Join([model]):
+    for x in [torch.ones(1)] * (3 + rank):
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+weights = [torch.empty(1, 1) for _ in range(2)]
+dist.all_gather(weights, model.weight.detach())
+assert torch.equal(*weights)
+print("done")
+"""
+
+
+@pytest.mark.parametrize("program", [PROGRAM, SHARDED, UNEVEN], ids=["tensors", "sharded", "uneven"])
+def test_programs_of_torchs_names_run(tmp_path: Path, program: str) -> None:
+    (tmp_path / "main.py").write_text(program)
     root = str(Path(__file__).parents[2])
     done = subprocess.run(
         [sys.executable, "-m", "weft.launch", "--nproc_per_node", "2", "main.py"],

@@ -26,16 +26,8 @@ from weft.core.errors import ArgumentError, WeftError
 WEFT: Final = __name__.partition(".")[0]
 
 
-INSTEAD: Final = {  # of what needs torch's processes and tensors
-    "FullyShardedDataParallel": "fully_shard(model), of torch.distributed.fsdp as well",
-}
-
-
 def error_msg(name: str) -> str:
     """The error for a name of torch's that Weft lacks."""
-    instead = INSTEAD.get(name.rpartition(".")[2])
-    if instead is not None:
-        return f"Weft has no {name}. Use {instead}"
     return (
         f"Weft has no {name}. Under flow.mock_torch the program sees Weft in torch's place; write "
         "`with flow.mock_torch.disable():` around what needs torch itself"
@@ -156,6 +148,7 @@ OURS: Final[dict[str, Any]] = {  # replacements in modules that are torch's own
     "torch.ops": torch._ops.ops,  # where libraries look up and load operators of their own
     "torch.distributed._tensor": "weft.distributed.tensor",  # as older programs name them
     "torch.distributed._composable.fsdp": "weft.distributed.fsdp",
+    "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler": "weft.amp.GradScaler",
     "torch.library.custom_op": lambda name, fn=None, /, **_: OwnOp if fn is None else OwnOp(fn),
     "torch.library.register_fake": _left_out,
     "torch._dynamo.mark_static_address": lambda t, guard=False: None,  # addresses don't matter here

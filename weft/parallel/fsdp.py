@@ -222,6 +222,11 @@ class Parts:
             s.drop()
             s.stand(s.part)
 
+    def write_back(self) -> None:
+        """Take the values of whole parameters as those of the shards."""
+        for s in self.members:
+            s.write_back()
+
     def prefetch(self, way: str, modules: Sequence[Module]) -> None:
         """Prefetch the parameters of these modules when this one begins."""
         self.ahead[way] = [m.__dict__[KEY] for m in modules]

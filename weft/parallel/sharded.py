@@ -7,6 +7,7 @@ from typing import Final
 import torch
 
 from weft.autograd import no_grad
+from weft.autograd.inplace import assign
 from weft.core.dispatch import hooks
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError
@@ -66,6 +67,14 @@ class Sharded:
         storage = self.data.untyped_storage()
         if self.split and storage.nbytes() < self.size:
             storage.resize_(self.size)
+
+    def write_back(self) -> None:
+        spec = self.part.spec
+        assert spec is not None
+        if not self.shares:
+            with no_grad():
+                same = ops.from_local(self.whole.detach(), spec.placement, (broadcast,) * len(spec.nd_sbp), spec.shape)
+                assign(self.part, ops.cast(ops.to_global(same, spec.placement, spec.nd_sbp), self.part.dtype))
 
     def adopt(self) -> None:
         """Take a parameter that stands in the shard's place since, as `load_state_dict(assign=True)` puts one there."""

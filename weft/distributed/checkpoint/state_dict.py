@@ -204,22 +204,27 @@ def set_optimizer_state_dict(
     """Load states by names, as `get_optimizer_state_dict` gives them, into one or several optimizers."""
     given = _taken(optim_state_dict, options)
     for optimizer in _each(optimizers):
-        own = _named(model, optimizer)
-        try:
-            optimizer.load_state_dict(_numbered(given if "state" in given else _unflattened(given, own), own))
-        except KeyError as lacking:
-            raise CheckpointError(f"the optimizer's state has nothing under {lacking}") from None
+        optimizer.load_state_dict(numbered(model, optimizer, given))
 
 
-def _numbered(given: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+def numbered(
+    model: Module, optimizer: Optimizer, given: Mapping[str, Any], options: StateDictOptions | None = None
+) -> dict[str, Any]:
     """Those groups and states that an optimizer's parameters have, under its numbers."""
-    numbers = {n: i for i, n in enumerate(n for g in own["param_groups"] for n in g["params"])}
-    owner = {n: g for g in given["param_groups"] for n in g["params"]}
-    groups = [
-        {**(owner[g["params"][0]] if g["params"] else g), "params": [numbers[n] for n in g["params"]]}
-        for g in own["param_groups"]
-    ]
-    return {"state": {i: given["state"][n] for n, i in numbers.items() if n in own["state"]}, "param_groups": groups}
+    own, given = _named(model, optimizer), _taken(given, options)
+    try:
+        if "state" not in given:
+            given = _unflattened(given, own)
+        numbers = {n: i for i, n in enumerate(n for g in own["param_groups"] for n in g["params"])}
+        owner = {n: g for g in given["param_groups"] for n in g["params"]}
+        groups = [
+            {**(owner[g["params"][0]] if g["params"] else g), "params": [numbers[n] for n in g["params"]]}
+            for g in own["param_groups"]
+        ]
+        state = {i: given["state"][n] for n, i in numbers.items() if n in own["state"]}
+    except KeyError as lacking:
+        raise CheckpointError(f"the optimizer's state has nothing under {lacking}") from None
+    return {"state": state, "param_groups": groups}
 
 
 # ---- both --------------------------------------------------------------------------------------------

@@ -1,10 +1,44 @@
-"""`flow.distributed.fsdp`: fully-sharded data parallelism under PyTorch's names."""
+"""`flow.distributed.fsdp`: fully-sharded data parallelism under PyTorch's names, those of its first version too."""
 
+from typing import TYPE_CHECKING, Final
+
+from weft.core.derived import Derived, lazily
 from weft.distributed.tensor import DTensor
 from weft.parallel.fsdp import FSDPModule, UnshardHandle, fully_shard, register_fsdp_forward_method
 from weft.parallel.policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
 
+if TYPE_CHECKING:
+    from weft.distributed.fsdp import wrap
+    from weft.distributed.fsdp.api import (
+        BackwardPrefetch,
+        CPUOffload,
+        FullOptimStateDictConfig,
+        FullStateDictConfig,
+        LocalStateDictConfig,
+        MixedPrecision,
+        ShardedOptimStateDictConfig,
+        ShardedStateDictConfig,
+        ShardingStrategy,
+        StateDictSettings,
+        StateDictType,
+    )
+    from weft.distributed.fsdp.fully_sharded_data_parallel import FullyShardedDataParallel
+
+FILES: Final = {
+    "api": (
+        "BackwardPrefetch", "CPUOffload", "FullOptimStateDictConfig", "FullStateDictConfig", "LocalStateDictConfig",
+        "MixedPrecision", "ShardedOptimStateDictConfig", "ShardedStateDictConfig", "ShardingStrategy",
+        "StateDictSettings", "StateDictType",
+    ),
+    "fully_sharded_data_parallel": ("FullyShardedDataParallel",), "wrap": (),
+}  # fmt: skip
+for _file in ("api", "wrap"):
+    Derived(f"{__name__}.{_file}", f"torch.distributed.fsdp.{_file}")
+__getattr__ = lazily(__name__, FILES)
+
 __all__ = [
-    "CPUOffloadPolicy", "DTensor", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "UnshardHandle",
-    "fully_shard", "register_fsdp_forward_method",
+    "BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "DTensor", "FSDPModule", "FullOptimStateDictConfig",
+    "FullStateDictConfig", "FullyShardedDataParallel", "LocalStateDictConfig", "MixedPrecision", "MixedPrecisionPolicy",
+    "OffloadPolicy", "ShardedOptimStateDictConfig", "ShardedStateDictConfig", "ShardingStrategy", "StateDictSettings",
+    "StateDictType", "UnshardHandle", "fully_shard", "register_fsdp_forward_method", "wrap",
 ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""`torch.distributed.algorithms`: `Join`, and the wrapper that recomputes a module's activations."""
