@@ -17,6 +17,7 @@ from weft.transport.check import Check, buffers_among, check_of, compare_data, e
 NUMBERS = (int, float, bool, str, tuple, type(None))
 Groups = Sequence[dict[str, Any]]
 TENSORS = frozenset({list, Tensor, Parameter})
+UNEQUAL = "unequal inputs"  # the resource of a rank that makes more or fewer steps than others for a while
 
 
 class Agreement:
@@ -30,7 +31,7 @@ class Agreement:
     def step(self, optimizer: str, param_groups: Groups) -> None:
         """Run the checks before every step of an optimizer, whose name is shown."""
         rank = current()
-        if rank.world_size > 1:
+        if rank.world_size > 1 and not rank.resources.get(UNEQUAL):
             self.announce(optimizer, param_groups)
             if check_of(rank) is Check.FULL and self.due():
                 params = [p for g in param_groups for p in g["params"]]

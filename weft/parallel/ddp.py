@@ -16,11 +16,12 @@ from zlib import crc32
 import torch
 
 from weft.autograd.graph import at_end_of_backward
-from weft.core import fingerprints
+from weft.core import dispatch, fingerprints
 from weft.core.errors import ArgumentError, AutogradError
 from weft.core.idle import idle
 from weft.core.rank import current
 from weft.nn.module.module import Module
+from weft.parallel.uneven import Join, JoinConfig, JoinHook, agree
 from weft.tensor.data import local_data
 from weft.tensor.hook import RemovableHook
 from weft.tensor.tensor import Tensor, of_torch
@@ -77,6 +78,9 @@ class DistributedDataParallel(metaclass=_Kind):
             module.__dict__["module"] = module
         module.no_sync = functools.partial(no_sync, module)  # type: ignore[assignment]
         module.__dict__["register_comm_hook"] = functools.partial(register_comm_hook, module)
+        module.__dict__["join"] = functools.partial(join, module)
+        module.__dict__["join_hook"] = functools.partial(Shadow, module)
+        module.__dict__.update(_join_config=JoinConfig(), join_process_group=None, join_device=torch.device("cpu"))
         if current().world_size > 1:
             before = _averagers().pop(module, None)
             averager = _averager(module, bucket_size)
@@ -115,6 +119,36 @@ def no_sync(module: Module) -> Iterator[None]:
         yield
     finally:
         averager.active = before
+
+
+def join(
+    module: Module, divide_by_initial_world_size: bool = True, enable: bool = True,
+    throw_on_early_termination: bool = False,
+) -> Join:  # fmt: skip
+    """`with module.join():` around a loop over batches of which other ranks may have more or fewer."""
+    options = {"divide_by_initial_world_size": divide_by_initial_world_size}
+    return Join([module], enable, throw_on_early_termination, **options)
+
+
+class Shadow(JoinHook):
+    """A module's part of the averages of ranks that still have inputs: zeros. At the end it takes the parameters of the
+    last of them. Means are over all ranks, or over those with inputs."""
+
+    def __init__(self, module: Module, *, divide_by_initial_world_size: bool = True, **_: Any) -> None:
+        self.module = module
+        if current().world_size > 1:
+            _averager(module).divides_by_all = divide_by_initial_world_size
+
+    def main_hook(self) -> None:
+        if current().world_size > 1:
+            _averager(self.module).shadow(self.module)
+
+    def post_hook(self, is_last_joiner: bool) -> None:
+        if current().world_size > 1:
+            source = agree([current().index if is_last_joiner else -1], "max")[0]
+            averager = _averager(self.module)
+            averager.divisor = current().world_size
+            averager.broadcast([*self.module.parameters(), *self.module.buffers()], source)
 
 
 def register_comm_hook(module: Module, state: Any, hook: Callable[[Any, GradBucket], Any]) -> None:
@@ -220,7 +254,8 @@ class Averager:
 
     def __init__(self, module: Module, bucket_size: int) -> None:
         self.names = {id(p): name for name, p in module.named_parameters()}
-        self.active = True
+        self.active, self.joining = True, False
+        self.divides_by_all, self.divisor = True, current().world_size
         self.hook: functools.partial[Any] | None = None
         self.follow = True  # whether the next forward broadcasts the buffers: it follows an average
         self.buckets: list[Bucket] = []
@@ -264,9 +299,9 @@ class Averager:
         finally:
             marks.put(AVERAGED, 0, "none")
 
-    def broadcast(self, tensors: list[Tensor]) -> None:
+    def broadcast(self, tensors: list[Tensor], source: int = 0) -> None:
         with self.marked():
-            _broadcast(tensors)
+            _broadcast(tensors, source)
 
     def before_forward(self, module: Module, broadcast_buffers: bool) -> None:
         if self.ready:
@@ -284,9 +319,31 @@ class Averager:
                 f"{', '.join(late)} came, or began to train, after DistributedDataParallel(module), so each rank would "
                 "go its own way there. Wrap the module again, on all ranks: module = DistributedDataParallel(module)"
             )
+        count, source = Join.notify_join_context(module), 0
+        self.joining = module.__dict__["_join_config"].enable
+        if self.joining:
+            source = agree(
+                [self.active and dispatch.here.grad, broadcast_buffers and self.follow, current().index], "max"
+            )[2]
+            if count is not None and not self.divides_by_all:
+                self.divisor = count
         if broadcast_buffers and self.follow:
-            self.broadcast([b for _, m in parts for b in m._buffers.values() if b is not None])
+            self.broadcast(_buffers(module), source)
         self.follow = self.active
+
+    def shadow(self, module: Module) -> None:
+        """Take part in an iteration of other ranks, without gradients."""
+        averages, follows, source = agree([0, 0, -1], "max")
+        if follows:
+            self.broadcast(_buffers(module), source)
+        if averages:
+            params = [p for bucket in self.buckets for p in bucket.params]
+            before = [p.grad for p in params]
+            for p in params:
+                p.grad = None
+            self.finish()
+            for p, grad in zip(params, before, strict=True):
+                p.grad = grad
 
     def arrived(self, p: Tensor) -> None:
         if not self.active:
@@ -350,7 +407,7 @@ class Averager:
             # If every gradient is there, the counts needn't be read; on CUDA, that waits for the device.
             used = [1] * len(bucket.params) if self._all_have(bucket) else bucket.used.real.tolist()
             if self.hook is None:
-                bucket.flat.div_(current().world_size)
+                bucket.flat.div_(self.divisor)
             else:
                 GradBucket(bucket, 0, 1).buffer().copy_(_result(bucket.given))
                 bucket.given = None
@@ -370,15 +427,20 @@ class Averager:
         self.ready.clear()
         self.alone.clear()
         self.averages += 1
-        if self.every and self.averages % self.every == 0:
+        if self.every and self.averages % self.every == 0 and not self.joining:
             params = {self.names[id(p)]: local_data(p, "check") for b in self.buckets for p in b.params}
             compare_data(
                 transport_of(), tuple(range(current().world_size)), params, "DistributedDataParallel's parameters"
             )
 
 
-def _broadcast(tensors: list[Tensor]) -> None:
-    """Broadcast the first rank's values."""
+def _buffers(module: Module) -> list[Tensor]:
+    """From the modules' own tables, as torch's code, which may run now, sees stand-ins."""
+    return [b for m in module.modules() for b in m._buffers.values() if b is not None]
+
+
+def _broadcast(tensors: list[Tensor], source: int = 0) -> None:
+    """Broadcast one rank's values."""
     group = transport_of().group(tuple(range(current().world_size)))
     together: dict[Any, list[torch.Tensor]] = {}
     for t in tensors:
@@ -386,6 +448,6 @@ def _broadcast(tensors: list[Tensor]) -> None:
         together.setdefault((data.dtype, data.device), []).append(data)
     for datas in together.values():
         flat = torch.cat([d.reshape(-1) for d in datas])
-        group.broadcast(flat, 0)
+        group.broadcast(flat, source)
         parts = flat.split([d.numel() for d in datas])
         torch._foreach_copy_(datas, [part.view(d.shape) for part, d in zip(parts, datas, strict=True)])
