@@ -1,5 +1,4 @@
-"""Stubs of modules whose classes no file spells out: those derived from torch's, with Weft's tensors in the place of
-torch's, and tables of which each row is a class."""
+"""Stubs of modules derived from torch's, with Weft's tensors in the place of torch's."""
 
 from __future__ import annotations
 
@@ -16,7 +15,6 @@ LOOSE: Final = (  # what torch's own annotations get wrong: options that may be 
     "# pyright: reportIncompatibleVariableOverride=false\n"
 )
 MAGIC: Final = ("__init__", "__call__", "__len__", "__getitem__", "__iter__")
-TABLES: Final = ("weft.nn.layers.activation", "weft.nn.layers.loss")  # Weft's own, whose rows are classes
 
 
 def page(module: types.ModuleType, homes: Iterable[str], text: Text) -> str:
@@ -57,12 +55,7 @@ def theirs(module: types.ModuleType) -> str:
 
 def _ours(value: Any) -> bool:
     """Whether Weft's own class stands there in the place of torch's."""
-    return value.__module__.startswith("weft.") and not _made(value.__module__)
-
-
-def _made(module: str) -> bool:
-    """Whether a module's classes are in no file."""
-    return is_derived(module) or module in TABLES
+    return value.__module__.startswith("weft.") and not is_derived(value.__module__)
 
 
 def _own(module: types.ModuleType) -> list[str]:
@@ -74,14 +67,14 @@ def _own(module: types.ModuleType) -> list[str]:
 
 def _collect(kind: type, homes: Iterable[str], found: dict[str, type]) -> None:
     """A class with what it inherits from, first."""
-    if kind.__module__ not in homes and _made(kind.__module__) and kind.__name__ not in found:
+    if kind.__module__ not in homes and is_derived(kind.__module__) and kind.__name__ not in found:
         for base in kind.__bases__:
             _collect(base, homes, found)
         found[kind.__name__] = kind
 
 
 def _class(kind: type, homes: Iterable[str], text: Text) -> str:
-    if kind.__module__ in homes or not _made(kind.__module__):
+    if kind.__module__ in homes or not is_derived(kind.__module__):
         return text.class_of(kind)
     return kind.__name__
 

@@ -224,12 +224,6 @@ def _operators() -> Iterator[tuple[str, Declared]]:
         yield magic, of_function(f)
 
 
-def rows(path: str) -> str:
-    """A module whose classes are rows of a table."""
-    module, text = importlib.import_module(path), Text(())
-    return _page(module, text, derived.page(module, (), text), derived.LOOSE)
-
-
 def file_of(path: str) -> str:
     """The stub of a public path: a folder's where others lie below it."""
     return f"{path.replace('.', '/')}{'/__init__' if any(p.startswith(f'{path}.') for p in PATHS) else ''}.pyi"
@@ -243,7 +237,6 @@ STUBS: Final[dict[str, Callable[[], str]]] = {
     "nn/functional.pyi": functional,
     "tensor/methods.pyi": methods,
 } | {file_of(path): functools.partial(elsewhere, path) for path in PATHS}
-STUBS.update({f"{path.replace('.', '/')[5:]}.pyi": functools.partial(rows, path) for path in derived.TABLES})
 
 
 def stale() -> list[str]:

@@ -11,12 +11,11 @@ from weft.nn.oneflow import cells, quantization
 from weft.tensor.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 LAYERS: Final = {  # by file, each of which is read when a program first asks for one of its names
-    "attention": "MultiheadAttention",
     "data_parallel": "DataParallel",
     "layers.activation": """
-        CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Mish PReLU
-        QuickGELU RReLU ReLU ReLU6 SELU SiLU Sigmoid Softmax Softmax2d Softmin Softplus Softshrink Softsign Tanh
-        Tanhshrink Threshold
+        CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Mish
+        MultiheadAttention PReLU RReLU ReLU ReLU6 SELU SiLU Sigmoid Softmax Softmax2d Softmin Softplus Softshrink
+        Softsign Tanh Tanhshrink Threshold
     """,
     "layers.adaptive": "AdaptiveLogSoftmaxWithLoss",
     "layers.batch_statistics": "AllReduce",
@@ -24,6 +23,7 @@ LAYERS: Final = {  # by file, each of which is read when a program first asks fo
         BatchNorm1d BatchNorm2d BatchNorm3d LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d
         SyncBatchNorm
     """,
+    "layers.channelshuffle": "ChannelShuffle",
     "layers.container": "ModuleDict ModuleList ParameterDict ParameterList Sequential",
     "layers.conv": """
         Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d LazyConv1d LazyConv2d LazyConv3d
@@ -38,7 +38,7 @@ LAYERS: Final = {  # by file, each of which is read when a program first asks fo
     """,
     "layers.linear": "Bilinear Identity LazyLinear Linear",
     "layers.loss": """
-        BCELoss BCEWithLogitsLoss CTCLoss CombinedMarginLoss CosineEmbeddingLoss CrossEntropyLoss
+        BCELoss BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss CrossEntropyLoss
         GaussianNLLLoss HingeEmbeddingLoss HuberLoss KLDivLoss L1Loss MSELoss MarginRankingLoss
         MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss PoissonNLLLoss SmoothL1Loss
         SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss
@@ -49,7 +49,7 @@ LAYERS: Final = {  # by file, each of which is read when a program first asks fo
         ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d ZeroPad1d ZeroPad2d
         ZeroPad3d
     """,
-    "layers.pixelshuffle": "ChannelShuffle PixelShuffle PixelUnshuffle",
+    "layers.pixelshuffle": "PixelShuffle PixelUnshuffle",
     "layers.pooling": """
         AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d
         AdaptiveMaxPool3d AvgPool1d AvgPool2d AvgPool3d FractionalMaxPool2d FractionalMaxPool3d LPPool1d
@@ -62,7 +62,9 @@ LAYERS: Final = {  # by file, each of which is read when a program first asks fo
     """,
     "layers.upsampling": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
     "oneflow.coin_flip": "CoinFlip",
-    "oneflow.fused_layers": "FusedBatchNorm1d FusedBatchNorm2d FusedBatchNorm3d FusedMLP RMSLayerNorm",
+    "oneflow.fused_layers": """
+        CombinedMarginLoss FusedBatchNorm1d FusedBatchNorm2d FusedBatchNorm3d FusedMLP QuickGELU RMSLayerNorm
+    """,
     "oneflow.quantized_layers": """
         FakeQuantization MinMaxObserver MovingAverageMinMaxObserver QatConv1d QatConv2d QatConv3d Quantization
     """,

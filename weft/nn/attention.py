@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 from torch.nn.attention import SDPBackend, sdpa_kernel  # torch's choice of kernels applies here, too
@@ -12,159 +13,108 @@ from weft.core import dtype as dtypes
 from weft.core.errors import OptionError, ShapeError
 from weft.functional.shape.splitting import chunk
 from weft.nn import functional as F
-from weft.nn import init
-from weft.nn.layers.linear import Linear
-from weft.nn.module.making import made
-from weft.nn.module.module import Module
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
-__all__ = ["MultiheadAttention", "SDPBackend", "sdpa_kernel"]
+__all__ = ["SDPBackend", "sdpa_kernel"]
 
 
-class MultiheadAttention(Module):
-    """Multi-head attention: averages of values, weighted by how well queries match keys.
+def attend(
+    layer: Any, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None = None,
+    need_weights: bool = True, attn_mask: Tensor | None = None, average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+    """The output, and the weights if `need_weights`. A boolean mask hides where it is true."""
+    batched = query.ndim == 3
+    if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:
+        raise ShapeError(
+            f"query, key and value are all (length, width) or all have a batch dimension; got {list(query.shape)}, "
+            f"{list(key.shape)}, {list(value.shape)}"
+        )
+    if is_causal and attn_mask is None:
+        raise OptionError(
+            "is_causal says that attn_mask is the causal one, so give it as well: "
+            "attn_mask=nn.Transformer.generate_square_subsequent_mask(length)"
+        )
+    q, k, v = _projected(layer, query, key, value)
+    if not batched:
+        q, k, v = (ops.unsqueeze(t, 1) for t in (q, k, v))
+        key_padding_mask = None if key_padding_mask is None else ops.unsqueeze(key_padding_mask, 0)
+    elif layer.batch_first:
+        q, k, v = (ops.transpose(t, 0, 1) for t in (q, k, v))
+    y, weights = _attend(layer, q, k, v, _mask(layer, q, k, attn_mask, key_padding_mask), need_weights)
+    if not batched:
+        y = ops.squeeze(y, 1)
+    elif layer.batch_first:
+        y = ops.transpose(y, 0, 1)
+    if weights is not None:
+        weights = ops.mean(weights, 1, False) if average_attn_weights else weights
+        weights = weights if batched else ops.squeeze(weights, 0)
+    return y, weights
 
-    >>> x = flow.randn(5, 2, 8)
-    >>> y, weights = flow.nn.MultiheadAttention(8, 4)(x, x, x); y.shape, weights.shape
-    (torch.Size([5, 2, 8]), torch.Size([2, 5, 5]))
-    """
 
-    def __init__(
-        self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, add_bias_kv: bool = False,
-        add_zero_attn: bool = False, kdim: int | None = None, vdim: int | None = None, batch_first: bool = False,
-        device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
-            raise OptionError(
-                f"embed_dim must be divisible by num_heads, both above 0; got embed_dim={embed_dim}, "
-                f"num_heads={num_heads}"
-            )
-        self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, dropout, batch_first
-        self.kdim, self.vdim, self.head_dim = kdim or embed_dim, vdim or embed_dim, embed_dim // num_heads
-        self.add_zero_attn = add_zero_attn
-        together = self.kdim == self.vdim == embed_dim  # then one weight, and one matmul where the inputs are one
-        self._qkv_same_embed_dim = together
-        shapes: dict[str, tuple[int, ...] | None] = {
-            "q_proj_weight": None if together else (embed_dim, embed_dim),
-            "k_proj_weight": None if together else (embed_dim, self.kdim),
-            "v_proj_weight": None if together else (embed_dim, self.vdim),
-            "in_proj_weight": (3 * embed_dim, embed_dim) if together else None,
-            "in_proj_bias": (3 * embed_dim,) if bias else None,
-        }
-        for name, shape in shapes.items():
-            self.register_parameter(name, None if shape is None else made(shape, device, dtype))
-        self.out_proj = Linear(embed_dim, embed_dim, bias, device, dtype)
-        self.register_parameter("bias_k", made((1, 1, embed_dim), device, dtype) if add_bias_kv else None)
-        self.register_parameter("bias_v", made((1, 1, embed_dim), device, dtype) if add_bias_kv else None)
-        self._reset_parameters()
+def _projected(layer: Any, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
+    """The projected query, key and value, in as few matmuls as the inputs allow."""
+    weight, bias = layer.in_proj_weight, layer.in_proj_bias
+    if weight is not None and query is key is value:
+        return list(chunk(F.linear(query, weight, bias), 3, -1))
+    biases = (None,) * 3 if bias is None else chunk(bias, 3, 0)
+    if weight is not None:
+        weights = chunk(weight, 3, 0)
+    else:
+        weights = (layer.q_proj_weight, layer.k_proj_weight, layer.v_proj_weight)
+    return [F.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True)]
 
-    def _reset_parameters(self) -> None:
-        for name in ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight"):
-            if getattr(self, name) is not None:
-                init.xavier_uniform_(getattr(self, name))
-        for bias in (self.in_proj_bias, self.out_proj.bias):
-            if bias is not None:
-                init.zeros_(bias)
-        for bias in (self.bias_k, self.bias_v):
-            if bias is not None:
-                init.xavier_normal_(bias)
 
-    def forward(
-        self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None = None,
-        need_weights: bool = True, attn_mask: Tensor | None = None, average_attn_weights: bool = True,
-        is_causal: bool = False,
-    ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-        """The output, and the weights if `need_weights`. A boolean mask hides where it is true."""
-        batched = query.ndim == 3
-        if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:
+def _mask(layer: Any, q: Tensor, k: Tensor, mask: Tensor | None, padding: Tensor | None) -> Tensor | None:
+    """Both masks as one additive mask that broadcasts to (batch, heads, queries, keys)."""
+    batch, heads = q.shape[1], layer.num_heads
+    if mask is not None:
+        wanted = [q.shape[0], k.shape[0]]
+        if list(mask.shape) not in (wanted, [batch * heads, *wanted]):
             raise ShapeError(
-                f"query, key and value are all (length, width) or all have a batch dimension; got {list(query.shape)}, "
-                f"{list(key.shape)}, {list(value.shape)}"
+                f"attn_mask has shape {list(mask.shape)}; it should be {wanted} or {[batch * heads, *wanted]}"
             )
-        if is_causal and attn_mask is None:
-            raise OptionError(
-                "is_causal says that attn_mask is the causal one, so give it as well: "
-                "attn_mask=nn.Transformer.generate_square_subsequent_mask(length)"
-            )
-        q, k, v = self._projected(query, key, value)
-        if not batched:
-            q, k, v = (ops.unsqueeze(t, 1) for t in (q, k, v))
-            key_padding_mask = None if key_padding_mask is None else ops.unsqueeze(key_padding_mask, 0)
-        elif self.batch_first:
-            q, k, v = (ops.transpose(t, 0, 1) for t in (q, k, v))
-        y, weights = self._attend(q, k, v, self._mask(q, k, attn_mask, key_padding_mask), need_weights)
-        if not batched:
-            y = ops.squeeze(y, 1)
-        elif self.batch_first:
-            y = ops.transpose(y, 0, 1)
-        if weights is not None:
-            weights = ops.mean(weights, 1, False) if average_attn_weights else weights
-            weights = weights if batched else ops.squeeze(weights, 0)
-        return y, weights
+        mask = _added(mask, q)
+        mask = mask if mask.ndim == 2 else ops.reshape(mask, (batch, heads, *wanted))
+    if padding is not None:
+        if list(padding.shape) != [batch, k.shape[0]]:
+            raise ShapeError(f"key_padding_mask has shape {list(padding.shape)}; it should be {[batch, k.shape[0]]}")
+        hidden = ops.reshape(_added(padding, q), (batch, 1, 1, k.shape[0]))
+        mask = hidden if mask is None else ops.add(mask, hidden)
+    return mask
 
-    def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
-        """The projected query, key and value, in as few matmuls as the inputs allow."""
-        weight, bias = self.in_proj_weight, self.in_proj_bias
-        if weight is not None and query is key is value:
-            return list(chunk(F.linear(query, weight, bias), 3, -1))
-        biases = (None,) * 3 if bias is None else chunk(bias, 3, 0)
-        if weight is not None:
-            weights = chunk(weight, 3, 0)
-        else:
-            weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
-        return [F.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True)]
 
-    def _mask(self, q: Tensor, k: Tensor, mask: Tensor | None, padding: Tensor | None) -> Tensor | None:
-        """Both masks as one additive mask that broadcasts to (batch, heads, queries, keys)."""
-        batch, heads = q.shape[1], self.num_heads
-        if mask is not None:
-            wanted = [q.shape[0], k.shape[0]]
-            if list(mask.shape) not in (wanted, [batch * heads, *wanted]):
-                raise ShapeError(
-                    f"attn_mask has shape {list(mask.shape)}; it should be {wanted} or {[batch * heads, *wanted]}"
-                )
-            mask = _added(mask, q)
-            mask = mask if mask.ndim == 2 else ops.reshape(mask, (batch, heads, *wanted))
-        if padding is not None:
-            if list(padding.shape) != [batch, k.shape[0]]:
-                raise ShapeError(
-                    f"key_padding_mask has shape {list(padding.shape)}; it should be {[batch, k.shape[0]]}"
-                )
-            hidden = ops.reshape(_added(padding, q), (batch, 1, 1, k.shape[0]))
-            mask = hidden if mask is None else ops.add(mask, hidden)
-        return mask
+def _attend(
+    layer: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, need_weights: bool
+) -> tuple[Tensor, Tensor | None]:
+    length, batch, width = q.shape
+    extra = 0
+    if layer.bias_k is not None:
+        k, v = (ops.cat([t, ops.expand(b, (1, batch, width))], 0) for t, b in ((k, layer.bias_k), (v, layer.bias_v)))
+        extra += 1
+    if layer.add_zero_attn:
+        k, v = (ops.cat([t, ops.zeros_like(ops.narrow(t, 0, 0, 1))], 0) for t in (k, v))
+        extra += 1
+    if mask is not None and extra:
+        mask = ops.pad_with(mask, (0, extra), 0.0)
+    q, k, v = (_heads(layer, t) for t in (q, k, v))
+    dropped = layer.dropout if layer.training else 0.0
+    weights = None
+    if need_weights:
+        scores = ops.matmul(ops.mul(q, 1 / math.sqrt(layer.head_dim)), ops.transpose(k, -2, -1))
+        weights = F.softmax(scores if mask is None else ops.add(scores, mask), -1)
+        weights = F.dropout(weights, dropped, True) if dropped else weights
+        y = ops.matmul(weights, v)
+    else:
+        y = F.scaled_dot_product_attention(q, k, v, mask, dropped)
+    joined = ops.reshape(ops.permute(y, (2, 0, 1, 3)), (length, batch, width))
+    return layer.out_proj(joined), weights
 
-    def _attend(
-        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, need_weights: bool
-    ) -> tuple[Tensor, Tensor | None]:
-        length, batch, width = q.shape
-        extra = 0
-        if self.bias_k is not None:
-            k, v = (ops.cat([t, ops.expand(b, (1, batch, width))], 0) for t, b in ((k, self.bias_k), (v, self.bias_v)))
-            extra += 1
-        if self.add_zero_attn:
-            k, v = (ops.cat([t, ops.zeros_like(ops.narrow(t, 0, 0, 1))], 0) for t in (k, v))
-            extra += 1
-        if mask is not None and extra:
-            mask = ops.pad_with(mask, (0, extra), 0.0)
-        q, k, v = (self._heads(t) for t in (q, k, v))
-        dropped = self.dropout if self.training else 0.0
-        weights = None
-        if need_weights:
-            scores = ops.matmul(ops.mul(q, 1 / math.sqrt(self.head_dim)), ops.transpose(k, -2, -1))
-            weights = F.softmax(scores if mask is None else ops.add(scores, mask), -1)
-            weights = F.dropout(weights, dropped, True) if dropped else weights
-            y = ops.matmul(weights, v)
-        else:
-            y = F.scaled_dot_product_attention(q, k, v, mask, dropped)
-        joined = ops.reshape(ops.permute(y, (2, 0, 1, 3)), (length, batch, width))
-        return self.out_proj(joined), weights
 
-    def _heads(self, t: Tensor) -> Tensor:
-        """(length, batch, width) to (batch, heads, length, width of a head)."""
-        return ops.permute(ops.reshape(t, (*t.shape[:2], self.num_heads, self.head_dim)), (1, 2, 0, 3))
+def _heads(layer: Any, t: Tensor) -> Tensor:
+    """(length, batch, width) to (batch, heads, length, width of a head)."""
+    return ops.permute(ops.reshape(t, (*t.shape[:2], layer.num_heads, layer.head_dim)), (1, 2, 0, 3))
 
 
 def _added(mask: Tensor, like: Tensor) -> Tensor:
@@ -191,13 +141,12 @@ def multi_head_attention_forward(
         raise ShapeError(f"the queries are {query.shape[-1]} wide; embed_dim_to_check says {embed_dim_to_check}")
     if static_k is not None or static_v is not None:
         raise OptionError("static_k and static_v have no counterpart here; give the key and the value")
-    layer = object.__new__(MultiheadAttention)
-    vars(layer).update(
-        _roles={}, embed_dim=embed_dim_to_check, num_heads=num_heads, head_dim=embed_dim_to_check // num_heads,
+    layer = SimpleNamespace(
+        num_heads=num_heads, head_dim=embed_dim_to_check // num_heads,
         dropout=dropout_p, batch_first=False, add_zero_attn=add_zero_attn, training=training, bias_k=bias_k,
         bias_v=bias_v, in_proj_weight=None if use_separate_proj_weight else in_proj_weight, in_proj_bias=in_proj_bias,
         q_proj_weight=q_proj_weight, k_proj_weight=k_proj_weight, v_proj_weight=v_proj_weight,
         out_proj=lambda y: F.linear(y, out_proj_weight, out_proj_bias),
     )  # fmt: skip
     causal = is_causal and attn_mask is not None
-    return layer.forward(query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights, causal)
+    return attend(layer, query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights, causal)

@@ -33,7 +33,6 @@ __all__ = [
     "ZeroPad3d"
 ]
 
-from weft.nn.attention import MultiheadAttention as MultiheadAttention
 from weft.nn.data_parallel import DataParallel as DataParallel
 from weft.nn.layers.activation import CELU as CELU
 from weft.nn.layers.activation import ELU as ELU
@@ -47,8 +46,8 @@ from weft.nn.layers.activation import LeakyReLU as LeakyReLU
 from weft.nn.layers.activation import LogSigmoid as LogSigmoid
 from weft.nn.layers.activation import LogSoftmax as LogSoftmax
 from weft.nn.layers.activation import Mish as Mish
+from weft.nn.layers.activation import MultiheadAttention as MultiheadAttention
 from weft.nn.layers.activation import PReLU as PReLU
-from weft.nn.layers.activation import QuickGELU as QuickGELU
 from weft.nn.layers.activation import RReLU as RReLU
 from weft.nn.layers.activation import ReLU as ReLU
 from weft.nn.layers.activation import ReLU6 as ReLU6
@@ -73,6 +72,7 @@ from weft.nn.layers.batchnorm import LazyBatchNorm1d as LazyBatchNorm1d
 from weft.nn.layers.batchnorm import LazyBatchNorm2d as LazyBatchNorm2d
 from weft.nn.layers.batchnorm import LazyBatchNorm3d as LazyBatchNorm3d
 from weft.nn.layers.batchnorm import SyncBatchNorm as SyncBatchNorm
+from weft.nn.layers.channelshuffle import ChannelShuffle as ChannelShuffle
 from weft.nn.layers.container import ModuleDict as ModuleDict
 from weft.nn.layers.container import ModuleList as ModuleList
 from weft.nn.layers.container import ParameterDict as ParameterDict
@@ -115,7 +115,6 @@ from weft.nn.layers.linear import Linear as Linear
 from weft.nn.layers.loss import BCELoss as BCELoss
 from weft.nn.layers.loss import BCEWithLogitsLoss as BCEWithLogitsLoss
 from weft.nn.layers.loss import CTCLoss as CTCLoss
-from weft.nn.layers.loss import CombinedMarginLoss as CombinedMarginLoss
 from weft.nn.layers.loss import CosineEmbeddingLoss as CosineEmbeddingLoss
 from weft.nn.layers.loss import CrossEntropyLoss as CrossEntropyLoss
 from weft.nn.layers.loss import GaussianNLLLoss as GaussianNLLLoss
@@ -153,7 +152,6 @@ from weft.nn.layers.padding import ReplicationPad3d as ReplicationPad3d
 from weft.nn.layers.padding import ZeroPad1d as ZeroPad1d
 from weft.nn.layers.padding import ZeroPad2d as ZeroPad2d
 from weft.nn.layers.padding import ZeroPad3d as ZeroPad3d
-from weft.nn.layers.pixelshuffle import ChannelShuffle as ChannelShuffle
 from weft.nn.layers.pixelshuffle import PixelShuffle as PixelShuffle
 from weft.nn.layers.pixelshuffle import PixelUnshuffle as PixelUnshuffle
 from weft.nn.layers.pooling import AdaptiveAvgPool1d as AdaptiveAvgPool1d
@@ -196,10 +194,12 @@ from weft.nn.layers.upsampling import UpsamplingBilinear2d as UpsamplingBilinear
 from weft.nn.layers.upsampling import UpsamplingNearest2d as UpsamplingNearest2d
 from weft.nn.module.module import Module as Module
 from weft.nn.oneflow.coin_flip import CoinFlip as CoinFlip
+from weft.nn.oneflow.fused_layers import CombinedMarginLoss as CombinedMarginLoss
 from weft.nn.oneflow.fused_layers import FusedBatchNorm1d as FusedBatchNorm1d
 from weft.nn.oneflow.fused_layers import FusedBatchNorm2d as FusedBatchNorm2d
 from weft.nn.oneflow.fused_layers import FusedBatchNorm3d as FusedBatchNorm3d
 from weft.nn.oneflow.fused_layers import FusedMLP as FusedMLP
+from weft.nn.oneflow.fused_layers import QuickGELU as QuickGELU
 from weft.nn.oneflow.fused_layers import RMSLayerNorm as RMSLayerNorm
 from weft.nn.oneflow.quantized_layers import FakeQuantization as FakeQuantization
 from weft.nn.oneflow.quantized_layers import MinMaxObserver as MinMaxObserver

@@ -10,15 +10,19 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from torch.nn.modules import loss
+
 from weft.core.derived import GIVEN, Change, Derived
 from weft.core.errors import ArgumentError, IndexingError, OptionError, ShapeError
 from weft.core.idle import idle
 from weft.functional.neural import embeddings
 from weft.functional.neural.fractional_pooling import check_sizes
 from weft.functional.neural.sizes import several
+from weft.nn import attention
 from weft.nn import functional as F
 from weft.nn.layers import batch_statistics
 from weft.nn.layers.lazy import lazy
+from weft.nn.module.making import check_shape
 from weft.nn.module.refusals import constructing
 from weft.ops import ops
 from weft.tensor.parameter import Parameter
@@ -26,7 +30,7 @@ from weft.tensor.tensor import Tensor
 
 Function = Callable[..., Any]
 
-FILES: Final = ("activation", "linear", "module")  # of flow.nn's names
+FILES: Final = ("module",)  # of flow.nn's names
 ERRORS: Final = {
     "AssertionError": OptionError, "IndexError": IndexingError, "RuntimeError": OptionError, "TypeError": ArgumentError,
 }  # fmt: skip
@@ -144,6 +148,77 @@ def _by_any_list(theirs: Function) -> Function:
 
 UPSAMPLING: Final = {"Upsample.__init__": _init(_by_any_list)}
 
+# ---- activations -------------------------------------------------------------------------------------
+
+
+def _forward(function: str, *options: str) -> Change:
+    """The function of a module's options by position, and `inplace` only where it is asked for: torch's code gives it
+    always, for which arguments are adapted at every call."""
+
+    def forward(self: Any, input: Tensor) -> Tensor:
+        values = [getattr(self, name) for name in options]
+        if self.__dict__.get("inplace"):
+            return getattr(F, function)(input, *values, inplace=True)
+        return getattr(F, function)(input, *values)
+
+    return _always(forward)
+
+
+def _shrinking(theirs: Any) -> Any:
+    """With OneFlow's `inplace`."""
+
+    def init(self: Any, lambd: float = 0.5, inplace: bool = False) -> None:
+        super(theirs, self).__init__()
+        self.lambd, self.inplace = lambd, inplace
+
+    theirs.__init__ = constructing(init)
+    return theirs
+
+
+def _at_zero(theirs: Function) -> Function:
+    @functools.wraps(theirs)
+    def init(self: Any, threshold: float = 0.0, value: float = 0.0, inplace: bool = False) -> None:
+        theirs(self, threshold, value, inplace)
+
+    return init
+
+
+FORWARD: Final = """
+    CELU=celu,alpha ELU=elu,alpha GELU=gelu,approximate Hardshrink=hardshrink,lambd Hardsigmoid=hardsigmoid
+    Hardswish=hardswish Hardtanh=hardtanh,min_val,max_val LeakyReLU=leaky_relu,negative_slope Mish=mish SELU=selu
+    SiLU=silu Softmin=softmin,dim Softshrink=softshrink,lambd Threshold=threshold,threshold,value
+"""
+ACTIVATION: Final = {
+    **{f"{k}.forward": _forward(*said.split(",")) for k, said in (row.split("=") for row in FORWARD.split())},
+    "Hardshrink": _shrinking, "MultiheadAttention.forward": _always(attention.attend), "Softshrink": _shrinking,
+    "ReLU.forward": _always(lambda self, input: F.relu_(input) if self.inplace else F.relu(input)),
+    "LogSoftmax.forward": _always(lambda self, input: F.log_softmax(input, self.dim)),
+    "Softmax.forward": _always(lambda self, input: F.softmax(input, self.dim)),
+    "Softmax2d.forward": _always(lambda self, input: F.softmax(input, -3)),
+    "Threshold.__init__": _init(_at_zero),
+}  # fmt: skip
+
+# ---- shuffled pixels ---------------------------------------------------------------------------------
+
+
+def _by_two(theirs: Function) -> Function:
+    """OneFlow's form takes separate factors for height and width."""
+
+    @functools.wraps(theirs)
+    def init(
+        self: Any, upscale_factor: int | None = None, h_upscale_factor: int | None = None,
+        w_upscale_factor: int | None = None,
+    ) -> None:  # fmt: skip
+        each = h_upscale_factor, w_upscale_factor
+        if (None in each) if upscale_factor is None else each != (None, None):
+            raise OptionError("PixelShuffle takes an upscale_factor, or one for the height and one for the width")
+        theirs(self, each if upscale_factor is None else upscale_factor)
+
+    return init
+
+
+PIXELSHUFFLE: Final = {"PixelShuffle.__init__": _init(_by_two)}
+
 # ---- layers whose size is that of their first input ----------------------------------------------------
 
 
@@ -156,6 +231,18 @@ class _Mixin:
 
 
 GIVEN["torch.nn.modules.lazy.LazyModuleMixin"] = _Mixin
+
+
+def _whole(theirs: Function) -> Function:
+    @functools.wraps(theirs)
+    def init(self: Any, in_features: int, out_features: int, *rest: Any, **more: Any) -> None:
+        check_shape((in_features, out_features))
+        theirs(self, in_features, out_features, *rest, **more)
+
+    return init
+
+
+LINEAR: Final = {"LazyLinear": _lazily(-1), "Linear.__init__": _init(_whole)}
 
 # ---- convolutions ------------------------------------------------------------------------------------
 
@@ -264,6 +351,31 @@ INSTANCENORM: Final = {
     f"LazyInstanceNorm{n}d": _lazily(-1 - n, affine=True, track_running_stats=True) for n in (1, 2, 3)
 }
 
+# ---- losses ------------------------------------------------------------------------------------------
+
+
+def _in_oneflows_order(theirs: Any) -> Any:
+    """Without `size_average` and `reduce`, which torch has in the middle of the arguments."""
+    made = theirs.__init__
+    old = inspect.signature(getattr(made, "__wrapped__", made))
+    takes = old.replace(parameters=[p for n, p in old.parameters.items() if n not in ("size_average", "reduce")])
+
+    def init(*args: Any, **kwargs: Any) -> None:
+        given = takes.bind(*args, **kwargs).arguments
+        if isinstance(given.get("ignore_index"), bool):
+            raise OptionError(
+                f"{theirs.__name__}: ignore_index is a class's number; got {given['ignore_index']}. The deprecated "
+                'argument there, size_average, is now reduction="mean" or "sum"'
+            )
+        made(**given)
+
+    init.__signature__ = takes  # type: ignore[attr-defined]
+    theirs.__init__ = constructing(init)
+    return theirs
+
+
+LOSS: Final = dict.fromkeys(loss.__all__, _in_oneflows_order)
+
 # ---- transformers ------------------------------------------------------------------------------------
 
 
@@ -309,9 +421,10 @@ GIVEN["torch.nn.functional._canonical_mask"] = lambda mask, *args, **kwargs: mas
 GIVEN["torch.nn.functional._none_or_dtype"] = lambda mask: None
 
 CHANGES: Final = {
-    "batchnorm": BATCHNORM, "container": CONTAINER, "conv": CONV, "dropout": DROPOUT, "instancenorm": INSTANCENORM,
-    "pooling": POOLING, "sparse": SPARSE, "transformer": TRANSFORMER, "upsampling": UPSAMPLING,
+    "activation": ACTIVATION, "batchnorm": BATCHNORM, "container": CONTAINER, "conv": CONV, "dropout": DROPOUT,
+    "instancenorm": INSTANCENORM, "linear": LINEAR, "loss": LOSS, "pixelshuffle": PIXELSHUFFLE, "pooling": POOLING,
+    "sparse": SPARSE, "transformer": TRANSFORMER, "upsampling": UPSAMPLING,
 }  # fmt: skip
-for _file in (*CHANGES, "flatten", "fold", "normalization", "padding"):
+for _file in (*CHANGES, "channelshuffle", "distance", "flatten", "fold", "normalization", "padding"):
     _errors = {**ERRORS, "ValueError": ShapeError if _file in ("batchnorm", "instancenorm") else OptionError}
     Derived(f"{__name__}.{_file}", f"torch.nn.modules.{_file}", {"": CHANGES.get(_file, {})}, errors=_errors)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
@@ -22,16 +21,13 @@ def made(shape: Sequence[int], device: Any = None, dtype: Any = None) -> Paramet
 
 def filled(shape: Sequence[int], value: float | None, device: Any = None, dtype: Any = None) -> Tensor:
     kind = get_default_dtype() if dtype is None else dtypes.of(dtype)
-    for n in shape:
-        if not isinstance(n, Integral) or isinstance(n, bool) or n < 0:
-            raise OptionError(f"a layer's sizes must be nonnegative integers; got {list(shape)}")
+    check_shape(shape)
     size = tuple(map(int, shape))
     where = place("a layer", device, None, None, len(size))
     return ops.empty(size, kind, *where) if value is None else ops.full(size, value, kind, *where)
 
 
-def taking(**options: Any) -> inspect.Signature:
-    """A signature from options and their defaults; ... is required."""
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    named = [inspect.Parameter(n, kind, default=inspect.Parameter.empty if v is ... else v) for n, v in options.items()]
-    return inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY), *named])
+def check_shape(shape: Sequence[Any]) -> None:
+    for n in shape:
+        if not isinstance(n, Integral) or isinstance(n, bool) or n < 0:
+            raise OptionError(f"a layer's sizes must be nonnegative integers; got {list(shape)}")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.core.errors import OptionError
+from weft.functional.neural.margin_losses import combined_margin_loss
 from weft.nn import functional as F
 from weft.nn.layers.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from weft.nn.layers.linear import Linear
@@ -77,3 +78,21 @@ class FusedMLP(Module):
                 x = ops.relu(x)
             x = F.dropout(x, rate, self.training) if rate else x
         return x
+
+
+class CombinedMarginLoss(Module):
+    """Cosines with an angular margin for the target class, as in face recognition."""
+
+    def __init__(self, m1: float = 1.0, m2: float = 0.0, m3: float = 0.0) -> None:
+        super().__init__()
+        self.m1, self.m2, self.m3 = m1, m2, m3
+
+    def forward(self, x: Tensor, label: Tensor) -> Tensor:
+        return combined_margin_loss(x, label, self.m1, self.m2, self.m3)
+
+
+class QuickGELU(Module):
+    """x sigmoid(1.702 x)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.quick_gelu(x)

@@ -1,0 +1,24 @@
+# Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
+
+# pyright: reportArgumentType=false, reportIncompatibleMethodOverride=false
+# pyright: reportIncompatibleVariableOverride=false
+"""Torch's own code, on Weft's tensors: see torch.nn.modules.pixelshuffle."""
+
+from weft.nn.module.module import Module
+from weft.tensor.tensor import Tensor
+
+__all__ = [
+    "PixelShuffle", "PixelUnshuffle"
+]
+
+
+class PixelShuffle(Module):
+    def __init__(self, upscale_factor: int) -> None: ...
+    def forward(self, input: Tensor) -> Tensor: ...
+    def extra_repr(self) -> str: ...
+
+class PixelUnshuffle(Module):
+    def __init__(self, downscale_factor: int) -> None: ...
+    def forward(self, input: Tensor) -> Tensor: ...
+    def extra_repr(self) -> str: ...
+
