@@ -678,7 +678,7 @@ def broadcast_shapes(*shapes: Sequence[_int] | _int) -> torch.Size:
     """
 
 def broadcast_tensors(*tensors: Tensor, out: Any = None) -> list[Tensor]:
-    """The tensors, broadcast to their common shape as views."""
+    """The tensors, broadcast to their common shape as views; those that have it, themselves."""
 
 def broadcast_to(x: Tensor, shape: Sequence[_int], *, out: Tensor | None = None) -> Tensor:
     """x broadcast to a larger shape, as a view."""
@@ -842,12 +842,16 @@ def concatenate(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None 
 def conj(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex conjugate; x itself, if it is real.
 
-    >>> flow.conj(flow.tensor([3.0])).tolist()
-    [3.0]
+    >>> flow.conj(flow.tensor([1 + 2j])).tolist()
+    [(1-2j)]
     """
 
 def conj_physical(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The complex conjugate."""
+    """The complex conjugate; x itself, if it is real.
+
+    >>> flow.conj(flow.tensor([1 + 2j])).tolist()
+    [(1-2j)]
+    """
 
 def constant_pad_nd(x: Tensor, pad: Sequence[_int], value: Any = 0, *, out: Tensor | None = None) -> Tensor:
     """Constant padding: (left, right) of the last dimension, then of the one before it, and so on.
@@ -3214,7 +3218,7 @@ def swapdims(
     """
 
 def t(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The transpose of a matrix; a vector itself."""
+    """The transpose of a matrix; a view of a vector."""
 
 def take(x: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements at these indices of the flattened x.

@@ -479,7 +479,7 @@ class Methods:
         """The complex conjugate; x itself, if it is real."""
 
     def conj_physical(self) -> Tensor:
-        """The complex conjugate."""
+        """The complex conjugate; x itself, if it is real."""
 
     def contiguous(self, memory_format: Any = None) -> Tensor:
         """x, or a contiguous copy of it. Memory formats are chosen by kernels."""
@@ -1738,7 +1738,7 @@ class Methods:
         """`swapdims`, in place: the tensor's shape changes."""
 
     def t(self) -> Tensor:
-        """The transpose of a matrix; a vector itself."""
+        """The transpose of a matrix; a view of a vector."""
 
     def t_(self, *args: Any, **options: Any) -> Tensor:
         """`t`, in place: the tensor's shape changes."""
