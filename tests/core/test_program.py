@@ -62,3 +62,10 @@ def test_every_warning_is_given_that_way() -> None:
         and n.value.id == "warnings"
     ]
     assert by_hand == [str(Path(warn.__code__.co_filename))]
+
+
+def test_a_node_tells_the_line_of_the_program_not_of_a_layer_derived_from_torchs() -> None:
+    graph = Calls(nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.LayerNorm(2)).eval().requires_grad_(False))
+    graph(flow.ones(1, 2)).numpy()
+    found = {n.op: n.at for n in graph.job.nodes if n.op in ("linear", "relu", "layer_norm")}
+    assert len(found) == 3 and {line.partition(":")[0] for line in found.values()} == {Path(__file__).name}

@@ -165,3 +165,18 @@ def test_a_checkpoint_that_does_not_fit_changes_nothing(tmp_path: Path) -> None:
         dcp.save({})
     with pytest.raises(CheckpointError, match="the model lacks"):
         states.get_optimizer_state_dict(net(), flow.optim.SGD([nn.Parameter(flow.ones(3))], lr=0.1))
+
+
+def test_a_group_writes_without_the_others(tmp_path: Path) -> None:
+    def run() -> Any:
+        group, rank = flow.distributed.new_group([1, 2]), flow.env.get_rank()
+        if rank:
+            dcp.save({"x": flow.tensor([rank])}, checkpoint_id=tmp_path / "one", process_group=group)
+            dcp.async_save({"x": flow.tensor([rank])}, checkpoint_id=tmp_path / "two", process_group=group).result()
+        flow.distributed.barrier()
+        found = {"x": flow.tensor([0])}, {"x": flow.tensor([0])}
+        for state, name in zip(found, ("one", "two"), strict=True):
+            dcp.load(state, checkpoint_id=tmp_path / name)
+        return [state["x"].item() for state in found]
+
+    assert spawn_threads(3, run, deadline=60) == [[1, 1]] * 3

@@ -46,9 +46,20 @@ def place(depth: int = 1) -> tuple[CodeType, int] | None:
 
 
 def _place(frame: FrameType | None, inside: tuple[str, ...] = INSIDE) -> tuple[CodeType, int] | None:
+    frame = _outside(frame, inside)
+    return None if frame is None else (frame.f_code, frame.f_lasti)
+
+
+def _outside(frame: FrameType | None, inside: tuple[str, ...] = INSIDE) -> FrameType | None:
     while frame is not None and frame.f_code.co_filename.startswith(inside):
         frame = frame.f_back
-    return None if frame is None else (frame.f_code, frame.f_lasti)
+    return frame
+
+
+def brief() -> str:
+    """file:line of the user's innermost frame, for the nodes of a trace."""
+    frame = _outside(sys._getframe(2))
+    return "" if frame is None else f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:

@@ -12,6 +12,7 @@ from weft.boxing import signature
 from weft.boxing.network import links_of
 from weft.boxing.planner import route
 from weft.boxing.signature import Signature
+from weft.core import program_line
 from weft.core.device import Device
 from weft.core.dispatch import here, hooks, tracing
 from weft.core.errors import PlacementError, TraceError
@@ -19,7 +20,7 @@ from weft.core.rank import current
 from weft.core.sbp import NdSbp
 from weft.core.spec import Spec
 from weft.interpreter.explain_movements import refused, strict
-from weft.job.builder import Builder, user_line
+from weft.job.builder import Builder
 from weft.job.value import Value
 from weft.ops.declaration import OPS, Op
 from weft.ops.explain import call_text, check_arguments
@@ -145,7 +146,7 @@ def traced(t: Tensor, error: str) -> Tensor:
     """The value of a symbol that is the same in every launch: computed now, if it follows from constants alone."""
     builder = here.trace
     if not isinstance(builder, Builder) or not (t.value is None or t.value in builder.job.producer):
-        raise TraceError(f"{error} ({user_line()})")
+        raise TraceError(f"{error} ({program_line.brief()})")
     needed: set[Value] = set()
     wanted = builder.read(t)
     waiting = [wanted]
@@ -154,7 +155,7 @@ def traced(t: Tensor, error: str) -> Tensor:
         if v in needed:
             continue
         if not _constant(v, builder):
-            raise TraceError(f"{error} ({user_line()})")
+            raise TraceError(f"{error} ({program_line.brief()})")
         needed.add(v)
         waiting += builder.job.producer[v].operands()
     values: dict[Value, Any] = {}

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from weft.boxing.signature import Signature
-from weft.core import random
+from weft.core import program_line, random
 from weft.core.device import Device
 from weft.core.dtype import DType, float64
 from weft.core.errors import SbpError, ShapeError, TraceError
@@ -26,7 +24,6 @@ from weft.ops import OPS, ops
 from weft.tensor.blob import Blob, blob_of
 from weft.tensor.tensor import Tensor, of_value
 
-PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 Form = tuple[tuple[int, ...], DType, Spec | None, Device]
 
 
@@ -79,7 +76,7 @@ class Builder:
             Value(name if len(forms) == 1 else f"{name}:{i}", shape, dtype, spec, device)
             for i, (shape, dtype, spec, device) in enumerate(forms)
         )
-        node = Node(name, op, args, outputs, at.path, user_line(), stage=at.stage)
+        node = Node(name, op, args, outputs, at.path, program_line.brief(), stage=at.stage)
         node.micro = op == "unpack" or (op not in LEAVING and self._each_time(node))
         if chosen is not None:
             node.ranked, node.signature = chosen.ranked, chosen
@@ -434,11 +431,3 @@ def _ways(spec: Spec | None) -> int:
 
 def _device(t: Tensor) -> Device:
     return t.device if t.is_local else Device("cpu")
-
-
-def user_line() -> str:
-    """file:line of the innermost frame outside of the package."""
-    frame = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, "<weft")):
-        frame = frame.f_back  # type: ignore[assignment]
-    return "" if frame is None else f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"

@@ -65,18 +65,19 @@ def save(
     state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_writer: Any = None, planner: Any = None,
     process_group: Any = None, no_dist: bool = False, use_collectives: bool = True,
 ) -> None:  # fmt: skip
-    """Write the states of all ranks into a folder; every rank calls this. Of local tensors, and of other values, the
-    first rank's are written."""
-    _write(_states(state_dict), _place("save", checkpoint_id, storage_writer), no_dist)
+    """Write the states of all ranks, or of a group, into a folder; each of them calls this. Of local tensors, and of
+    other values, the first rank's are written."""
+    _write(_states(state_dict), _place("save", checkpoint_id, storage_writer), no_dist, process_group)
 
 
-def _write(state: Any, folder: str, alone: bool = False) -> None:
+def _write(state: Any, folder: str, alone: bool = False, group: Any = None) -> None:
     some_global = any(isinstance(t, Tensor) and t.is_global for t in leaves(state))
-    if some_global or alone or current().index == 0:
+    first = 0 if group is None else next(iter(group))
+    if some_global or alone or current().index == first:
         os.makedirs(folder, exist_ok=True)
-        checkpoint.save(state, folder, 0 if some_global else None)
+        checkpoint.save(state, folder, first if some_global else None)
     if not alone:
-        collectives.barrier()
+        collectives.barrier(group)
 
 
 class Saving:
@@ -95,14 +96,15 @@ class Saving:
 
 
 def async_save(
-    state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_writer: Any = None, **options: Any
-) -> Saving:
+    state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_writer: Any = None, process_group: Any = None,
+    **options: Any,
+) -> Saving:  # fmt: skip
     """As `save`; local tensors are written in the background. Global ones are written at once, as all ranks take
     part."""
     state, folder = _states(state_dict), _place("async_save", checkpoint_id, storage_writer)
     if any(isinstance(t, Tensor) and t.is_global for t in leaves(state)):
-        _write(state, folder)
-    elif current().index == 0:
+        _write(state, folder, group=process_group)
+    elif current().index == (0 if process_group is None else next(iter(process_group))):
         os.makedirs(folder, exist_ok=True)
         return Saving(checkpoint.save(state, folder, wait=False))
     return Saving(None)
