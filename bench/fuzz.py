@@ -206,7 +206,7 @@ REASONS: Final = [
             "two arguments are wrong, and Weft names the other one"),
         ("class", """
             adaptive_avg_pool2d adaptive_avg_pool3d addbmm addbmm_ addmv avg_pool2d baddbmm baddbmm_
-            batch_norm cross cross_entropy grid_sample group_norm hfft index_copy index_reduce lp_pool2d
+            batch_norm cross cross_entropy grid_sample group_norm hfft index_reduce lp_pool2d
             max_unpool1d max_unpool2d max_unpool3d multi_margin_loss mv nanmedian put rfft
         """,
             r"^(?!.*MissingKernel|.*DtypeError).*Error for (IndexError|ValueError)",
@@ -242,19 +242,20 @@ REASONS: Final = [
             r"data must be a sequence|must be torch\.device|unexpected keyword argument 'rounding_mode'",
             "functions that are constant don't check their argument; lists are taken for tensors; OneFlow's options"),
         ("memory", """
-            DoubleTensor FloatTensor LongTensor adjoint conj
+            adjoint conj
         """,
-            r"no copy$",
-            "torch conjugates lazily; OneFlow's constructors share memory"),
+            r"complex.*: new FOR a view$",
+            "torch conjugates lazily"),
         ("memory", """
-            lu_unpack matrix_power
+            BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor
+            ShortTensor
         """,
-            r"a copy$",
-            "torch returns the operand itself or a view"),
+            r"FOR",
+            "OneFlow's constructors share memory"),
         ("lax", """
             adaptive_avg_pool2d adaptive_avg_pool3d avg_pool2d block_diag broadcast_shapes chain_matmul
             cholesky_inverse cond cosine_embedding_loss cosine_similarity cross_entropy diff
-            fake_quantize_per_tensor_affine gaussian_nll_loss index_copy index_fill instance_norm linspace
+            fake_quantize_per_tensor_affine gaussian_nll_loss index_fill instance_norm linspace
             logspace lp_pool2d max_pool1d max_unpool1d max_unpool2d multilabel_margin_loss
             multilabel_soft_margin_loss norm normalize pairwise_distance pdist prelu quantile renorm resize
             sum_to_size take_along_dim tensordot unflatten vander vector_norm stft
@@ -345,6 +346,10 @@ def functions() -> dict[str, tuple[Function, Function]]:
 DTYPES: Final = (torch.float32,) * 6 + (torch.float64, torch.int64, torch.int64, torch.bool, torch.int32, torch.float16,
                                         torch.complex64, torch.uint8)  # fmt: skip
 SHAPES: Final = ((2, 3), (2, 3), (3,), (2, 3, 4), (3, 3), (1, 3), (), (0,), (2, 0), (4, 5), (1,), (2, 3, 4, 5))
+ORDERS: Final = (torch.clone,) * 4 + (
+    lambda t: t.transpose(0, -1) if t.ndim > 1 else t,
+    lambda t: torch.stack([t, t], -1)[..., 0],
+)
 ODD: Final[tuple[Any, ...]] = (
     None, True, -1, 0, 1, 2, 5, -7, 2.5, -0.5, "x", "mean", (), (-1,), (0, 0), (2, 3), (1, 0), [1], (7, -7), [],
     flow.float64, flow.int64, {}, 1j, "sum", "none",
@@ -392,7 +397,8 @@ class Maker:
         shape, dtype = self.random.choice(SHAPES), self.random.choice(DTYPES)
         start, total = self.random.randint(-2, 2), torch.Size(shape).numel()
         data = ((torch.arange(total) * 7 + start) % 5 + min(start, 0)).reshape(shape).to(dtype)
-        return of_torch(data * 0.5 if dtype.is_floating_point and self.random.random() < 0.5 else data)
+        data = data * 0.5 if dtype.is_floating_point and self.random.random() < 0.5 else data
+        return of_torch(self.random.choice(ORDERS)(data))
 
     def _anything(self) -> Any:
         kind = self.random.random()
@@ -450,12 +456,17 @@ class Maker:
 def twin(value: Any) -> Any:
     """The same value as torch's."""
     if isinstance(value, flow.Tensor):
-        return value.to_torch().clone()
+        return lying_alike(value.to_torch())
     if isinstance(value, dtypes.DType):
         return value.torch
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
         return type(value)(map(twin, value))
     return value
+
+
+def lying_alike(data: torch.Tensor) -> torch.Tensor:
+    """A copy with the same strides."""
+    return torch.empty_strided(data.shape, data.stride(), dtype=data.dtype).copy_(data)
 
 
 def shown(value: Any) -> str:
@@ -521,19 +532,35 @@ def outcome(pair: tuple[Function, Function], call: Call) -> tuple[str, str]:
         return "lax", f"{shown(ours)} FOR {type(refusal).__name__}: {refusal}"
     if not alike(ours, theirs):
         return "other", f"{shown(ours)} FOR {shown(theirs)}"
-    given, result = memories([*other.args, *other.kwargs.values()]), memories(theirs)
-    mine, own = memories([*call.args, *call.kwargs.values()]), memories(ours)
-    if [bool(m & r) for m in given for r in result] != [bool(m & r) for m in mine for r in own]:
-        return "memory", f"the result is {'no ' if any(m & r for m in given for r in result) else 'a '}copy"
+    expected = kinships([*other.args, *other.kwargs.values()], theirs)
+    found = kinships([*call.args, *call.kwargs.values()], ours)
+    if found != expected:
+        return "memory", f"{', '.join(found)} FOR {', '.join(expected)}"
     return "same", ""
 
 
-def memories(value: Any) -> list[set[int]]:
-    """The memory address of each tensor in a value."""
-    if isinstance(value, (list, tuple)):
-        return [place for v in value for place in memories(v)]
-    data = value.detach().to_torch() if isinstance(value, flow.Tensor) else value
-    return [{data.untyped_storage().data_ptr()} - {0}] if isinstance(data, torch.Tensor) else []
+def kinships(given: Any, result: Any) -> list[str]:
+    """Whether each tensor of a result is an operand itself, a view of one, or new."""
+    operands = list(inside(given))
+    memories = {memory(x) for x in operands} - {0}
+    return [
+        "itself" if any(y is x for x in operands) else "a view" if memory(y) in memories else "new"
+        for y in inside(result)
+    ]
+
+
+def inside(value: Any) -> Iterator[Any]:
+    """The tensors in a value."""
+    if isinstance(value, (torch.Tensor, flow.Tensor)):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for v in value:
+            yield from inside(v)
+
+
+def memory(x: Any) -> int:
+    """Where the memory of a tensor begins; 0 if it has none."""
+    return (x.detach().to_torch() if isinstance(x, flow.Tensor) else x).untyped_storage().data_ptr()
 
 
 def outcomes(n: int, seed: int = 0) -> Iterator[tuple[str, Call, str]]:

@@ -469,10 +469,12 @@ def as_tensor(
     """The data as a tensor, without a copy if possible."""
 
 def asarray(
-    data: Any, dtype: Any = None, device: Any = None, requires_grad: _bool = False, copy: Any = None, *,
+    data: Any, dtype: Any = None, device: Any = None, requires_grad: _bool | None = None, copy: Any = None, *,
     out: Tensor | None = None, layout: Any = None, pin_memory: _bool = False
 ) -> Tensor:
-    """Data as a tensor, sharing memory if possible."""
+    """Data as a tensor, sharing memory if possible; of a tensor, part of its computation unless `requires_grad` says
+    otherwise.
+    """
 
 def asin(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The arc sine.

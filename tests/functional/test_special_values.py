@@ -45,12 +45,21 @@ def elementwise() -> list[tuple[str, int]]:
     return found
 
 
+WORDS = """
+    bessel_j0 bessel_j1 bessel_y0 bessel_y1 hermite_polynomial_h hermite_polynomial_he modified_bessel_i0
+    modified_bessel_i1 modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1
+    spherical_bessel_j0
+"""
+MORE = frozenset(WORDS.split())  # torch has no derivative of these
+
+
 def answer(m: Any, f: Any, given: list[torch.Tensor], *rest: Any) -> list[torch.Tensor]:
-    """The value, and what gradients there are."""
+    """The value, and the gradients, zero where there is none."""
     xs = [(t.clone() if m is torch else flow.from_torch(t.clone())).requires_grad_() for t in given]
     y = f(*xs, *rest)
-    gradients = m.autograd.grad(y.sum(), xs, allow_unused=True) if y.requires_grad else []
-    return [t.detach() if m is torch else t.detach().to_torch() for t in (y, *(g for g in gradients if g is not None))]
+    found = m.autograd.grad(y.sum(), xs, allow_unused=True) if y.requires_grad else [None] * len(xs)
+    gradients = (m.zeros_like(x) if g is None else g for g, x in zip(found, xs, strict=True))
+    return [t.detach() if m is torch else t.detach().to_torch() for t in (y, *gradients)]
 
 
 def assert_same(name: str, given: list[torch.Tensor], *rest: Any) -> None:
@@ -63,7 +72,8 @@ def assert_same(name: str, given: list[torch.Tensor], *rest: Any) -> None:
             return
         found = answer(flow, ours, given, *rest)
     numbers = ~torch.stack(given).isnan().any(0)
-    for at, (a, b) in enumerate(zip(found, wanted, strict=False)):
+    compared = 1 if name.rpartition(".")[2] in MORE else len(found)
+    for at, (a, b) in enumerate(zip(found[:compared], wanted[:compared], strict=True)):
         wrong = ~torch.isclose(a, b, rtol=1e-6, atol=1e-9, equal_nan=True)
         if at:  # what has no value has any slope
             wrong &= numbers

@@ -272,3 +272,56 @@ def test_lists_of_tensors_are_computed_one_by_one() -> None:
     flow._foreach_lerp_(means, values, 0.25)
     assert [m.tolist() for m in means] == [[0.25] * 2, [0.25] * 3]
     assert flow._foreach_norm(values)[0].item() == pytest.approx(math.sqrt(2))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_integers_keep_their_dtype_in_products_and_sums() -> None:
+    def results(m: Any) -> list[Any]:
+        i: Any = m.tensor([[1, 2], [3, 4]], dtype=m.int32)
+        scaled = {"beta": 1.5, "alpha": 2.5}
+        return [
+            m.addmm(i, i, i, **scaled), m.addmv(i[0], i, i[0], **scaled), m.addbmm(i, i[None], i[None], **scaled),
+            m.baddbmm(i[None], i[None], i[None], **scaled), m.vdot(i[0], i[0]),
+            m.nn.functional.bilinear(i, i, i[None], i[:1, 0]),
+            m.nn.functional.softmin(i.to(m.uint8), 0, dtype=m.float32),
+        ]  # fmt: skip
+
+    for ours, theirs in zip(results(flow), results(torch), strict=True):
+        assert ours.dtype.torch is theirs.dtype
+        torch.testing.assert_close(ours.to_torch(), theirs)
+
+
+@pytest.mark.parametrize("rows", [[[1.0, 2.0], [2.0, 4.0]], [[0.0]], [[-1.0]], [[math.nan]], [[2.0]]])
+def test_the_logarithm_of_a_determinant(rows: list[list[float]]) -> None:
+    expected = torch.logdet(torch.tensor(rows))
+    torch.testing.assert_close(flow.logdet(flow.tensor(rows)).to_torch(), expected, equal_nan=True)
+
+
+def test_bytes_as_a_mask_are_told() -> None:
+    x, mask = flow.arange(3), flow.tensor([1, 0, 1], dtype=flow.uint8)
+    with pytest.warns(UserWarning, match="indexing with dtype torch.uint8 is now deprecated"):
+        assert x[mask].tolist() == [0, 2]
+
+
+def test_a_tensor_made_of_a_tensor_is_part_of_its_computation() -> None:
+    for m in (torch, flow):
+        x = m.ones(2, dtype=m.float64, requires_grad=True)
+        made = [m.asarray(x), m.asarray(x, copy=True), m.asarray(x, dtype=m.float32), m.DoubleTensor(x), x.new(x)]
+        assert made[0] is x and [y.data_ptr() == x.data_ptr() for y in made] == [True, False, False, True, True]
+        sum(y.sum() for y in made).backward()
+        assert x.grad.tolist() == [5.0, 5.0]
+        assert not m.asarray(x * 1, requires_grad=False).requires_grad
+
+
+@pytest.mark.parametrize("name", ["scatter_reduce", "index_reduce"])
+@pytest.mark.filterwarnings("ignore")
+def test_second_derivatives_of_products_with_zeros(name: str) -> None:
+    x, src = [[0.0, 13.0], [0.0, 0.0], [15.0, 19.0]], [[2.0, 0.0], [0.0, 0.0], [2.0, 3.0], [2.0, 2.0]]
+
+    def product(x: Any, src: Any) -> Any:
+        at = flow.tensor([0, 1, 2, 0])
+        at = at if name == "index_reduce" else at[:, None].expand(4, 2)
+        return getattr(flow, name)(x, 0, at, src, "prod")
+
+    given = [flow.tensor(v, dtype=flow.float64, requires_grad=True) for v in (x, src)]
+    assert flow.autograd.gradcheck(product, given) and flow.autograd.gradgradcheck(product, given)

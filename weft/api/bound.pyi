@@ -271,7 +271,7 @@ class Bound:
 
     @staticmethod
     def asarray(
-        data: Any, dtype: Any = None, device: Any = None, requires_grad: _bool = False, copy: Any = None
+        data: Any, dtype: Any = None, device: Any = None, requires_grad: _bool | None = None, copy: Any = None
     ) -> Tensor: ...
 
     @staticmethod

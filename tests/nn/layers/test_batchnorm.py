@@ -147,3 +147,15 @@ def test_batches_need_not_be_counted(momentum: float | None) -> None:
         found.append([y.detach().numpy(), layer.running_mean.numpy(), layer.running_var.numpy()])
     for theirs, ours in zip(*found, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def _layouts() -> list[Any]:
+    place, split = flow.placement("cpu", ranks=[0, 1]), flow.sbp.split
+    mean, var = (f(3, placement=place, sbp=flow.sbp.broadcast) for f in (flow.zeros, flow.ones))
+    x = flow.randn(4, 3, 2, placement=place, sbp=split(0))
+    return [flow.nn.functional.batch_norm(x, mean, var, training=True).sbp, mean.sbp, var.sbp]
+
+
+def test_a_split_batch_stays_split() -> None:
+    for y, mean, var in spawn_threads(2, _layouts):
+        assert y == (flow.sbp.split(0),) and mean == var == (flow.sbp.broadcast,)

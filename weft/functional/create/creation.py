@@ -348,12 +348,17 @@ def scalar_tensor(value: Any, **options: Any) -> Tensor:
 
 
 @public("flow")
-def asarray(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, copy: Any = None) -> Tensor:
-    """Data as a tensor, sharing memory if possible."""
-    y = tensor(data, dtype=dtype, device=device) if copy else as_tensor(data, dtype, device)
-    if y is data and (requires_grad or data.requires_grad):  # the gradient is not the given tensor's
-        y = data.detach()
-    return finished(y, requires_grad)
+def asarray(
+    data: Any, dtype: Any = None, device: Any = None, requires_grad: bool | None = None, copy: Any = None
+) -> Tensor:
+    """Data as a tensor, sharing memory if possible; of a tensor, part of its computation unless `requires_grad` says
+    otherwise."""
+    y = as_tensor(data, dtype, device)
+    if copy and (y is data or not isinstance(data, Tensor)):
+        y = y.clone()  # type: ignore[attr-defined]  # bound from the registry
+    if requires_grad in (None, y.requires_grad):
+        return y
+    return finished(y.detach() if y is data or y.requires_grad else y, bool(requires_grad))
 
 
 @public("flow")

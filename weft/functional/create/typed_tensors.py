@@ -11,6 +11,7 @@ from weft.core.dtype import DType
 from weft.core.errors import ArgumentError
 from weft.functional.create import creation
 from weft.functional.tensor.conversion import TYPES
+from weft.ops import ops
 from weft.tensor.tensor import Tensor, size_asked
 
 
@@ -30,7 +31,12 @@ class TensorType:
             if is_cuda and placement is None:
                 where["device"] = device or "cuda"
             size = size_asked(data)
-            return creation.tensor(data[0], **where) if size is None else creation.empty(size, **where)
+            if size is not None:
+                return creation.empty(size, **where)
+            x = data[0]
+            if isinstance(x, Tensor) and x.is_local and x.dtype is dtype and x.is_cuda == is_cuda and placement is None:
+                return ops.permute(x, tuple(range(x.ndim)))  # another tensor of the same memory and computation
+            return creation.tensor(x, **where)
 
         make.__name__ = make.__qualname__ = name
         where = ", on the current CUDA device" if is_cuda else ""

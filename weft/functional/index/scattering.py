@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -105,7 +106,13 @@ def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     if not x.ndim:  # as a vector of one element
         return ops.reshape(index_copy(ops.reshape(x, (1,)), 0, index, ops.reshape(source, (-1,))), ())
     d = dim_of(dim, x.ndim)
-    moved = source if source.ndim < x.ndim else movedim(source, d, 0)
+    wanted = (*x.shape[:d], index.numel(), *x.shape[d + 1 :])
+    if tuple(source.shape) != wanted and (source.ndim or math.prod(wanted) != 1):
+        raise IndexingError(
+            f"index_copy_(): Number of indices ({index.numel()}) should be equal to source.size(dim), and the slices "
+            f"those of x: source must have shape {list(wanted)}; got {list(source.shape)}"
+        )
+    moved = source if not source.ndim else movedim(source, d, 0)
     y = ops.index_put(movedim(x, d, 0), [ops.reshape(index, (-1,))], moved)
     return movedim(y, 0, d)
 

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from weft.core.dispatch import here
+from weft.core.dtype import uint8
 from weft.core.errors import ArgumentError, IndexingError, OptionError
 from weft.core.program_line import warn
 from weft.core.sbp import broadcast
@@ -147,6 +148,8 @@ def _normal(k: Any) -> Any:
                 f"tensors used as indices must be long, int, byte or bool tensors, positions or masks; got {k.dtype}: "
                 "cast it, i.long()"
             )
+        if k.dtype is uint8:
+            warn("indexing with dtype torch.uint8 is now deprecated: that is a mask; write mask.bool(), or i.long()")
         if not k.ndim and here.plain and k.value is None and k.spec is None and not is_mask(k):
             return k.__index__() if k.device.type == "cpu" else k  # a 0-d tensor with data gives a view
         return k

@@ -40,7 +40,7 @@ def slogdet(x: Tensor) -> SignAndSize:
 def logdet(x: Any) -> Any:
     """The logarithm of the determinant."""
     sign, size = ops.slogdet(x)
-    return ops.where(ops.gt(sign, 0), size, math.nan)
+    return ops.where(ops.ge(sign, 0), size, math.nan)
 
 
 def cond(x: Any, p: Any = None) -> Any:

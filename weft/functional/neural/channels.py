@@ -1,10 +1,12 @@
-"""Functions over the channels of images: shuffling, local response normalization, instance normalization."""
+"""Functions over the channels of images: shuffling, and normalizations."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
+from weft.api.table import public
 from weft.autograd import no_grad
 from weft.autograd.inplace import assign
 from weft.core.errors import OptionError, ShapeError
@@ -54,6 +56,34 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     n = len(lead)
     mixed = ops.permute(split, (*range(n + 1), n + 2, n + 4, n + 1, n + 3))
     return ops.reshape(ops.contiguous(mixed), (*lead, channels * r * r, high // r, wide // r))
+
+
+def _several(shape: Sequence[int]) -> None:
+    """Raise if the channels of this shape have one value each."""
+    if math.prod((*shape[:1], *shape[2:])) == 1:
+        raise ShapeError(
+            f"Expected more than 1 value per channel when training; got input of shape {list(shape)}. One "
+            "is its own mean: give larger batches (a loader's drop_last=True leaves the rest out), or call eval()"
+        )
+
+
+@public("neural")
+def batch_norm(
+    x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
+    bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    if training:
+        _several(x.shape)
+    return ops.batch_norm(x, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+@public("neural")
+def group_norm(
+    x: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    if x.ndim > 1 and num_groups > 0:
+        _several((x.shape[0] * x.shape[1] // num_groups, num_groups, *x.shape[2:]))
+    return ops.group_norm(x, num_groups, weight, bias, eps)
 
 
 def instance_norm(

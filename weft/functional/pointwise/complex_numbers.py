@@ -6,7 +6,6 @@ from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
-from weft.ops.pointwise.arithmetic import conjugated
 from weft.ops.pointwise.complex_numbers import imag as imag_of
 from weft.ops.pointwise.complex_numbers import polar as polar_of
 from weft.ops.pointwise.complex_numbers import real as real_of
@@ -48,7 +47,7 @@ def conj(x: Tensor) -> Tensor:
     >>> flow.conj(flow.tensor([1 + 2j])).tolist()
     [(1-2j)]
     """
-    return conjugated(x)
+    return x if isinstance(x, Tensor) and not x.dtype.is_complex else ops.conj(x)
 
 
 @public("flow tensor")

@@ -124,7 +124,7 @@ def diff(x: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, ap
         return ops.clone(x)
     parts = [p for p in (prepend, x, append) if p is not None]
     y = ops.cat(parts, d) if len(parts) > 1 else x
-    for _ in range(min(n, y.shape[d] + 1)):  # empty stays empty
+    for _ in range(min(n, y.shape[d])):
         size = max(y.shape[d] - 1, 0)
         change = ops.ne if y.dtype is dtypes.bool_ else ops.sub
         y = change(ops.narrow(y, d, y.shape[d] - size, size), ops.narrow(y, d, 0, size))

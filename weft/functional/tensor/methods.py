@@ -237,7 +237,12 @@ def set_(x: Tensor, source: Tensor) -> Tensor:
 def new(x: Tensor, *data: Any) -> Tensor:
     """A tensor of x's dtype on x's device, from data or a size."""
     size = size_asked(data)
-    return x.new_tensor(data[0]) if size is None else x.new_empty(size)  # type: ignore[attr-defined]  # bound
+    if size is not None:
+        return x.new_empty(size)  # type: ignore[attr-defined]  # bound
+    given = data[0]
+    if isinstance(given, Tensor) and given.is_local and given.dtype is x.dtype and given.device is x.device:
+        return ops.permute(given, tuple(range(given.ndim)))  # another tensor of the same memory and computation
+    return x.new_tensor(given)  # type: ignore[attr-defined]  # bound
 
 
 @public("tensor")

@@ -9,7 +9,6 @@ from weft.autograd import Function, no_grad
 from weft.autograd.inplace import assign
 from weft.core.dispatch import here
 from weft.core.dtype import float32, float64
-from weft.core.errors import ShapeError
 from weft.core.rank import current
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
@@ -32,11 +31,6 @@ def forward(self: Any, x: Tensor) -> Tensor:
         if self.momentum is None:
             factor = 1.0 / float(self.num_batches_tracked)
     use_batch = self.training or self.running_mean is None
-    if self.training and x.numel() == x.shape[1]:
-        raise ShapeError(
-            f"Expected more than 1 value per channel when training; got input of shape {list(x.shape)}. One "
-            "is its own mean: give larger batches (a loader's drop_last=True leaves the rest out), or call eval()"
-        )
     keep = not self.training or self.track_running_stats
     return F.batch_norm(
         x, self.running_mean if keep else None, self.running_var if keep else None, self.weight, self.bias,

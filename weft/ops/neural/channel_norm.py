@@ -10,6 +10,8 @@ from torch import Tensor
 
 from weft.core.dtype import float32
 from weft.core.errors import ArgumentError, ShapeError
+from weft.core.sbp import broadcast
+from weft.ops.create.convert import to_global
 from weft.ops.declaration import op
 from weft.ops.form import FLOATS, WIDE, Form, alike
 from weft.ops.kernels import aten
@@ -100,14 +102,14 @@ def _(x, running_mean, running_var, weight, bias, training, momentum, eps):
 def _(x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float):
     if not training or all(s.is_broadcast or s.dim == 1 for s in x.sbp):
         return NotImplemented
-    # the statistics of a split batch: partial sums, reduced, not in 16 bits
+    # the statistics of a split batch: partial sums, reduced at once, as they are small, and not in 16 bits
     ndim, n, dtype = len(x.shape), x.shape[1], x.dtype
     if dtype in FLOATS - WIDE:
         x = cast(x, float32)
-    count = x.shape.numel() // max(n, 1)
-    centre = mean(x, _others(ndim), True)
+    count, whole = x.shape.numel() // max(n, 1), tuple(s if s.dim == 1 else broadcast for s in x.sbp)
+    centre = to_global(mean(x, _others(ndim), True), x.placement, whole)
     away = sub(x, centre)
-    variance = mean(square(away), _others(ndim), True)
+    variance = to_global(mean(square(away), _others(ndim), True), x.placement, whole)
     if running_mean is not None and count:
         unbiased = mul(variance.detach(), count / max(count - 1, 1))
         for running, value in ((running_mean, centre.detach()), (running_var, unbiased)):

@@ -139,7 +139,13 @@ heaviside.grad(lambda dy: underived("heaviside"))
 
 nextafter = binary("nextafter", torch.nextafter, "The next floating-point number after a, towards b.",
                    "1.0, flow.tensor([1.0]) -> 1.0", scalar=False)  # fmt: skip
-nextafter.grad(lambda dy, input_shape, other_shape: (fit(dy, input_shape), fit(zeros_like(dy), other_shape)))
+
+
+@nextafter.grad
+def _(dy, input, other, input_shape, other_shape):
+    return fit(where(eq(input, other), 0.0, dy), input_shape), fit(zeros_like(dy), other_shape)
+
+
 xlogy = binary("xlogy", torch.xlogy, "a * log(b), and 0 where a is 0.", "2.0, 1.0 -> 0.0", positive=True)
 
 
