@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from bench.slow_link import MICRO, SIZE, divided_graph, moved, simulated
+from weft.compiler.streams import WAYS
 from weft.launch import spawn_threads
 from weft.plan.plan import Plan
+from weft.plan.usage import usage
 from weft.transport.hosts import HOSTS
 
 
@@ -38,3 +40,10 @@ def test_a_tensor_parallel_step_of_micro_batches_overlaps_with_its_collectives(m
     monkeypatch.setenv(HOSTS, "2")
     assert ratio(MICRO) <= 0.75
     assert ratio(1) > 0.85  # nothing is there to compute meanwhile
+
+
+def test_two_micro_batches_under_way_take_twice_the_memory_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(HOSTS, "2")
+    streamed = usage(spawn_threads(2, plan, MICRO, deadline=120)[0]).total
+    monkeypatch.setitem(WAYS, ("c10d", "cpu"), "inline")
+    assert streamed < 2.2 * usage(spawn_threads(2, plan, MICRO, deadline=120)[0]).total

@@ -315,8 +315,8 @@ def test_zeros_later_stages_keep_collectives_of_micro_batches_inline(stage: int,
 
 def test_gradients_are_reduced_where_they_lie(two_hosts: None) -> None:
     plan = plans_of(spawn_threads(4, replicas, deadline=60))[0]
-    at = {r.id: r.offset for r in plan.registers}
-    reduced = [[p.register for p in ps if at[p.register] is not None]
+    at = {r.id: r.offsets for r in plan.registers}
+    reduced = [[p.register for p in ps if at[p.register]]
                for t in plan.tasks if t.kind == "collective" for ps in (t.consumes, t.produces)]  # fmt: skip
     assert len(reduced) == 2 * LAYERS
     for (given,), (made,) in zip(reduced[::2], reduced[1::2], strict=True):

@@ -27,8 +27,8 @@ def steps(full: int) -> Plan:
 
 def test_the_first_and_the_third_of_a_row_share_memory() -> None:
     plan = shared(steps(1))
-    at = {r.name: r.offset for r in plan.registers}
-    assert at["a_b"] == at["c_d"] == 0 and at["b_c"] == 1 << 20 == plan.shared // 2 and at["d_a"] is None
+    at = {r.name: r.offsets for r in plan.registers}
+    assert at["a_b"] == at["c_d"] == (0,) and at["b_c"] == (1 << 20,) and plan.shared == 2 << 20 and at["d_a"] == ()
     verify(plan)
     assert parse(str(plan)) == plan
     assert shared(steps(2)) == steps(2)  # two launches may be under way: the first begins again while the third is read
@@ -41,9 +41,9 @@ def test_a_plan_that_places_registers_over_each_other_is_refused() -> None:
         return replace(plan, registers=tuple(replace(r, **to) if r.name == name else r for r in plan.registers))
 
     with pytest.raises(CompileError, match="registers a_b and b_c share memory"):
-        verify(moved("b_c", offset=(1 << 20) - 64))
+        verify(moved("b_c", offsets=((1 << 20) - 64,)))
     with pytest.raises(CompileError, match="b_c begins at 1048570"):
-        verify(moved("b_c", offset=(1 << 20) - 6))
+        verify(moved("b_c", offsets=((1 << 20) - 6,)))
     with pytest.raises(CompileError, match="a_b lies in shared memory"):
         verify(moved("a_b", copies=2))
     text = str(plan).replace("1 copy, 1 full", "2 copies, 2 full")

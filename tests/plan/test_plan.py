@@ -90,7 +90,7 @@ ports = st.lists(st.builds(Port, st.integers(0, 5), st.integers(1, 4)), max_size
 registers = st.builds(
     Register, st.integers(0, 5), names, addresses, st.lists(addresses, max_size=3).map(tuple), st.integers(1, 4),
     st.lists(st.integers(0, 9), max_size=3).map(tuple), st.just("float32"), st.integers(0, 2),
-    st.none() | st.integers(0, 99), st.sampled_from(["", "cuda:1"]),
+    st.lists(st.integers(0, 99), max_size=3).map(tuple), st.sampled_from(["", "cuda:1"]),
 ) | st.builds(Register, st.integers(0, 5), names, addresses)  # fmt: skip
 words = st.text("abcXYZ019_.:-", min_size=1, max_size=6)
 sizes = st.integers(0, 2**40)

@@ -129,8 +129,8 @@ class Running:
             if source != target:
                 channel = self.channels[r.id] = self.lent.channel(source, target, r.bytes, r.copies)
                 self.memory[r.id] = [channel.buffer(i)[: max(r.bytes, 1)] for i in range(r.copies)]
-            elif r.offset is not None:
-                self.memory[r.id] = [shared[r.offset : r.offset + r.bytes]]
+            elif r.offsets:
+                self.memory[r.id] = [shared[at : at + r.bytes] for at in r.offsets]
             else:
                 at = self._at(r.device)
                 pinned = r.id in copying and at.type == "cpu" and torch.cuda.is_available()

@@ -1,77 +1,163 @@
 """Which registers of a plan are never needed at the same time, in whatever order its tasks act: they may share memory.
 
-One is over before another begins if tokens say so. A path of data and of credits without a token leads from each reader
-of the first to the writer of the second within a launch, and one with at most one token leads back: the first isn't
-written for the next launch before the second has been read. And an all-reduce may overwrite what it alone reads.
+A copy of a register holds an item from the act that writes it to the last that reads it. One item is over before
+another begins if tokens say so. A path of data and of credits without a token leads from each reader of the first to
+the writer of the second within a launch, and one with at most one token leads back: the first isn't written for the
+next launch before the second has been read. And an all-reduce may overwrite what it alone reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
+import numpy as np
 import rustworkx
 
 from weft.core.errors import CompileError
 from weft.plan.plan import Plan, Register
 
 ALIGN: Final = 64
+NEVER: Final = np.iinfo(np.int32).max
+
+
+class Held(NamedTuple):
+    """What one copy of a register holds in a launch: of each item the lane and the place of the act that begins it, and
+    the first places of each lane after all its readers, in this launch and in the next."""
+
+    lanes: Any
+    begins: Any
+    over: Any
+    again: Any
 
 
 class Lifetimes:
-    """Tasks that act more than once a launch are left out, and what they would order with them; a plan that stands
-    still orders nothing."""
+    """The order of the acts of a launch that holds in every run; a plan that stands still has none.
+
+    Acts of which each leads to the next form a lane. So an act leads to all of a lane from some place on, and that is
+    what is kept of it: for this launch, and for the next.
+    """
 
     def __init__(self, plan: Plan) -> None:
-        self._tasks = {t.id: i for i, t in enumerate(t for t in plan.tasks if t.acts == 1)}
+        self._tasks = {t.id: t for t in plan.tasks}
+        self._first: dict[int, int] = {}
+        count = 0
+        for t in plan.tasks:
+            self._first[t.id], count = count, count + t.acts
         graph: rustworkx.PyDiGraph[int, None] = rustworkx.PyDiGraph()
-        graph.add_nodes_from(range(len(self._tasks)))
-        later: list[list[int]] = [[] for _ in self._tasks]  # over one token
+        graph.add_nodes_from(range(count))
+        later: list[list[int]] = [[] for _ in range(count)]  # over one token
         for before, after, tokens in self._edges(plan):
             if tokens == 0:
                 graph.add_edge(before, after, None)
             elif tokens == 1:
                 later[before].append(after)
-        order = rustworkx.topological_sort(graph)[::-1] if rustworkx.is_directed_acyclic_graph(graph) else []
-        self.over = dict(_overwritten(plan))
-        self._within = [0] * len(self._tasks)  # the tasks that follow each, as bits: in this launch,
-        self._beyond = [*self._within]
-        for i in order:
-            for j in graph.successor_indices(i):
-                self._within[i] |= self._within[j] | 1 << j
-        for i in order:  # and in the next
-            self._beyond[i] = self._within[i]
-            for j in later[i]:
-                self._beyond[i] |= self._within[j] | 1 << j
-            for j in graph.successor_indices(i):
-                self._beyond[i] |= self._beyond[j]
+        order = rustworkx.topological_sort(graph) if rustworkx.is_directed_acyclic_graph(graph) else []
+        self._overwritten = dict(_overwritten(plan))
+        self._follow(graph, list(order), later)
 
     def _edges(self, plan: Plan) -> Iterator[tuple[int, int, int]]:
+        """Pairs of acts of which the first is over when the second begins, so many launches later."""
+        for t in plan.tasks:
+            for k in range(t.acts):
+                yield self._act(t.id, k), self._act(t.id, (k + 1) % t.acts), (k + 1) // t.acts
         for r in plan.registers:
             for consumer in r.consumers:
                 if r.producer in self._tasks and consumer in self._tasks:
-                    a, b = self._tasks[r.producer], self._tasks[consumer]
-                    yield a, b, r.full
-                    yield b, a, r.copies - r.full
+                    writes, reads = self._port(r, r.producer), self._port(r, consumer)
+                    n = writes.items(self._tasks[r.producer].acts)
+                    for i in range(n):
+                        data, credit = i + r.full, i + r.copies - r.full
+                        a, b = self._act(r.producer, writes.last(i)), self._act(consumer, reads.first(data % n))
+                        yield a, b, data // n
+                        a, b = self._act(consumer, reads.last(i)), self._act(r.producer, writes.first(credit % n))
+                        yield a, b, credit // n
+
+    def _act(self, task: int, number: int) -> int:
+        return self._first[task] + number
+
+    def _port(self, r: Register, end: int) -> Any:
+        task = self._tasks[end]
+        return next(p for p in (task.produces if end == r.producer else task.consumes) if p.register == r.id)
+
+    def _follow(self, graph: Any, order: list[int], later: Sequence[Sequence[int]]) -> None:
+        ends: list[int] = []  # the last act of each lane
+        self._lane, self._place = [0] * len(later), [0] * len(later)
+        for i in order:
+            before = {*graph.predecessor_indices(i)}
+            lane = next((n for n, end in enumerate(ends) if end in before), len(ends))
+            if lane == len(ends):
+                ends.append(i)
+            else:
+                self._place[i] = self._place[ends[lane]] + 1
+            self._lane[i], ends[lane] = lane, i
+        within = np.full((len(later), max(1, len(ends))), NEVER, np.int32)
+        for i in reversed(order):
+            for j in graph.successor_indices(i):
+                self._lead(within[i], within[j], j)
+        beyond = within.copy()
+        for i in reversed(order):
+            for j in later[i]:
+                self._lead(beyond[i], within[j], j)
+            for j in graph.successor_indices(i):
+                np.minimum(beyond[i], beyond[j], out=beyond[i])
+        self._within, self._beyond = within, beyond
+
+    def _lead(self, mine: Any, its: Any, act: int) -> None:
+        """Note that an act leads to another one, and to what follows that."""
+        np.minimum(mine, its, out=mine)
+        mine[self._lane[act]] = min(mine[self._lane[act]], self._place[act])
 
     def shareable(self, r: Register) -> bool:
-        """Whether a register has one copy, of data of this rank, written and read once a launch."""
+        """Whether a register holds data of this rank, and each launch uses its copies alike."""
         ends = (r.producer, *r.consumers)
-        return r.copies == 1 and not r.full and bool(r.bytes) and all(e in self._tasks for e in ends)
+        if r.full or not r.bytes or any(e not in self._tasks for e in ends):
+            return False
+        return self._port(r, r.producer).items(self._tasks[r.producer].acts) % r.copies == 0
 
-    def apart(self, a: Register, b: Register) -> bool:
-        """Whether two registers that are shareable are never needed at the same time."""
-        return self._precedes(a, b) or self._precedes(b, a)
+    def held(self, r: Register, copy: int, over: Register | None = None) -> Held:
+        """What a copy of a shareable register holds; or it and the copy of another one that it overwrites."""
+        writes = self._port(over or r, (over or r).producer)
+        items = range(copy, writes.items(self._tasks[(over or r).producer].acts), r.copies)
+        begun = [self._act((over or r).producer, writes.first(i)) for i in items]
+        ended = [
+            [self._act(c, self._port(r, c).last(i)) for c in r.consumers]
+            or [self._act(r.producer, self._port(r, r.producer).last(i))]
+            for i in items
+        ]
+        tables = [np.stack([table[acts].max(0) for acts in ended]) for table in (self._within, self._beyond)]
+        return Held(np.array([self._lane[a] for a in begun]), np.array([self._place[a] for a in begun]), *tables)
 
     def in_place(self, a: Register, b: Register) -> bool:
-        """Whether b, at the same place, may overwrite a."""
-        again = self._tasks[a.producer]
-        return self.over.get(b.id) == a.id and all(self._beyond[self._tasks[c]] >> again & 1 for c in b.consumers)
+        """Whether b, at the same places, may overwrite a."""
+        if self._overwritten.get(b.id) != a.id or not (a.copies == b.copies and self.shareable(a)):
+            return False
+        both = (self.held(b, n, a) for n in range(a.copies))
+        return all((_apart(h, h) | np.eye(len(h.lanes), dtype=bool) & _in_next(h, h)).all() for h in both)
 
-    def _precedes(self, a: Register, b: Register) -> bool:
-        last, first = ([self._tasks[c] for c in r.consumers] or [self._tasks[r.producer]] for r in (a, b))
-        begins, again = self._tasks[b.producer], self._tasks[a.producer]
-        return all(self._within[i] >> begins & 1 for i in last) and all(self._beyond[i] >> again & 1 for i in first)
+    def overwritten(self, b: Register) -> int:
+        """The register that b may overwrite, if any, by what its writer does."""
+        return self._overwritten.get(b.id, -1)
+
+
+def together(held: Sequence[Held]) -> Held:
+    """The items of several copies, in a row."""
+    return Held(*map(np.concatenate, zip(*held, strict=True)))
+
+
+def clashes(one: Held, others: Held) -> Any:
+    """For each item of others, whether it may be needed while one of the first is."""
+    return ~_apart(one, others).all(0)
+
+
+def _apart(a: Held, b: Held) -> Any:
+    first, then = a.over[:, b.lanes] <= b.begins, (b.over[:, a.lanes] <= a.begins).T
+    return (first | then) & _in_next(a, b) & _in_next(b, a).T
+
+
+def _in_next(a: Held, b: Held) -> Any:
+    """Whether each item of a is over when each one of b begins in the next launch."""
+    return a.again[:, b.lanes] <= b.begins
 
 
 def _overwritten(plan: Plan) -> Iterator[tuple[int, int]]:
@@ -90,29 +176,32 @@ def _overwritten(plan: Plan) -> Iterator[tuple[int, int]]:
 
 def verify(plan: Plan) -> None:
     """Raise CompileError if registers share memory that they may need at the same time."""
-    placed = sorted((r for r in plan.registers if r.offset is not None), key=_offset)
+    placed = sorted((at, r.id, n, r) for r in plan.registers for n, at in enumerate(r.offsets))
     lifetimes = Lifetimes(plan) if placed else None
-    for i, b in enumerate(placed):
+    held: list[Held] = []
+    for i, (at, _, n, b) in enumerate(placed):
         assert lifetimes is not None
-        if _offset(b) % ALIGN:
-            raise CompileError(f"register {b.name} begins at {b.offset} of shared memory, no multiple of {ALIGN}")
-        if b.device != plan.shared_on:
-            raise CompileError(
-                f"register {b.name} shares memory on {plan.shared_on or 'cpu:0'}, and lies on another device"
-            )
-        if not lifetimes.shareable(b):
-            raise CompileError(
-                f"register {b.name} lies in shared memory, where only one copy of data of this rank can be that is "
-                "written and read once a launch"
-            )
-        for a in placed[:i]:
-            same = _offset(a) == _offset(b) and (lifetimes.in_place(a, b) or lifetimes.in_place(b, a))
-            if _offset(a) + a.bytes > _offset(b) and not (same or lifetimes.apart(a, b)):
+        _check_place(plan, lifetimes, b, at)
+        held.append(lifetimes.held(b, n))
+        for (begin, _, m, a), other in zip(placed[:i], held, strict=False):
+            if begin + a.bytes <= at or not clashes(held[i], other).any():
+                continue
+            if not (begin == at and m == n and (lifetimes.in_place(a, b) or lifetimes.in_place(b, a))):
                 raise CompileError(
                     f"registers {a.name} and {b.name} share memory, and nothing keeps one from being written while the "
                     "other is needed; place them apart, or let every reader of one lead to the writer of the other"
                 )
 
 
-def _offset(r: Register) -> int:
-    return r.offset or 0
+def _check_place(plan: Plan, lifetimes: Lifetimes, r: Register, at: int) -> None:
+    if at % ALIGN:
+        raise CompileError(f"register {r.name} begins at {at} of shared memory, no multiple of {ALIGN}")
+    if r.device != plan.shared_on:
+        raise CompileError(
+            f"register {r.name} shares memory on {plan.shared_on or 'cpu:0'}, and lies on another device"
+        )
+    if len(r.offsets) != r.copies or not lifetimes.shareable(r):
+        raise CompileError(
+            f"register {r.name} lies in shared memory, where only data of this rank can be, with a place for each copy "
+            "and as many uses of each in every launch"
+        )

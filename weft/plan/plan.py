@@ -75,8 +75,8 @@ class Port(msgspec.Struct, frozen=True):
 
 class Register(msgspec.Struct, frozen=True):
     """`copies` blocks of memory used in turn: one task writes them, the consumers read. The copies are the only
-    flow control. `full` of them are readable from the start. Without a dtype it carries no data, only order. With an
-    `offset` it lies there in memory that it shares with other registers, which are needed at other times."""
+    flow control. `full` of them are readable from the start. Without a dtype it carries no data, only order. With
+    `offsets` its copies lie there in memory that it shares with other registers, which are needed at other times."""
 
     id: int
     name: str
@@ -86,7 +86,7 @@ class Register(msgspec.Struct, frozen=True):
     shape: tuple[int, ...] = ()
     dtype: str = ""
     full: int = 0
-    offset: int | None = None
+    offsets: tuple[int, ...] = ()
     device: str = ""  # where it lies; by default where the rank's values lie
 
     @property
@@ -157,12 +157,12 @@ class Plan(msgspec.Struct, frozen=True):
     @property
     def shared(self) -> int:
         """The bytes of the memory that registers share."""
-        return max((r.offset + r.bytes for r in self.registers if r.offset is not None), default=0)
+        return max((at + r.bytes for r in self.registers for at in r.offsets), default=0)
 
     @property
     def shared_on(self) -> str:
         """The device of that memory."""
-        return next((r.device for r in self.registers if r.offset is not None), "")
+        return next((r.device for r in self.registers if r.offsets), "")
 
     def peers(self, call: Call) -> tuple[int, ...]:
         """The ranks among which a call moves data: those that it names, or the readers of the register it writes."""
@@ -208,7 +208,7 @@ def _show_register(r: Register, tasks: dict[int, str]) -> str:
     content = f"{r.dtype}[{', '.join(map(str, r.shape))}]" if r.dtype else "order"
     content += f" {r.device}" * bool(r.device)
     copies = f"{r.copies} {'copy' if r.copies == 1 else 'copies'}" + (f", {r.full} full" if r.full else "")
-    copies += "" if r.offset is None else f", shared+{r.offset}"
+    copies += ", shared" * bool(r.offsets) + "".join(f"+{at}" for at in r.offsets)
     consumers = ", ".join(map(at, r.consumers)) or "nobody"
     return f"register {r.id} {_quote(r.name)}: {content}, {copies}, {at(r.producer)} -> {consumers}"
 
@@ -234,7 +234,7 @@ _PLAN: Final = re.compile(rf"plan ({_NAME}), rank (\d+) of (\d+)(?:, hash ({_NAM
 _STREAM: Final = re.compile(rf"stream (\d+) ({_NAME}), ({'|'.join(get_args(Policy))})")
 _REGISTER: Final = re.compile(
     rf"register (\d+) ({_NAME}): (?:order|(\w+)\[([\d, ]*)\])(?: ((?:{'|'.join(DEVICES[1:])}):\d+))?, "
-    rf"(\d+) cop(?:y|ies)(?:, (\d+) full)?(?:, shared\+(\d+))?, ({_NAME})?({_ADDRESS}) -> (.+)"
+    rf"(\d+) cop(?:y|ies)(?:, (\d+) full)?(?:, shared((?:\+\d+)+))?, ({_NAME})?({_ADDRESS}) -> (.+)"
 )
 _TASK: Final = re.compile(rf"({'|'.join(get_args(Kind))}) ({_NAME})({_ADDRESS})(?:, (\d+) acts)?(, ahead)?")
 _REFERENCE: Final = re.compile(rf"({_NAME})?({_ADDRESS})(?:, |$)")
@@ -276,9 +276,9 @@ def _parse(text: str) -> Plan:
                 mentioned.append((number, _unquote(m[9]), parse_id(m[10][1:])))
             shape = tuple(int(n) for n in m[4].split(", ")) if m[4] else ()
             consumers = tuple(parse_id(e[2][1:]) for e in ends)
-            producer, offset = parse_id(m[10][1:]), None if m[8] is None else int(m[8])
+            producer, offsets = parse_id(m[10][1:]), tuple(map(int, (m[8] or "").split("+")[1:]))
             registers.append(Register(
-                int(m[1]), _unquote(m[2]), producer, consumers, int(m[6]), shape, m[3] or "", int(m[7] or 0), offset,
+                int(m[1]), _unquote(m[2]), producer, consumers, int(m[6]), shape, m[3] or "", int(m[7] or 0), offsets,
                 m[5] or "",
             ))  # fmt: skip
         elif m := _TASK.fullmatch(line):

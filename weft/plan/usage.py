@@ -98,7 +98,7 @@ def usage(plan: Plan) -> Usage:
             variables |= {r.name: r.bytes for r in _results(t.step) if r.place.kind == "variable"}
     places = {"": 0}
     for r in plan.registers:
-        places[r.device] = places.get(r.device, 0) + r.bytes * r.copies * (r.offset is None)
+        places[r.device] = places.get(r.device, 0) + r.bytes * r.copies * (not r.offsets)
     places[plan.shared_on] += plan.shared
     return Usage(sum(variables.values()), places, tuple(parts), tuple(streams))
 
