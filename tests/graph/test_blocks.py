@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -166,6 +167,29 @@ def test_arguments_and_results_whose_tensors_nobody_would_find() -> None:
 
     with pytest.raises(GraphError, match="a result of a graph is a set"):
         Hides()(x)
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    x: Any
+    more: Any = None
+
+
+def test_tensors_of_dataclasses_are_arguments_and_results() -> None:
+    class Doubles(nn.Graph):
+        def build(self, given: Record) -> Record:
+            return Record(given.x * 2, {"inner": Record(given.more[0] + given.x), "n": given.more[1]})
+
+    graph = Doubles()
+    for step in range(2):
+        given = Record(flow.ones(2) * step, (flow.arange(2.0), 3))
+        found, expected = graph(given), Doubles.build(graph, given)
+        assert type(found) is Record and type(found.more["inner"]) is Record and found.more["n"] == 3
+        assert found.x.tolist() == expected.x.tolist() and found.more["inner"].more is None
+        assert found.more["inner"].x.tolist() == expected.more["inner"].x.tolist()
+        assert given.x.tolist() == [step, step]
+    with pytest.raises(GraphError, match="compiled for other arguments"):
+        graph(Record(flow.ones(2), (flow.arange(2.0), 4)))
 
 
 def test_a_graph_is_not_compiled_inside_of_another() -> None:

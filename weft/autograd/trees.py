@@ -1,14 +1,23 @@
-"""Trees of tuples, lists and dicts with tensors: flattening, mapping, unflattening."""
+"""Trees of tuples, lists, dicts and dataclasses with tensors: flattening, mapping, unflattening."""
 
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
 
+def fields(tree: Any) -> dict[str, Any] | None:
+    """The parts of a dataclass's instance by name; None of anything else."""
+    if not dataclasses.is_dataclass(tree) or isinstance(tree, type):
+        return None
+    return {f.name: getattr(tree, f.name) for f in dataclasses.fields(tree) if hasattr(tree, f.name)}
+
+
 def leaves(tree: Any) -> Iterator[Any]:
     """The leaves of a tree, in order."""
+    tree = tree if isinstance(tree, dict) else fields(tree) or tree
     if isinstance(tree, dict):
         tree = list(tree.values())
     if isinstance(tree, (tuple, list)):
@@ -30,7 +39,17 @@ def mapped(tree: Any, turn: Callable[[Any], Any]) -> Any:
     if isinstance(tree, (tuple, list)):
         made = [mapped(v, turn) for v in tree]
         return type(tree)(*made) if hasattr(tree, "_fields") else type(tree)(made)
-    return turn(tree)
+    named = fields(tree)
+    return _changed(tree, {k: mapped(v, turn) for k, v in named.items()}) if named else turn(tree)
+
+
+def _changed(record: Any, parts: dict[str, Any]) -> Any:
+    """A copy of a dataclass's instance with these parts; itself if it has them."""
+    changed = {k: v for k, v in parts.items() if getattr(record, k) is not v}
+    record = copy.copy(record) if changed else record
+    for k, v in changed.items():
+        object.__setattr__(record, k, v)
+    return record
 
 
 def filled(tree: Any, values: Iterator[Any]) -> Any:

@@ -1,8 +1,7 @@
-"""Trees of arguments (pytrees): nested tuples, lists and dicts with tensors at the leaves."""
+"""Trees of arguments (pytrees): nested tuples, lists, dicts and dataclasses with tensors at the leaves."""
 
 from __future__ import annotations
 
-import dataclasses
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -11,13 +10,14 @@ import numpy as np
 import torch
 
 from weft.autograd.plain import taken
-from weft.autograd.trees import mapped
+from weft.autograd.trees import fields, mapped
 from weft.core.errors import GraphError
 from weft.tensor.tensor import Tensor
 
 
 def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Every leaf with its path: "0.1", "0.mask"."""
+    tree = tree if isinstance(tree, dict) else fields(tree) or tree
     if isinstance(tree, (tuple, list)):
         for i, t in enumerate(tree):
             yield from leaves(t, f"{path}.{i}" if path else str(i))
@@ -41,6 +41,8 @@ def form(tree: Any) -> Any:
         return (type(tree).__name__, *map(form, tree))
     if isinstance(tree, dict):
         return ("dict", *((k, form(t)) for k, t in tree.items()))
+    if named := fields(tree):
+        return (type(tree).__name__, *((k, form(t)) for k, t in named.items()))
     if isinstance(tree, Tensor):
         return tree.spec if tree.spec is not None else (tuple(tree.shape), tree.dtype, tree.device)
     check(tree, "an argument")
@@ -56,10 +58,10 @@ def form(tree: Any) -> Any:
 
 def check(leaf: Any, what: str) -> None:
     """Refuse a leaf in which tensors might be hidden."""
-    if isinstance(leaf, (set, frozenset)) or (dataclasses.is_dataclass(leaf) and not isinstance(leaf, type)):
+    if isinstance(leaf, (set, frozenset)):
         raise GraphError(
-            f"{what} of a graph is a {type(leaf).__name__}: tensors are found in tuples, lists and dicts only, nested "
-            "as one likes"
+            f"{what} of a graph is a {type(leaf).__name__}: tensors are found in tuples, lists, dicts and dataclasses "
+            "only, nested as one likes"
         )
     if isinstance(leaf, (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)):
         raise GraphError(
