@@ -3310,8 +3310,11 @@ def to_global(
     True
     """
 
-def to_local(x: Any, *, copy: _bool = False) -> Any:
-    """This rank's shard of a global tensor, sharing memory; nested tensors are converted one by one."""
+def to_local(x: Any, *, copy: _bool = False, grad_placements: Any = None) -> Any:
+    """This rank's shard of a global tensor, sharing memory; nested tensors are converted one by one.
+
+    `grad_placements`, as of PyTorch's DTensor, says how the ranks' gradients make up x's: by default as x's shards do.
+    """
 
 def topk(
     x: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Any = None

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.distributed.tensor
 
 import weft as flow
 from tests.ranks import on
@@ -24,7 +25,7 @@ from weft.distributed.tensor import (
     randn,
     zeros,
 )
-from weft.distributed.tensor.experimental import implicit_replication
+from weft.distributed.tensor.experimental import implicit_replication, local_map
 from weft.distributed.tensor.parallel import (
     ColwiseParallel,
     PrepareModuleInput,
@@ -144,3 +145,62 @@ def test_distribute_module_and_what_stays_local() -> None:
         assert flow.cat([x, flow.zeros(1)]).full_tensor().tolist() == [1.0] * 4 + [0.0]
         assert (x + flow.ones(4)).full_tensor().tolist() == [2.0] * 4
     assert DeviceMesh("cpu", [0, 1]) == mesh
+
+
+def test_placements_print_as_torchs() -> None:
+    ours = Shard(1), Replicate(), Partial(), Partial("max")
+    for mine, theirs in zip(ours, map(_theirs, ours), strict=True):
+        assert (str(mine), repr(mine)) == (str(theirs), repr(theirs))
+
+
+def _theirs(mine: Any) -> Any:
+    return getattr(torch.distributed.tensor, type(mine).__name__)(*vars(mine).values())
+
+
+@on(2)
+def test_a_dimension_that_is_not_there_and_one_shorter_than_the_mesh() -> None:
+    mesh = init_device_mesh("cpu", (2,))
+    for wrong, shape in ((2, (1, 2)), (-3, (1, 2)), (0, ())):
+        with pytest.raises(ArgumentError, match="has none of this number"):
+            distribute_tensor(flow.ones(shape), mesh, [Shard(wrong)])
+    with pytest.raises(ArgumentError, match=r"placements are Shard\(dim\)"):
+        distribute_tensor(flow.ones(2), mesh, ["S(0)"])
+    short = distribute_tensor(flow.ones(1, 2), mesh, [Shard(0)])
+    assert short.placements == (Shard(0),) and short.to_local().shape == (1 - flow.env.get_rank(), 2)
+
+
+@on(2)
+def test_gradients_of_parts_make_up_a_whole_as_they_are_given() -> None:
+    mesh, rank = init_device_mesh("cpu", (2,)), flow.env.get_rank()
+    for how, mine, expected in (([Partial()], rank + 1, 3.0), (None, 2, 2.0), ([Replicate()], 2, 2.0)):
+        x = distribute_tensor(flow.ones(2), mesh, [Replicate()]).requires_grad_()
+        y = distribute_tensor(flow.ones(2), mesh, [Shard(0)]).requires_grad_()
+        (x.to_local(grad_placements=how) * mine).sum().backward()
+        (y.full_tensor(grad_placements=how) * mine).sum().backward()
+        for t in (x, y):
+            assert t.grad is not None and t.grad.sbp == t.sbp and t.grad.numpy().tolist() == [expected] * 2
+
+
+@on(2)
+def test_a_function_of_parts() -> None:
+    mesh, whole = init_device_mesh("cpu", (2,)), flow.arange(16.0).reshape(4, 4)
+    rows, copies = (distribute_tensor(whole, mesh, [how]).requires_grad_() for how in (Shard(0), Replicate()))
+
+    @local_map(
+        out_placements=([Shard(0)], None), in_placements=([Shard(0)], [Replicate()]),
+        in_grad_placements=([Shard(0)], [Partial()]), device_mesh=mesh,
+    )  # fmt: skip
+    def product(a: flow.Tensor, b: flow.Tensor) -> tuple[flow.Tensor, None]:
+        assert a.is_local and a.shape == (2, 4)
+        return a @ b, None
+
+    y, nothing = product(rows, copies)
+    (y * y).sum().backward()
+    a, b = (torch.arange(16.0).reshape(4, 4).requires_grad_() for _ in range(2))
+    (a @ b).square().sum().backward()
+    assert nothing is None and y.placements == (Shard(0),)
+    for mine, theirs in ((rows, a), (copies, b)):
+        assert mine.grad is not None and theirs.grad is not None
+        torch.testing.assert_close(torch.from_numpy(mine.grad.numpy()), theirs.grad)
+    with pytest.raises(ValueError, match="mismatched placements"):
+        product(copies, copies)

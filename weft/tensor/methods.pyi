@@ -738,7 +738,7 @@ class Methods:
     def frexp(self) -> Parts:
         """The elements as mantissa * 2 ** exponent, with mantissas from 0.5 to 1."""
 
-    def full_tensor(self) -> Tensor:
+    def full_tensor(self, *, grad_placements: Sequence[Any] | None = None) -> Tensor:
         """The whole as a local tensor, on each rank of the mesh."""
 
     def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
@@ -1788,7 +1788,7 @@ class Methods:
     ) -> Any:
         """A global tensor from local shards, or with another layout; nested tensors are converted one by one."""
 
-    def to_local(self, *, copy: _bool = False) -> Any:
+    def to_local(self, *, copy: _bool = False, grad_placements: Any = None) -> Any:
         """This rank's shard of a global tensor, sharing memory; nested tensors are converted one by one."""
 
     def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> Ranked:

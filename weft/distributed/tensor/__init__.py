@@ -15,9 +15,10 @@ from weft.core.errors import ArgumentError
 from weft.core.sbp import NdSbp, broadcast
 from weft.distributed import collectives
 from weft.distributed.mesh import DeviceMesh, init_device_mesh
-from weft.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard, placement_of, sbp_of
+from weft.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard, placement_of
 from weft.functional.create import creation
 from weft.functional.random import random_tensors
+from weft.functional.tensor import conversion
 from weft.nn.module.module import Module
 from weft.ops import ops
 from weft.tensor.parameter import Parameter
@@ -31,7 +32,10 @@ def _layout(placements: Placements, mesh: DeviceMesh, ndim: int) -> NdSbp:
     given = [Replicate()] * mesh.ndim if placements is None else [*placements]
     if len(given) != mesh.ndim:
         raise ArgumentError(f"{mesh} has {mesh.ndim} axes and takes as many placements; got {given}")
-    return tuple(sbp_of(p, ndim) for p in given)
+    wrong = [p for p in given if not isinstance(p, Placement)]
+    if wrong:
+        raise ArgumentError(f"placements are Shard(dim), Replicate() or Partial(); got {wrong[0]!r}")
+    return tuple(p.sbp(ndim) for p in given)
 
 
 # ---- tensors -----------------------------------------------------------------------------------------
@@ -76,7 +80,8 @@ def distribute_tensor(
             for group in mesh.get_all_groups() if src_data_rank is not None else ():
                 collectives.broadcast(whole, group=group, group_src=src_data_rank)
             y = ops.from_local(whole, mesh.placement, (broadcast,) * mesh.ndim, tuple(whole.shape))
-            y = ops.clone(ops.to_global(y, mesh.placement, how))
+            # a copy of the part alone, which may come in another layout where a dimension is shorter than the mesh
+            y = ops.to_global(ops.clone(ops.to_global(y, mesh.placement, how)), mesh.placement, how)
     return y.requires_grad_(tensor.requires_grad)
 
 
@@ -88,9 +93,9 @@ def redistribute(
     return ops.to_global(x, mesh.placement, _layout(placements, mesh, x.ndim))
 
 
-def full_tensor(x: Tensor) -> Tensor:
+def full_tensor(x: Tensor, *, grad_placements: Placements = None) -> Tensor:
     """The whole as a local tensor, on each rank of the mesh."""
-    return ops.to_local(redistribute(x))
+    return conversion.to_local(redistribute(x), grad_placements=grad_placements)
 
 
 def device_mesh_of(x: Tensor) -> DeviceMesh:

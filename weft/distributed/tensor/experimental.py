@@ -1,4 +1,5 @@
-"""`implicit_replication`: local tensors beside global ones count as replicas."""
+"""`implicit_replication`: local tensors beside global ones count as replicas. `local_map`, torch's own code, runs a
+function on parts."""
 
 from __future__ import annotations
 
@@ -6,7 +7,9 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from weft.core.derived import Derived
 from weft.core.dispatch import intercept
+from weft.core.errors import ArgumentError
 from weft.core.sbp import broadcast
 from weft.ops import ops
 from weft.ops.declaration import Op
@@ -39,4 +42,9 @@ def implicit_replication() -> Iterator[None]:
         yield
 
 
-__all__ = ["implicit_replication"]
+Derived("weft.distributed.tensor.local_maps", "torch.distributed.tensor.experimental._func_map",
+        errors={"AssertionError": ArgumentError})  # fmt: skip
+
+from weft.distributed.tensor.local_maps import local_map  # noqa: E402
+
+__all__ = ["implicit_replication", "local_map"]

@@ -11,6 +11,10 @@ from weft.core.sbp import Sbp, broadcast, partials, split
 class Placement:
     """How a tensor lies on one axis of a mesh."""
 
+    def sbp(self, ndim: int) -> Sbp:
+        """The same of a tensor with `ndim` dimensions, in Weft's word."""
+        raise NotImplementedError
+
     def is_shard(self, dim: int | None = None) -> bool:
         return isinstance(self, Shard) and dim in (None, self.dim)
 
@@ -25,28 +29,38 @@ class Placement:
 class Shard(Placement):
     dim: int
 
+    def sbp(self, ndim: int) -> Sbp:
+        if not -ndim <= self.dim < ndim:
+            raise ArgumentError(f"{self!r} of a tensor with {ndim} dimensions, which has none of this number")
+        return split(self.dim % ndim)
+
+    def __str__(self) -> str:
+        return f"S({self.dim})"
+
 
 @dataclass(frozen=True)
 class Replicate(Placement):
-    pass
+    def sbp(self, ndim: int) -> Sbp:
+        return broadcast
+
+    def __str__(self) -> str:
+        return "R"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Partial(Placement):
     reduce_op: str = "sum"
 
+    def sbp(self, ndim: int) -> Sbp:
+        if self.reduce_op not in partials:
+            raise ArgumentError(f"{self!r} has no place in {__package__}: a Partial() is of sum, max or min")
+        return partials[self.reduce_op]
 
-def sbp_of(placement: Placement, ndim: int) -> Sbp:
-    """The sbp of a placement of a tensor with `ndim` dimensions."""
-    if isinstance(placement, Shard):
-        return split(placement.dim % max(ndim, 1))
-    if isinstance(placement, Replicate):
-        return broadcast
-    if isinstance(placement, Partial) and placement.reduce_op in partials:
-        return partials[placement.reduce_op]
-    raise ArgumentError(
-        f"{placement!r} is none of {__package__}: they are Shard(dim), Replicate(), and Partial() of sum, max or min"
-    )
+    def __repr__(self) -> str:
+        return f"Partial({self.reduce_op})"
+
+    def __str__(self) -> str:
+        return f"P({self.reduce_op})"
 
 
 def placement_of(sbp: Sbp) -> Placement:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from weft.api.table import named, public
+from weft.autograd import Function
 from weft.autograd.freshness import fresh, is_contiguous
 from weft.core import dtype as dtypes
 from weft.core import sbp as sbps
@@ -281,13 +282,31 @@ def counted_as(x: Tensor, placement: Placement) -> tuple[Placement, NdSbp]:
     return placement, (sbps.broadcast,) * placement.ndim
 
 
+class _Part(Function):
+    """`to_local` whose gradients, of all ranks, make up x's as given."""
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Tensor:
+        x, how = args
+        ctx.of = x.placement, how, tuple(x.shape)
+        return convert.to_local(x)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, None]:
+        return convert.from_local(gradients[0], *ctx.of), None
+
+
 @public("tensor flow")
-def to_local(x: Any, *, copy: bool = False) -> Any:
-    """This rank's shard of a global tensor, sharing memory; nested tensors are converted one by one."""
+def to_local(x: Any, *, copy: bool = False, grad_placements: Any = None) -> Any:
+    """This rank's shard of a global tensor, sharing memory; nested tensors are converted one by one.
+
+    `grad_placements`, as of PyTorch's DTensor, says how the ranks' gradients make up x's: by default as x's shards do.
+    """
     if isinstance(x, Tensor):
-        local = convert.to_local(x)
+        how = None if grad_placements is None else tuple(p.sbp(x.ndim) for p in grad_placements)
+        local = convert.to_local(x) if how is None else _Part.apply(x, how)
         return ops.clone(local) if copy else local
-    return _each("to_local", x, lambda t: to_local(t, copy=copy))
+    return _each("to_local", x, lambda t: to_local(t, copy=copy, grad_placements=grad_placements))
 
 
 def _each(name: str, nested: Any, f: Callable[[Any], Any]) -> Any:
