@@ -381,6 +381,28 @@ def test_what_cannot_be_averaged() -> None:
         DistributedDataParallel(net)
 
 
+@pytest.mark.parametrize("buffers", [True, False])
+def test_in_a_graph_it_says_what_to_do(buffers: bool) -> None:
+    def run() -> None:
+        net = DistributedDataParallel(flow.nn.BatchNorm1d(2) if buffers else flow.nn.Linear(2, 2))
+
+        class Train(flow.nn.Graph):
+            def __init__(self) -> None:
+                super().__init__()
+                self.net = net
+                self.add_optimizer(flow.optim.SGD(net.parameters(), lr=0.1))
+
+            def build(self, x: flow.Tensor) -> flow.Tensor:
+                loss = self.net(x).square().sum()
+                loss.backward()
+                return loss
+
+        with pytest.raises(flow.errors.TraceError, match="Instead of wrapping the module make it global"):
+            Train()(flow.ones(3, 2))
+
+    spawn_threads(2, run)
+
+
 def test_pytorchs_way_of_calling_it() -> None:
     net = flow.nn.Linear(2, 1)
     ddp = DistributedDataParallel(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -309,6 +310,9 @@ def test_what_cannot_be_sharded_says_why() -> None:
             fully_shard(net)
         with pytest.raises(TraceError, match=r"enable_zero\(stage=3\)"):
             Inside(net)(flow.ones(1, 2))
+        for twice in (copy.deepcopy, pickle.dumps):
+            with pytest.raises(OptionError, match=r"copy it before fully_shard\(\)"):
+                twice(net)
         tied = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
         tied[1].weight = tied[0].weight
         fully_shard(tied[0])

@@ -15,7 +15,7 @@ from weft.boxing.planner import route
 from weft.core import fingerprints, shard
 from weft.core import sbp as sbps
 from weft.core.dtype import DType
-from weft.core.errors import RankError, SbpError, ShapeError
+from weft.core.errors import DeviceError, RankError, SbpError, ShapeError
 from weft.core.fingerprints import WORD
 from weft.core.placement import Placement
 from weft.core.rank import current
@@ -87,6 +87,11 @@ def from_local(x: Tensor, placement: Placement, nd_sbp: NdSbp, shape: Any, copy:
     rank = current()
     placement.check(rank.world_size)
     data = local_data(x, "to_global")
+    if data.is_meta:
+        raise DeviceError(
+            "to_global: a tensor on meta has no values. Make it where it is to be, "
+            "flow.empty(2, 3, placement=..., sbp=...); a module's to_global() does so with parameters on meta"
+        )
     if data.device.type != placement.type:
         data = data.to(device_of(placement).torch)
     if rank.world_size > 1 and shape is None:  # all ranks of the world compare their parts

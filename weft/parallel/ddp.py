@@ -17,7 +17,7 @@ import torch
 
 from weft.autograd.graph import at_end_of_backward
 from weft.core import dispatch, fingerprints
-from weft.core.errors import ArgumentError, AutogradError
+from weft.core.errors import ArgumentError, AutogradError, TraceError
 from weft.core.idle import idle
 from weft.core.rank import current
 from weft.nn.module.module import Module
@@ -249,6 +249,15 @@ class Bucket:
         self.waiting = len(self.params)
 
 
+def _refuse_graph() -> None:
+    if dispatch.here.trace is not None:
+        raise TraceError(
+            "DistributedDataParallel averages gradients as they are computed; in a graph the job says that. Instead of "
+            "wrapping the module make it global, model.to_global(placement=..., sbp=flow.sbp.broadcast), and give it a "
+            "batch with sbp=flow.sbp.split(0)"
+        )
+
+
 class Averager:
     """Counts gradients as they become ready, and averages bucket after bucket, in one order on every rank."""
 
@@ -300,6 +309,7 @@ class Averager:
             marks.put(AVERAGED, 0, "none")
 
     def broadcast(self, tensors: list[Tensor], source: int = 0) -> None:
+        _refuse_graph()
         with self.marked():
             _broadcast(tensors, source)
 
@@ -346,6 +356,7 @@ class Averager:
                 p.grad = grad
 
     def arrived(self, p: Tensor) -> None:
+        _refuse_graph()
         if not self.active:
             self.alone.add(id(p))
             return

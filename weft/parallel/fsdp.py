@@ -171,12 +171,16 @@ class Parts:
         for b in module.buffers():
             if b.is_local and not b.is_meta:  # type: ignore[attr-defined]  # bound from the registry
                 everyone.broadcast(local_data(b, "fully_shard"), 0)
-        module.register_forward_pre_hook(
-            lambda m, args, named: self.before_forward(args, named), prepend=True, with_kwargs=True
+        module.register_forward_pre_hook(self.before_forward, prepend=True, with_kwargs=True)
+        module.register_forward_hook(self.after_forward)
+        module.register_state_dict_pre_hook(self.before_state)
+        module.register_load_state_dict_pre_hook(self.before_state)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise OptionError(
+            "a module that was sharded by fully_shard() can't be copied or pickled, as ranks gather its parameters "
+            "together: copy it before fully_shard(), or save model.state_dict()"
         )
-        module.register_forward_hook(lambda m, args, result: self.after_forward(result))
-        module.register_state_dict_pre_hook(lambda *_: self.reshard())
-        module.register_load_state_dict_pre_hook(lambda *_: self.reshard())
 
     # ---- whole and not -------------------------------------------------------------------------------
 
@@ -239,7 +243,10 @@ class Parts:
 
     # ---- forward -------------------------------------------------------------------------------------
 
-    def before_forward(self, args: Any, named: Any) -> Any:
+    def before_state(self, *_: Any) -> None:
+        self.reshard()
+
+    def before_forward(self, module: Module, args: Any, named: Any) -> Any:
         if here.trace is not None:
             raise TraceError(
                 "a module that was sharded by fully_shard() gathers its parameters as it is called; in a graph the job "
@@ -256,7 +263,7 @@ class Parts:
         self._ahead("forward")
         return _cast((args, named), self.policy.param_dtype if self.policy.cast_forward_inputs else None)
 
-    def after_forward(self, result: Any) -> Any:
+    def after_forward(self, module: Module, args: Any, result: Any) -> Any:
         working = _working()
         while working and working.pop() is not self:  # drop modules whose forward failed
             pass

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
 import weft as flow
 from tests.ranks import on
@@ -141,3 +142,21 @@ def test_a_rule_of_layouts_sees_whole_tensors_on_ranks_that_hold_nothing() -> No
         assert m.running_var.shape == (5,) and m.num_batches_tracked.shape == ()
 
     spawn_threads(3, each, deadline=60)
+
+
+def test_parameters_on_meta_take_a_layout_and_values_later() -> None:
+    def run() -> list[Any]:
+        where = flow.placement("cpu", [0, 1])
+        with pytest.raises(flow.errors.DeviceError, match="on meta has no values"):
+            flow.ones(2, device="meta").to_global(where, S(0))
+        net = nn.Conv1d(2, 4, 3, device="meta").to_global(where, S(0))
+        assert not net.weight.is_meta and net.weight.to_local().shape == (2, 2, 3)
+        net.to_empty(device="cpu")
+        flow.manual_seed(0)
+        net.reset_parameters()
+        assert net.weight.sbp == (S(0),) and isinstance(net.weight, nn.Parameter)
+        return [p.numpy().tolist() for p in net.parameters()]
+
+    torch.manual_seed(0)
+    expected = [p.tolist() for p in torch.nn.Conv1d(2, 4, 3).parameters()]
+    assert spawn_threads(2, run) == [expected, expected]

@@ -13,6 +13,7 @@ from weft.core.errors import ArgumentError, DtypeError, SbpError
 from weft.core.idle import idle_format
 from weft.core.placement import Placement
 from weft.core.sbp import Sbp, broadcast
+from weft.functional.create import creation
 from weft.functional.tensor.conversion import counted_as
 from weft.nn.module.layout_rules import by_names
 from weft.ops import ops
@@ -93,7 +94,10 @@ def spreading(module: Any, placement: Placement | None, sbp: Any) -> Callable[[T
 
 
 def laid_out(x: Tensor, placement: Placement, nd_sbp: Any) -> Tensor:
-    """A tensor in a global layout. A local one is the part that it was, or holds the whole; the first rank's counts."""
+    """A tensor in a global layout. A local one is the part that it was, or holds the whole; the first rank's counts.
+    One on meta becomes uninitialized memory."""
+    if x.is_meta:  # type: ignore[attr-defined]  # bound from the registry
+        return creation.empty(tuple(x.shape), dtype=x.dtype, placement=placement, sbp=nd_sbp)
     if x.is_local:
         x = ops.from_local(x, *counted_as(x, placement), None)
     return ops.to_global(x, placement, nd_sbp)
