@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.utils.prune
+import torch.nn.utils.stateless
+from torch.nn.utils import parametrizations, parametrize
 
 import weft as flow
 from tests.ranks import on
@@ -407,3 +410,165 @@ def test_what_torchs_layers_call_within() -> None:
         expected = theirs(tokens, src_key_padding_mask=hidden)
         got = ours(flow.from_torch(tokens), src_key_padding_mask=flow.from_torch(hidden))
     torch.testing.assert_close(got.to_torch()[~hidden], expected[~hidden])
+
+
+# ---- modules that are changed after they were taken ----
+
+
+class Adapter(torch.nn.Module):
+    """As libraries of adapters have it."""
+
+    def __init__(self, base: Any, rank: int = 2) -> None:
+        super().__init__()
+        self.base_layer = base
+        self.down = torch.nn.ModuleDict({"default": torch.nn.Linear(base.in_features, rank, bias=False)})
+        self.up = torch.nn.ModuleDict({"default": torch.nn.Linear(rank, base.out_features, bias=False)})
+        self.scales = {"default": torch.tensor(2.0)}
+
+    def forward(self, x: Any) -> Any:
+        more = self.up["default"](self.down["default"](x.to(self.down["default"].weight.dtype)))
+        return self.base_layer(x) + more * self.scales["default"]
+
+
+def adapted(model: Any) -> Any:
+    torch.manual_seed(1)
+    for p in model.parameters():
+        p.requires_grad = False
+    for name, m in list(model.named_modules()):
+        if isinstance(m, torch.nn.Linear):
+            setattr(model.get_submodule(name.rpartition(".")[0]), name.rpartition(".")[2], Adapter(m))
+    return model
+
+
+def test_adapters_are_put_into_a_module_that_was_taken() -> None:
+    theirs = torch.nn.Sequential(torch.nn.Linear(6, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
+    pair = adapted(copy.deepcopy(theirs)), adapted(flow.from_torch(theirs))
+    x, losses = torch.randn(4, 6), []
+    for model in pair:
+        trained = [p for p in model.parameters() if p.requires_grad]
+        assert len(trained) == 4
+        optimizer = torch.optim.AdamW(trained, lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    torch.testing.assert_close(losses[:3], losses[3:])
+    assert [*pair[0].state_dict()] == [*pair[1].state_dict()]
+    assert type(flow.to_torch(pair[1])[0].down["default"].weight) is torch.nn.Parameter
+
+
+def test_what_a_taken_module_is_given_becomes_wefts() -> None:
+    ours = flow.from_torch(torch.nn.Sequential(torch.nn.Linear(2, 3)))
+    late = torch.nn.Linear(3, 2)
+    weight = late.weight.data_ptr()
+    ours.append(late)
+    ours.register_module("other", torch.nn.ModuleList([torch.nn.Linear(2, 2)]))
+    ours.scale = torch.nn.Parameter(torch.ones(3))
+    ours.register_parameter("shift", torch.nn.Parameter(torch.zeros(3)))
+    assert ours[1] is late and isinstance(late, nn.Module)  # itself: others may hold it
+    assert late.weight.to_torch().data_ptr() == weight  # type: ignore[operator]
+    assert all(isinstance(p, nn.Parameter) for p in ours.parameters()) and len([*ours.parameters()]) == 8
+
+    class Outer(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.head = late, torch.nn.Linear(2, 1)
+
+        def forward(self, x: Any) -> Any:
+            return self.head(self.inner(x))
+
+    outer = flow.from_torch(Outer())  # around a module that is Weft's already, which stays the same
+    assert outer.inner is late
+    outer(flow.ones(1, 3)).sum().backward()
+    assert late.weight.grad is not None and outer.head.weight.grad is not None
+
+
+class Symmetric(torch.nn.Module):
+    def forward(self, w: Any) -> Any:
+        return w.triu() + w.triu(1).transpose(-1, -2)
+
+    def right_inverse(self, w: Any) -> Any:
+        return w.triu()
+
+
+PARAMETRIZED: dict[str, Any] = {
+    "register_parametrization": lambda m: parametrize.register_parametrization(m, "weight", Symmetric()),
+    "weight_norm": parametrizations.weight_norm,
+    "spectral_norm": parametrizations.spectral_norm,
+    "orthogonal": parametrizations.orthogonal,
+    "older weight_norm": torch.nn.utils.weight_norm,
+    "older spectral_norm": torch.nn.utils.spectral_norm,
+    "prune": lambda m: torch.nn.utils.prune.l1_unstructured(m, "weight", 0.5),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*weight_norm:FutureWarning")
+@pytest.mark.parametrize("how", PARAMETRIZED)
+def test_torch_parametrizes_a_module_that_was_taken(how: str) -> None:
+    torch.manual_seed(0)
+    theirs = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh())
+    ours = flow.from_torch(copy.deepcopy(theirs))
+    x, outputs, grads = torch.randn(3, 4), [], []
+    for model in (theirs, ours):
+        torch.manual_seed(0)
+        flow.manual_seed(0)
+        PARAMETRIZED[how](model[0])
+        y = model(x)
+        y.square().sum().backward()
+        outputs.append(flow.from_torch(y.detach()).tolist() if model is theirs else y.detach().tolist())
+        grads.append({n: p.grad.tolist() for n, p in model.named_parameters()})
+    torch.testing.assert_close(outputs[0], outputs[1])
+    assert [*grads[0]] == [*grads[1]]
+    for name, grad in grads[0].items():
+        torch.testing.assert_close(torch.tensor(grads[1][name]), torch.tensor(grad), rtol=1e-4, atol=1e-5)
+    if how == "register_parametrization":
+        parametrize.remove_parametrizations(ours[0], "weight")
+        assert isinstance(ours[0].weight, nn.Parameter)
+        torch.testing.assert_close(ours(x).tolist(), outputs[0])
+
+
+@pytest.mark.filterwarnings("ignore:.*stateless:FutureWarning")
+def test_torchs_functional_calls_take_modules_that_were_taken() -> None:
+    theirs = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Tanh())
+    ours, x = flow.from_torch(theirs), torch.randn(5, 4)
+    found = []
+    for model, x_ in ((theirs, x), (ours, flow.from_torch(x))):
+        params = {n: p.detach() * 2 for n, p in model.named_parameters()}
+
+        def loss(params: Any, x: Any, model: Any = model) -> Any:
+            return torch.func.functional_call(model, params, (x,)).square().mean()
+
+        each = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(params, x_)
+        stacked, _ = torch.func.stack_module_state([model, model])
+        found.append(({n: g.tolist() for n, g in each.items()}, {n: tuple(t.shape) for n, t in stacked.items()}))
+        assert torch.nn.utils.stateless.functional_call(model, params, (x_,)).shape == (5, 3)
+    torch.testing.assert_close(found[0][0], found[1][0])
+    assert found[0][1] == found[1][1]
+
+
+class Stepper(torch.nn.Module):
+    """What a solver of equations does: it reads and writes `data`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.f, self.t = torch.nn.Linear(2, 2), torch.nn.Parameter(torch.tensor(1.0))
+
+    def forward(self, y: Any) -> Any:
+        before = y.data.clone()
+        y = y + self.t.data * self.f(y)
+        self.f.bias.data.add_(0.5)
+        self.f.weight.data = self.f.weight.data * 2
+        self.t.data.copy_(torch.tensor(2.0))
+        step = torch.tensor(3.0)
+        step.data = torch.tensor(4.0)
+        return y * step + before.data.sum()
+
+
+def test_data_is_read_and_written() -> None:
+    theirs = Stepper()
+    ours, x = flow.from_torch(copy.deepcopy(theirs)), torch.randn(3, 2)
+    for _ in range(2):
+        torch.testing.assert_close(ours(x).detach().to_torch(), theirs(x).detach())
+    torch.testing.assert_close(ours.f.weight.detach().to_torch(), theirs.f.weight.detach())

@@ -41,6 +41,12 @@ class Facade(torch.Tensor):
     def _is_param(self) -> bool:  # type: ignore[override]
         return type(self.of) is Parameter
 
+    @_is_param.setter
+    def _is_param(self, value: bool) -> None:  # type: ignore[override]
+        """`torch.nn.Parameter(x)` makes one of `x.detach()`."""
+        self.of = Parameter(self.of, self.of.requires_grad)
+        self.of.__dict__["_facade"] = self
+
     @classmethod
     def __torch_function__(cls, func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return inside.answer(func, args, kwargs or {})

@@ -55,7 +55,7 @@ def _find(func: Any) -> Answer:
     if name.endswith((".__get__", ".__set__", ".__delete__")):
         return _accessor(name)
     private = GIVEN.get(name) if name.startswith("torch._") else None  # as torch's Python calls it here
-    ours = COMPOSED.get(func) or COMPOSED.get(name) or private or counterpart(name)
+    ours = COMPOSED.get(func) or COMPOSED.get(name) or private or counterpart(name) or GIVEN.get(name)
     if ours is not None:
         return _calling(ours)
     body = _body(func)

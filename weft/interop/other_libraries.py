@@ -248,6 +248,9 @@ def _wrap_function(theirs: Function, name: str) -> Function:
     return call
 
 
+_wrap_once = functools.cache(_wrap_function)  # for functions under several names
+
+
 def _wrap_calls(theirs: type, name: str) -> type:
     """Likewise for a class of layers, when they are called."""
 
@@ -271,8 +274,10 @@ ENTRY: Final = "<weft entry"
 ROOMS: Final = ("ops", "interpreter", "functional.create", "functional.shape", "functional.random")
 KERNELS: Final = tuple(f"{__name__.partition('.')[0]}.{room}." for room in ROOMS)
 TRANSFORMS: Final = ("vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "linearize",
-                     "functionalize", "functional_call")  # fmt: skip
+                     "functionalize", "functional_call", "stack_module_state")  # fmt: skip
 CLIPS: Final = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm")
+PARAMETRIZE: Final = ("register_parametrization", "remove_parametrizations")
+NORMED: Final = ("weight_norm", "remove_weight_norm")
 WEFT: Final = __name__.partition(".")[0]
 PLACES: Final = {**dict.fromkeys(TRANSFORMS, "func"), **dict.fromkeys(CLIPS, "nn.utils")}
 REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
@@ -288,8 +293,12 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
     "torch.nn.parallel.distributed": {"DistributedDataParallel": _data_parallel},
     "torch.distributed.optim.zero_redundancy_optimizer": {"ZeroRedundancyOptimizer": _wrap_methods},
     "torch.func": dict.fromkeys(TRANSFORMS, counterpart),
-    "torch.nn.utils": dict.fromkeys(CLIPS, counterpart),
+    "torch.nn.utils": {**dict.fromkeys(CLIPS, counterpart), **dict.fromkeys(NORMED, _wrap_once)},
+    "torch.nn.utils.weight_norm": dict.fromkeys(NORMED, _wrap_once),
     "torch.nn.utils.clip_grad": dict.fromkeys(CLIPS[:2], counterpart),
+    "torch.nn.utils.stateless": {"functional_call": counterpart},
+    "torch.nn.utils.parametrize": dict.fromkeys(PARAMETRIZE, _wrap_once),
+    "torch.nn.utils.parametrizations": dict.fromkeys(("orthogonal", "spectral_norm", "weight_norm"), _wrap_once),
     "torch.nn.init": {name: counterpart for name in vars(torch.nn.init) if name.endswith("_") and name[0] != "_"},
     "torch.onnx": {"export": on_torchs_tensors},
     "torch.export": {"export": on_torchs_tensors},

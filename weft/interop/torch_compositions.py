@@ -15,19 +15,14 @@ from weft.core.errors import ArgumentError
 from weft.nn.layers.rnn import MODES, RNNBase
 from weft.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence, pad_sequence
 from weft.ops import ops
-from weft.tensor.tensor import Tensor
+from weft.tensor.data import whole_data
+from weft.tensor.tensor import Tensor, of_torch
 
 
 def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Any:
     """Like torch's `cat`: empty 1-d tensors, such as new caches, are skipped."""
     some = [t for t in tensors if tuple(t.shape) != (0,)]
     return ops.cat(some or tensors, dim if axis is None else axis)
-
-
-def weight_norm(v: Any, g: Any, dim: int = 0) -> Any:
-    """A weight with direction v and norms g along one dimension."""
-    others = tuple(d for d in range(v.ndim) if d != dim % v.ndim)
-    return v * (g / (v * v).sum(others, keepdim=True).sqrt())
 
 
 def grouped_mm(a: Any, b: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
@@ -142,6 +137,11 @@ def on_memory(kernel: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def geqrf(x: Tensor) -> tuple[Tensor, ...]:
+    """Of a local tensor, as a value: what torch's parametrizations begin with."""
+    return tuple(of_torch(y) for y in torch.geqrf(whole_data(x.detach(), "geqrf()")))
+
+
 _RECURRENT = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN_TANH", "rnn_relu": "RNN_RELU"}
 COMPOSED: Final[dict[Any, Callable[..., Any]]] = {
     **dict.fromkeys((torch.cat, torch.concat, torch.concatenate), cat),
@@ -156,7 +156,7 @@ COMPOSED: Final[dict[Any, Callable[..., Any]]] = {
     torch._nested_tensor_from_mask_left_aligned: lambda x, mask: False,  # so that an encoder computes with the mask
     torch._pack_padded_sequence: lambda *args: pack_padded_sequence(*args)[:2],
     torch._pad_packed_sequence: lambda data, sizes, *how: pad_packed_sequence(PackedSequence(data, sizes), *how),
-    torch._weight_norm: weight_norm,
+    torch.geqrf: geqrf,
     torch._grouped_mm: grouped_mm,
     **{getattr(torch, name): recurrent(mode) for name, mode in _RECURRENT.items()},
     **{getattr(torch, f"{name}_cell"): cell(mode) for name, mode in _RECURRENT.items()},

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map_with_path
 
+from weft.autograd.trees import leaves, mapped
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
 from weft.interop import bypasses
@@ -111,6 +112,7 @@ class TorchModule(Module, TORCHS):
         return Watched(self, hooks)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        value = adopted(value)
         known = self.__dict__.get("_roles", {}).get(name)
         if type(value) is Facade and (known is not None or type(value.of) is not Buffer):
             value = value.of
@@ -124,6 +126,7 @@ class TorchModule(Module, TORCHS):
             _add_member(type(self), name)
 
     def _register(self, role: str, name: str, value: Any, kind: type) -> None:
+        value = adopted(value)
         super()._register(role, name, value.of if type(value) is Facade else value, kind)
 
     def _named_members(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
@@ -157,27 +160,58 @@ def from_module(module: torch.nn.Module) -> Any:
     with _lock:
         bypasses.install()
     memo: dict[int, Any] = {}
-    for t in (*module.parameters(), *module.buffers()):
-        memo[id(t)] = _facade_over(t)
+    for m in torch.nn.Module.modules(module):
+        if isinstance(m, Module):
+            memo[id(m)] = m
+            continue
+        for t in (*m._parameters.values(), *m._buffers.values()):
+            if t is not None and id(t) not in memo:
+                memo[id(t)] = _facade_over(t)
     with _Copying():
         made = copy.deepcopy(module, memo)
-    with _lock:  # ranks that are threads share the derived classes
-        for m in list(torch.nn.Module.modules(made)):
-            _convert(m)
+    _convert_tree(made)
     return made
+
+
+def _convert_tree(module: torch.nn.Module) -> None:
+    with _lock:  # ranks that are threads share the derived classes
+        for m in list(torch.nn.Module.modules(module)):
+            if not isinstance(m, Module):
+                _convert(m)
+
+
+def adopted(value: Any) -> Any:
+    """What a converted module is given: a module of torch's becomes Weft's itself, as others may refer to it, and so do
+    the parameters that it holds; a parameter becomes Weft's over the same memory. Others stay as they are."""
+    if type(value) is torch.nn.Parameter:
+        return _facade_over(value).of
+    if not isinstance(value, torch.nn.Module) or isinstance(value, Module):
+        return value
+    known: dict[int, Any] = {}
+
+    def turned(v: Any) -> Any:
+        return known.setdefault(id(v), _facade_over(v)) if isinstance(v, torch.Tensor) and type(v) is not Facade else v
+
+    for m in torch.nn.Module.modules(value):
+        for name, held in [] if isinstance(m, Module) else [*m.__dict__.items()]:
+            if any(turned(v) is not v for v in leaves(held)):
+                m.__dict__[name] = mapped(held, turned)
+    _convert_tree(value)
+    return value
 
 
 _lock = threading.RLock()
 
 
 def _facade_over(t: torch.Tensor) -> Facade:
-    data = of_torch(t.detach())
-    if not isinstance(t, torch.nn.Parameter):
-        return facade(data)
-    p = Parameter(data, t.requires_grad)
-    if t.grad is not None:
-        p.grad = of_torch(t.grad.detach())
-    return cached_facade(p)
+    with without_torch_function():
+        data = of_torch(t.detach())
+        if not isinstance(t, torch.nn.Parameter):
+            return facade(data)
+        p = Parameter(data, t.requires_grad)
+        if t.grad is not None:
+            p.grad = of_torch(t.grad.detach())
+        return cached_facade(p)
 
 
 class _Copying(torch.overrides.TorchFunctionMode):
