@@ -2055,7 +2055,7 @@ def logsumexp(
 ) -> Tensor:
     """log(sum(exp(x))) over some dimensions, without overflow."""
 
-def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> tuple[Any, Any]:
+def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
     """One step of LSTM: the new (hidden, cell) from the old."""
 
 def lt(

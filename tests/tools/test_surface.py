@@ -56,5 +56,5 @@ def test_every_name_says_what_it_takes() -> None:
                 if kinds == [inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD]:
                     bare.add(f"{place}.{name}")
     assert bare == OPEN
-    assert str(inspect.signature(flow.nn.LazyLinear)).startswith("(out_features: 'int', bias: 'bool' = True")
+    assert str(inspect.signature(flow.nn.LazyLinear)).startswith("(out_features: int, bias: bool = True")
     assert list(inspect.signature(flow.nn.Hardtanh).parameters) == ["min_val", "max_val", "inplace"]

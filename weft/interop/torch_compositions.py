@@ -6,13 +6,14 @@ import functools
 import itertools
 import operator
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, Final
 
 import torch
 from torch.utils._pytree import tree_map_only
 
 from weft.core.errors import ArgumentError
-from weft.nn.layers.rnn import MODES, RNNBase
+from weft.nn.layers.recurrence import CELLS, forward
 from weft.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence, pad_sequence
 from weft.ops import ops
 from weft.tensor.data import whole_data
@@ -46,56 +47,24 @@ def sliced(x: Any, dim: int = 0, start: int | None = None, end: int | None = Non
     return x[(slice(None),) * (dim % x.ndim) + (slice(*inside),)]
 
 
-def _layer(mode: str, weights: Any, bias: bool, layers: int, dropout: float, train: bool, both: bool) -> RNNBase:
-    """A recurrent layer with given weights."""
-    kinds = ["weight_ih", "weight_hh", *(["bias_ih", "bias_hh"] if bias else [])]
-    places = layers * (2 if both else 1)
-    projected = len(weights) > places * len(kinds)
-    kinds += ["weight_hr"] if projected else []
-    layer = object.__new__(RNNBase)
-    hidden = weights[0].shape[0] // MODES[mode][0]
-    layer.__dict__.update(
-        _roles={}, mode=mode, input_size=weights[0].shape[1], hidden_size=hidden, num_layers=layers, bias=bias,
-        dropout=dropout, bidirectional=both, training=train, proj_size=weights[1].shape[1] if projected else 0,
-    )  # fmt: skip
-    suffixes = [s for n in range(layers) for s in layer._suffixes(n)]
-    names = [k + s for s in suffixes for k in kinds]
-    layer.__dict__.update(zip(names, weights, strict=True))
-    return layer
-
-
 def recurrent(mode: str) -> Callable[..., Any]:
-    def over_time(
-        input: Any, second: Any, third: Any, fourth: Any, layers: int, dropout: float, train: bool, both: bool,
-        batch_first: bool | None = None,
-    ) -> Any:  # fmt: skip
-        several = MODES[mode][1] > 1
-        if batch_first is None:  # of packed sequences: data, sizes, states, weights, and bias moved one place on
-            raise ArgumentError(f"{mode.lower()}: packed sequences have a place more")
-        layer = _layer(mode, third, fourth, layers, dropout, train, both)
-        layer.batch_first = batch_first
-        y, last = layer(input, tuple(second) if several else second)
-        return (y, *last) if several else (y, last)
+    """`torch.lstm` and the like, on sequences and on packed ones: data, sizes, states, weights."""
 
-    def packed(data: Any, sizes: Any, hx: Any, weights: Any, bias: bool, *how: Any) -> Any:
-        layer = _layer(mode, weights, bias, *how)
-        layer.batch_first = False
-        y, last = layer(PackedSequence(data, sizes), tuple(hx) if MODES[mode][1] > 1 else hx)
-        return (y.data, *last) if MODES[mode][1] > 1 else (y.data, last)
-
-    def call(*args: Any) -> Any:
-        return packed(*args) if isinstance(args[3], (list, tuple)) else over_time(*args)
+    def call(input: Any, second: Any, third: Any, *more: Any) -> Any:
+        packed = isinstance(more[0], (list, tuple))
+        hx, weights, bias, layers, dropout, train, both, batch_first = (
+            (third, *more, False) if packed else (second, third, *more)
+        )
+        per = len(weights) // (layers * (2 if both else 1))
+        layer = SimpleNamespace(
+            mode=mode, all_weights=[weights[i : i + per] for i in range(0, len(weights), per)], bias=bias,
+            dropout=dropout, training=train, bidirectional=both, batch_first=batch_first,
+            input_size=weights[0].shape[1],
+        )  # fmt: skip
+        y, last = forward(layer, PackedSequence(input, second) if packed else input, hx)
+        return (y.data if packed else y, *((last,) if isinstance(last, Tensor) else last))
 
     return call
-
-
-def cell(mode: str) -> Callable[..., Any]:
-    def step(x: Any, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None) -> Any:
-        several = MODES[mode][1] > 1
-        made = MODES[mode][2](ops.linear(x, w_ih, b_ih), tuple(hx) if several else (hx,), (w_hh, b_hh, None))
-        return made if several else made[0]
-
-    return step
 
 
 def each(name: str) -> Callable[..., Any]:
@@ -159,5 +128,5 @@ COMPOSED: Final[dict[Any, Callable[..., Any]]] = {
     torch.geqrf: geqrf,
     torch._grouped_mm: grouped_mm,
     **{getattr(torch, name): recurrent(mode) for name, mode in _RECURRENT.items()},
-    **{getattr(torch, f"{name}_cell"): cell(mode) for name, mode in _RECURRENT.items()},
+    **{getattr(torch, f"{name}_cell"): CELLS[mode] for name, mode in _RECURRENT.items()},
 }

@@ -97,7 +97,7 @@ def test_dropout_lies_between_layers_and_only_in_training() -> None:
 def test_what_cannot_be_is_said() -> None:
     with pytest.raises(OptionError, match="nonlinearity 'sine'"):
         flow.nn.RNN(4, 5, nonlinearity="sine")
-    with pytest.raises(OptionError, match="proj_size is for LSTM"):
+    with pytest.raises(OptionError, match="proj_size has to be smaller than hidden_size"):
         flow.nn.LSTM(4, 5, proj_size=5)
     with pytest.raises(ShapeError, match=r"LSTM takes a sequence.*got \[6, 2, 3\]"):
         flow.nn.LSTM(4, 5)(flow.ones(6, 2, 3))

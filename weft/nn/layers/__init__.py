@@ -8,7 +8,7 @@ import operator
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, get_overloads
 
 from torch.nn.modules import loss
 
@@ -20,7 +20,7 @@ from weft.functional.neural.fractional_pooling import check_sizes
 from weft.functional.neural.sizes import several
 from weft.nn import attention
 from weft.nn import functional as F
-from weft.nn.layers import batch_statistics
+from weft.nn.layers import batch_statistics, recurrence
 from weft.nn.layers.lazy import lazy
 from weft.nn.module.making import check_shape
 from weft.nn.module.refusals import constructing
@@ -43,6 +43,30 @@ def _always(f: Any) -> Change:
 def _init(change: Change) -> Change:
     """Replace an `__init__`; wrong arguments are explained, as for Weft's layers."""
     return lambda theirs: constructing(change(theirs.__wrapped__))
+
+
+def _without(*dropped: str) -> Change:
+    """A class whose constructor lacks deprecated arguments."""
+
+    def change(theirs: Any) -> Any:
+        made = theirs.__init__
+        old = inspect.signature(made)
+        takes = old.replace(parameters=[p for n, p in old.parameters.items() if n not in dropped])
+
+        def init(*args: Any, **kwargs: Any) -> None:
+            given = takes.bind(*args, **kwargs).arguments
+            if isinstance(given.get("ignore_index"), bool):
+                raise OptionError(
+                    f"{theirs.__name__}: ignore_index is a class's number; got {given['ignore_index']}. The deprecated "
+                    'argument there, size_average, is now reduction="mean" or "sum"'
+                )
+            made(**given)
+
+        init.__signature__ = takes  # type: ignore[attr-defined]
+        theirs.__init__ = constructing(init)
+        return theirs
+
+    return change
 
 
 # ---- containers --------------------------------------------------------------------------------------
@@ -190,13 +214,16 @@ FORWARD: Final = """
 """
 ACTIVATION: Final = {
     **{f"{k}.forward": _forward(*said.split(",")) for k, said in (row.split("=") for row in FORWARD.split())},
-    "Hardshrink": _shrinking, "MultiheadAttention.forward": _always(attention.attend), "Softshrink": _shrinking,
-    "ReLU.forward": _always(lambda self, input: F.relu_(input) if self.inplace else F.relu(input)),
+    "Hardshrink": _shrinking,
+    "Hardtanh": _without("min_value", "max_value"),
     "LogSoftmax.forward": _always(lambda self, input: F.log_softmax(input, self.dim)),
+    "MultiheadAttention.forward": _always(attention.attend),
+    "ReLU.forward": _always(lambda self, input: F.relu_(input) if self.inplace else F.relu(input)),
     "Softmax.forward": _always(lambda self, input: F.softmax(input, self.dim)),
     "Softmax2d.forward": _always(lambda self, input: F.softmax(input, -3)),
+    "Softshrink": _shrinking,
     "Threshold.__init__": _init(_at_zero),
-}  # fmt: skip
+}
 
 # ---- shuffled pixels ---------------------------------------------------------------------------------
 
@@ -353,28 +380,51 @@ INSTANCENORM: Final = {
 
 # ---- losses ------------------------------------------------------------------------------------------
 
+LOSS: Final = dict.fromkeys(loss.__all__, _without("size_average", "reduce"))  # amid the arguments that OneFlow has
 
-def _in_oneflows_order(theirs: Any) -> Any:
-    """Without `size_average` and `reduce`, which torch has in the middle of the arguments."""
-    made = theirs.__init__
-    old = inspect.signature(getattr(made, "__wrapped__", made))
-    takes = old.replace(parameters=[p for n, p in old.parameters.items() if n not in ("size_average", "reduce")])
+# ---- recurrent layers --------------------------------------------------------------------------------
 
-    def init(*args: Any, **kwargs: Any) -> None:
-        given = takes.bind(*args, **kwargs).arguments
-        if isinstance(given.get("ignore_index"), bool):
-            raise OptionError(
-                f"{theirs.__name__}: ignore_index is a class's number; got {given['ignore_index']}. The deprecated "
-                'argument there, size_average, is now reduction="mean" or "sum"'
-            )
-        made(**given)
+FLAT: Final = ("__getstate__", "__setattr__", "__setstate__", "_apply", "_replicate_for_data_parallel")
 
-    init.__signature__ = takes  # type: ignore[attr-defined]
-    theirs.__init__ = constructing(init)
+
+def _not_flattened(theirs: Any) -> Any:
+    """Torch's class keeps a second list of weights, for cuDNN."""
+    for name in FLAT:
+        delattr(theirs, name)
+    theirs._init_flat_weights = theirs.flatten_parameters = lambda self: None
+    theirs.forward = recurrence.forward
     return theirs
 
 
-LOSS: Final = dict.fromkeys(loss.__all__, _in_oneflows_order)
+def _recurrent(theirs: Any) -> Any:
+    """With the arguments that torch's class tells type checkers."""
+    made = theirs.__init__.__wrapped__
+    takes = inspect.signature(get_overloads(made)[0])
+
+    def init(*args: Any, **kwargs: Any) -> None:
+        given = takes.bind(*args, **kwargs).arguments
+        made(given.pop("self"), **given)
+
+    init.__signature__ = takes  # type: ignore[attr-defined]
+    theirs.__init__ = constructing(init)
+    del theirs.forward
+    return theirs
+
+
+def _cell(mode: str) -> Change:
+    def change(theirs: Any) -> Any:
+        theirs.forward = recurrence.next_state
+        theirs.mode = mode if mode != "RNN" else property(lambda self: f"RNN_{self.nonlinearity.upper()}")
+        return theirs
+
+    return change
+
+
+RNN: Final = {
+    "RNNBase": _not_flattened,
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), _recurrent),
+    **{f"{mode}Cell": _cell(mode) for mode in ("GRU", "LSTM", "RNN")},
+}
 
 # ---- transformers ------------------------------------------------------------------------------------
 
@@ -423,7 +473,7 @@ GIVEN["torch.nn.functional._none_or_dtype"] = lambda mask: None
 CHANGES: Final = {
     "activation": ACTIVATION, "batchnorm": BATCHNORM, "container": CONTAINER, "conv": CONV, "dropout": DROPOUT,
     "instancenorm": INSTANCENORM, "linear": LINEAR, "loss": LOSS, "pixelshuffle": PIXELSHUFFLE, "pooling": POOLING,
-    "sparse": SPARSE, "transformer": TRANSFORMER, "upsampling": UPSAMPLING,
+    "rnn": RNN, "sparse": SPARSE, "transformer": TRANSFORMER, "upsampling": UPSAMPLING,
 }  # fmt: skip
 for _file in (*CHANGES, "channelshuffle", "distance", "flatten", "fold", "normalization", "padding"):
     _errors = {**ERRORS, "ValueError": ShapeError if _file in ("batchnorm", "instancenorm") else OptionError}

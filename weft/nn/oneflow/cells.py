@@ -6,34 +6,16 @@ from typing import Any
 
 from weft.api.table import named, public
 from weft.nn import functional as F
-from weft.nn.layers.rnn import MODES
+from weft.nn.layers.recurrence import cell
 from weft.nn.utils.rnn import pack_padded_sequence
 
-
-def _step(mode: str, input: Any, state: tuple[Any, ...], w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
-    return MODES[mode][2](F.linear(input, w_ih, b_ih), state, (w_hh, b_hh, None))
-
-
-def _cell(name: str, mode: str, says: str) -> None:
-    @public("bound flow")
-    @named(name, f"One step of {says}: returns the new state.")
-    def cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
-        return _step(mode, input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
-
-
 for _name, _mode, _says in (
-    ("rnn_tanh_cell", "RNN_TANH", "a recurrent layer with tanh"),
-    ("rnn_relu_cell", "RNN_RELU", "a recurrent layer with relu"),
-    ("gru_cell", "GRU", "gated recurrent units"),
+    ("rnn_tanh_cell", "RNN_TANH", "a recurrent layer with tanh: returns the new state"),
+    ("rnn_relu_cell", "RNN_RELU", "a recurrent layer with relu: returns the new state"),
+    ("gru_cell", "GRU", "gated recurrent units: returns the new state"),
+    ("lstm_cell", "LSTM", "LSTM: the new (hidden, cell) from the old"),
 ):
-    _cell(_name, _mode, _says)
-
-
-@public("bound flow")
-def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> tuple[Any, Any]:
-    """One step of LSTM: the new (hidden, cell) from the old."""
-    shown, kept = _step("LSTM", input, tuple(hx), w_ih, w_hh, b_ih, b_hh)
-    return shown, kept
+    public("bound flow")(named(_name, f"One step of {_says}.")(cell(_mode)))
 
 
 @public("bound")
