@@ -121,7 +121,7 @@ def binary_cross_entropy_with_logits(
 def celu(x: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where it is above zero, alpha * (exp(x / alpha) - 1) below.
 
-    >>> flow.nn.functional.celu(flow.zeros(1)).tolist()
+    >>> flow.nn.functional.celu(flow.tensor([0.0])).tolist()
     [0.0]
     """
 
@@ -239,8 +239,8 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def elu(x: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where it is above zero, alpha * (exp(x) - 1) below.
 
-    >>> flow.nn.functional.elu(flow.tensor([0., 2.])).tolist()
-    [0.0, 2.0]
+    >>> flow.nn.functional.elu(flow.tensor([2.0])).tolist()
+    [2.0]
     """
 
 def elu_(x: Tensor, alpha: float = 1.0) -> Tensor:
@@ -346,22 +346,22 @@ def gumbel_softmax(
 def hardshrink(x: Tensor, lambd: float = 0.5, inplace: bool = False) -> Tensor:
     """x where its absolute value is above lambd, zero elsewhere.
 
-    >>> flow.nn.functional.hardshrink(flow.tensor([0.1, 2.])).tolist()
-    [0.0, 2.0]
+    >>> flow.nn.functional.hardshrink(flow.tensor([0.1])).tolist()
+    [0.0]
     """
 
 def hardsigmoid(x: Tensor, inplace: bool = False) -> Tensor:
     """x / 6 + 1/2, limited to [0, 1].
 
-    >>> flow.nn.functional.hardsigmoid(flow.tensor([-4., 0., 4.])).tolist()
-    [0.0, 0.5, 1.0]
+    >>> flow.nn.functional.hardsigmoid(flow.tensor([4.0])).tolist()
+    [1.0]
     """
 
 def hardswish(x: Tensor, inplace: bool = False) -> Tensor:
     """x * hardsigmoid(x).
 
-    >>> flow.nn.functional.hardswish(flow.tensor([0., 4.])).tolist()
-    [0.0, 4.0]
+    >>> flow.nn.functional.hardswish(flow.tensor([4.0])).tolist()
+    [4.0]
     """
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
@@ -435,7 +435,7 @@ def log_softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
 def logsigmoid(x: Tensor) -> Tensor:
     """log(sigmoid(x)), exact for large negative x.
 
-    >>> flow.nn.functional.logsigmoid(flow.tensor([-200.])).tolist()
+    >>> flow.nn.functional.logsigmoid(flow.tensor([-200.0])).tolist()
     [-200.0]
     """
 
@@ -507,7 +507,7 @@ def max_unpool3d(
 def mish(x: Tensor, inplace: bool = False) -> Tensor:
     """x * tanh(softplus(x)).
 
-    >>> flow.nn.functional.mish(flow.zeros(1)).tolist()
+    >>> flow.nn.functional.mish(flow.tensor([0.0])).tolist()
     [0.0]
     """
 
@@ -593,7 +593,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 def quick_gelu(x: Tensor) -> Tensor:
     """x * sigmoid(1.702 x), an approximation of gelu.
 
-    >>> flow._C.quick_gelu(flow.zeros(1)).tolist()
+    >>> flow._C.quick_gelu(flow.tensor([0.0])).tolist()
     [0.0]
     """
 
@@ -637,7 +637,7 @@ def scaled_dot_product_attention(
 def selu(x: Tensor, inplace: bool = False) -> Tensor:
     """elu, scaled to keep a network's variance near one.
 
-    >>> flow.nn.functional.selu(flow.zeros(1)).tolist()
+    >>> flow.nn.functional.selu(flow.tensor([0.0])).tolist()
     [0.0]
     """
 
@@ -654,7 +654,7 @@ def sigmoid(x: Tensor, inplace: bool = False) -> Tensor:
 def silu(x: Tensor, inplace: bool = False) -> Tensor:
     """x * sigmoid(x).
 
-    >>> flow.nn.functional.silu(flow.zeros(1)).tolist()
+    >>> flow.nn.functional.silu(flow.tensor([0.0])).tolist()
     [0.0]
     """
 
@@ -677,21 +677,21 @@ def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
 def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + exp(beta x)) / beta: a smooth relu; x itself where beta x is above the threshold.
 
-    >>> flow.nn.functional.softplus(flow.tensor([50.])).tolist()
+    >>> flow.nn.functional.softplus(flow.tensor([50.0])).tolist()
     [50.0]
     """
 
 def softshrink(x: Tensor, alpha: float = 0.5, inplace: bool = False) -> Tensor:
     """x shrunk towards zero by alpha, and zero where |x| is at most alpha.
 
-    >>> flow.nn.functional.softshrink(flow.tensor([0.1, 2.])).tolist()
-    [0.0, 1.5]
+    >>> flow.nn.functional.softshrink(flow.tensor([2.0])).tolist()
+    [1.5]
     """
 
 def softsign(x: Tensor) -> Tensor:
     """x / (1 + |x|).
 
-    >>> flow.nn.functional.softsign(flow.ones(1)).tolist()
+    >>> flow.nn.functional.softsign(flow.tensor([1.0])).tolist()
     [0.5]
     """
 

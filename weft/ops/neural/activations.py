@@ -13,7 +13,7 @@ from weft.ops.declaration import Scalar, op
 from weft.ops.kernels import aten
 from weft.ops.pointwise.arithmetic import add, mul, square, sub
 from weft.ops.pointwise.copies import where
-from weft.ops.pointwise.declaring import unary
+from weft.ops.pointwise.declaring import NEURAL, unary
 from weft.ops.pointwise.elementary import exp, tanh, with_backward
 from weft.ops.pointwise.logic import ge, gt, le, lt
 
@@ -142,20 +142,8 @@ gelu_grad.samples(lambda rand: [(rand(4, 6), rand(4, 6)), (rand(4, 6), rand(4, 6
 # ---- silu --------------------------------------------------------------------------------------------
 
 
-@op("... -> ...")
-def silu(x: Tensor) -> Tensor:
-    """x * sigmoid(x).
-
-    >>> flow.nn.functional.silu(flow.zeros(1)).tolist()
-    [0.0]
-    """
-    return aten.silu(x)
-
-
-silu.out(lambda y, x: aten.silu(x, out=y))
-silu.inplace(lambda x: aten.silu_(x))
+silu = unary("silu", aten.silu, "x * sigmoid(x).", "0.0 -> 0.0", place=NEURAL, inplace=aten.silu_)
 silu.grad(lambda dy, x: silu_grad(dy, x))
-silu.samples(lambda rand: [rand(4, 6)])
 
 
 @op("..., ... -> ...", linear="dy", returns="dx", promotes=True)
@@ -183,18 +171,10 @@ silu_grad.samples(lambda rand: [(rand(4, 6), rand(4, 6))])
 # ---- piecewise --------------------------------------------------------------------------
 
 
-@op("... -> ...")
-def leaky_relu(x: Tensor, alpha: float = 0.01) -> Tensor:
-    """x where it is above zero, alpha * x below.
-
-    >>> flow.nn.functional.leaky_relu(flow.tensor([-1., 2.]), 0.5).tolist()
-    [-0.5, 2.0]
-    """
-    return aten.leaky_relu(x, alpha)
-
-
-leaky_relu.out(lambda y, x, alpha: aten.leaky_relu(x, alpha, out=y))
-leaky_relu.inplace(lambda x, alpha: aten.leaky_relu_(x, alpha))
+leaky_relu = unary(
+    "leaky_relu", aten.leaky_relu, "x where it is above zero, alpha * x below.", "-1.0, 0.5 -> -0.5",
+    place=NEURAL, inplace=aten.leaky_relu_, alpha=0.01,
+)  # fmt: skip
 leaky_relu.grad(lambda dy, x, alpha: leaky_relu_grad(dy, x, alpha))
 leaky_relu.samples(lambda rand: [(rand(4, 6), 0.1)])
 
@@ -247,33 +227,18 @@ clamp_grad.grad(lambda ddx, x, min, max: (clamp_grad(ddx, x, min, max), None))
 clamp_grad.samples(lambda rand: [(rand(4, 6), rand(4, 6), -0.5, 0.5)])
 
 
-@op("... -> ...")
-def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
-    """x where it is above zero, alpha * (exp(x) - 1) below.
-
-    >>> flow.nn.functional.elu(flow.tensor([0., 2.])).tolist()
-    [0.0, 2.0]
-    """
-    return aten.elu(x, alpha)
-
-
-elu.out(lambda y, x, alpha: aten.elu(x, alpha, out=y))
-elu.inplace(lambda x, alpha: aten.elu_(x, alpha))
+elu = unary(
+    "elu", aten.elu, "x where it is above zero, alpha * (exp(x) - 1) below.", "2.0 -> 2.0",
+    place=NEURAL, inplace=aten.elu_, alpha=1.0,
+)  # fmt: skip
 elu.grad(lambda dy, x, y, alpha: where(gt(x, 0.0), dy, mul(dy, add(y, alpha))))
 elu.samples(lambda rand: [(rand(4, 6), 1.5)])
 
-
-@op("... -> ...")
-def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """log(1 + exp(beta x)) / beta: a smooth relu; x itself where beta x is above the threshold.
-
-    >>> flow.nn.functional.softplus(flow.tensor([50.])).tolist()
-    [50.0]
-    """
-    return aten.softplus(x, beta, threshold)
-
-
-softplus.out(lambda y, x, beta, threshold: aten.softplus(x, beta, threshold, out=y))
+softplus = unary(
+    "softplus", aten.softplus,
+    "log(1 + exp(beta x)) / beta: a smooth relu; x itself where beta x is above the threshold.", "50.0 -> 50.0",
+    place=NEURAL, beta=1.0, threshold=20.0,
+)  # fmt: skip
 
 
 @softplus.grad
@@ -285,18 +250,7 @@ def _(dy, x, beta, threshold):
 softplus.samples(lambda rand: [rand(4, 6), (rand(4, 6), 2.0, 1.0)])
 
 
-@op("... -> ...")
-def mish(x: Tensor) -> Tensor:
-    """x * tanh(softplus(x)).
-
-    >>> flow.nn.functional.mish(flow.zeros(1)).tolist()
-    [0.0]
-    """
-    return aten.mish(x)
-
-
-mish.out(lambda y, x: aten.mish(x, out=y))
-mish.inplace(lambda x: aten.mish_(x))
+mish = unary("mish", aten.mish, "x * tanh(softplus(x)).", "0.0 -> 0.0", place=NEURAL, inplace=aten.mish_)
 
 
 @mish.grad
@@ -305,37 +259,17 @@ def _(dy, x):
     return mul(dy, add(t, mul(mul(x, sigmoid(x)), sub(1.0, square(t)))))
 
 
-mish.samples(lambda rand: [rand(4, 6)])
-
-
-@op("... -> ...")
-def hardsigmoid(x: Tensor) -> Tensor:
-    """x / 6 + 1/2, limited to [0, 1].
-
-    >>> flow.nn.functional.hardsigmoid(flow.tensor([-4., 0., 4.])).tolist()
-    [0.0, 0.5, 1.0]
-    """
-    return aten.hardsigmoid(x)
-
-
-hardsigmoid.out(lambda y, x: aten.hardsigmoid(x, out=y))
-hardsigmoid.inplace(lambda x: aten.hardsigmoid_(x))
+hardsigmoid = unary(
+    "hardsigmoid", aten.hardsigmoid, "x / 6 + 1/2, limited to [0, 1].", "4.0 -> 1.0",
+    place=NEURAL, inplace=aten.hardsigmoid_,
+)  # fmt: skip
 hardsigmoid.grad(lambda dy, x: where(gt(x, -3.0), where(lt(x, 3.0), mul(dy, 1 / 6), 0.0), 0.0))
 hardsigmoid.samples(lambda rand: [rand(4, 6) * 3])
 
-
-@op("... -> ...")
-def hardswish(x: Tensor) -> Tensor:
-    """x * hardsigmoid(x).
-
-    >>> flow.nn.functional.hardswish(flow.tensor([0., 4.])).tolist()
-    [0.0, 4.0]
-    """
-    return aten.hardswish(x)
-
-
-hardswish.out(lambda y, x: aten.hardswish(x, out=y))
-hardswish.inplace(lambda x: aten.hardswish_(x))
+hardswish = unary(
+    "hardswish", aten.hardswish, "x * hardsigmoid(x).", "4.0 -> 4.0",
+    place=NEURAL, inplace=aten.hardswish_,
+)  # fmt: skip
 
 
 @hardswish.grad
@@ -347,15 +281,8 @@ def _(dy, x):
 hardswish.samples(lambda rand: [rand(4, 6) * 3])
 
 
-@op("... -> ...")
-def logsigmoid(x: Tensor) -> Tensor:
-    """log(sigmoid(x)), exact for large negative x.
-
-    >>> flow.nn.functional.logsigmoid(flow.tensor([-200.])).tolist()
-    [-200.0]
-    """
-    return aten.log_sigmoid(x)
-
-
+logsigmoid = unary(
+    "logsigmoid", aten.log_sigmoid, "log(sigmoid(x)), exact for large negative x.", "-200.0 -> -200.0",
+    place=NEURAL, out=False,
+)  # fmt: skip
 logsigmoid.grad(lambda dy, x: mul(dy, sigmoid(mul(x, -1.0))))
-logsigmoid.samples(lambda rand: [rand(4, 6)])

@@ -11,6 +11,7 @@ from weft.ops.neural.activations import sigmoid
 from weft.ops.pointwise.arithmetic import abs, add, conj, div, mul, sgn, square, sub
 from weft.ops.pointwise.complex_numbers import real
 from weft.ops.pointwise.copies import where
+from weft.ops.pointwise.declaring import NEURAL, unary
 from weft.ops.pointwise.logic import gt, lt
 from weft.ops.shape.broadcast import fit
 
@@ -33,90 +34,39 @@ threshold.grad(lambda dy, x, threshold: where(gt(x, threshold), dy, 0.0))
 threshold.samples(lambda rand: [(rand(4, 6), 0.1, 2.0)])
 
 
-@op("... -> ...", steady="x")
-def hardshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
-    """x where its absolute value is above lambd, zero elsewhere.
-
-    >>> flow.nn.functional.hardshrink(flow.tensor([0.1, 2.])).tolist()
-    [0.0, 2.0]
-    """
-    return aten.hardshrink(x, lambd)
-
-
-hardshrink.inplace(lambda x, lambd: aten.hardshrink(x, lambd, out=x))
+hardshrink = unary(
+    "hardshrink", aten.hardshrink, "x where its absolute value is above lambd, zero elsewhere.", "0.1 -> 0.0",
+    place=NEURAL, inplace=lambda x, lambd: aten.hardshrink(x, lambd, out=x), steady=True, lambd=0.5,
+)  # fmt: skip
 hardshrink.grad(lambda dy, x, lambd: where(gt(abs(x), lambd), dy, 0.0))
-hardshrink.samples(lambda rand: [rand(4, 6)])
 
-
-@op("... -> ...", steady="x")
-def softshrink(x: Tensor, alpha: float = 0.5) -> Tensor:
-    """x shrunk towards zero by alpha, and zero where |x| is at most alpha.
-
-    >>> flow.nn.functional.softshrink(flow.tensor([0.1, 2.])).tolist()
-    [0.0, 1.5]
-    """
-    return aten.softshrink(x, alpha)
-
-
-softshrink.inplace(lambda x, alpha: aten.softshrink(x, alpha, out=x))
+softshrink = unary(
+    "softshrink", aten.softshrink, "x shrunk towards zero by alpha, and zero where |x| is at most alpha.", "2.0 -> 1.5",
+    place=NEURAL, inplace=lambda x, alpha: aten.softshrink(x, alpha, out=x), steady=True, alpha=0.5,
+)  # fmt: skip
 softshrink.grad(lambda dy, x, alpha: where(gt(abs(x), alpha), dy, 0.0))
-softshrink.samples(lambda rand: [rand(4, 6)])
 
-
-@op("... -> ...", steady="x")
-def hardtanh(x: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """x limited to two bounds; unlike `clamp`, its gradient is zero on them.
-
-    >>> flow.nn.functional.hardtanh(flow.tensor([-3., 0.5])).tolist()
-    [-1.0, 0.5]
-    """
-    return aten.hardtanh(x, min_val, max_val)
-
-
-hardtanh.out(lambda y, x, min_val, max_val: aten.hardtanh(x, min_val, max_val, out=y))
-hardtanh.inplace(lambda x, min_val, max_val: aten.hardtanh_(x, min_val, max_val))
+hardtanh = unary(
+    "hardtanh", aten.hardtanh, "x limited to two bounds; unlike `clamp`, its gradient is zero on them.", "-3.0 -> -1.0",
+    place=NEURAL, inplace=aten.hardtanh_, steady=True, min_val=-1.0, max_val=1.0,
+)  # fmt: skip
 hardtanh.grad(lambda dy, x, min_val, max_val: where(gt(x, min_val), where(lt(x, max_val), dy, 0.0), 0.0))
 hardtanh.samples(lambda rand: [(rand(4, 6), -0.5, 0.5)])
 
-
-@op("... -> ...")
-def selu(x: Tensor) -> Tensor:
-    """elu, scaled to keep a network's variance near one.
-
-    >>> flow.nn.functional.selu(flow.zeros(1)).tolist()
-    [0.0]
-    """
-    return aten.selu(x)
-
-
-selu.inplace(lambda x: aten.selu_(x))
+selu = unary(
+    "selu", aten.selu, "elu, scaled to keep a network's variance near one.", "0.0 -> 0.0",
+    place=NEURAL, inplace=aten.selu_, out=False,
+)  # fmt: skip
 selu.grad(lambda dy, x, y: mul(dy, where(gt(x, 0.0), SCALE, add(y, ALPHA * SCALE))))
-selu.samples(lambda rand: [rand(4, 6)])
 
-
-@op("... -> ...")
-def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
-    """x where it is above zero, alpha * (exp(x / alpha) - 1) below.
-
-    >>> flow.nn.functional.celu(flow.zeros(1)).tolist()
-    [0.0]
-    """
-    return aten.celu(x, alpha)
-
-
-celu.inplace(lambda x, alpha: aten.celu_(x, alpha))
+celu = unary(
+    "celu", aten.celu, "x where it is above zero, alpha * (exp(x / alpha) - 1) below.", "0.0 -> 0.0",
+    place=NEURAL, inplace=aten.celu_, out=False, alpha=1.0,
+)  # fmt: skip
 celu.grad(lambda dy, x, y, alpha: mul(dy, where(gt(x, 0.0), 1.0, add(mul(y, 1.0 / alpha), 1.0))))
 celu.samples(lambda rand: [(rand(4, 6), 1.5)])
 
-
-@op("... -> ...")
-def softsign(x: Tensor) -> Tensor:
-    """x / (1 + |x|).
-
-    >>> flow.nn.functional.softsign(flow.ones(1)).tolist()
-    [0.5]
-    """
-    return x / (x.abs() + 1)
+softsign = unary("softsign", lambda x: x / (x.abs() + 1), "x / (1 + |x|).", "1.0 -> 0.5", place=NEURAL, out=False)
 
 
 @softsign.grad
@@ -127,26 +77,16 @@ def _(dy, x):
     return sub(div(dy, wide), mul(sgn(x), div(real(mul(conj(dy), x)), square(wide))))
 
 
-softsign.samples(lambda rand: [rand(4, 6)])
-
-
-@op("... -> ...")
-def quick_gelu(x: Tensor) -> Tensor:
-    """x * sigmoid(1.702 x), an approximation of gelu.
-
-    >>> flow._C.quick_gelu(flow.zeros(1)).tolist()
-    [0.0]
-    """
-    return x * torch.sigmoid(x * 1.702)
+quick_gelu = unary(
+    "quick_gelu", lambda x: x * torch.sigmoid(x * 1.702), "x * sigmoid(1.702 x), an approximation of gelu.",
+    "0.0 -> 0.0", place="flow._C", out=False,
+)  # fmt: skip
 
 
 @quick_gelu.grad
 def _(dy, x):
     s = sigmoid(mul(x, 1.702))
     return mul(dy, add(s, mul(mul(mul(x, 1.702), s), sub(1.0, s))))
-
-
-quick_gelu.samples(lambda rand: [rand(4, 6)])
 
 
 @op("..., ... -> ...", steady="x", promotes=True)

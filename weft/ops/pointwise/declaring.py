@@ -4,38 +4,51 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from torch import Tensor
 
-from weft.ops.declaration import Op, Scalar, op
+from weft.ops.declaration import REQUIRED, Op, Scalar, op
+
+NEURAL: Final = "flow.nn.functional"
 
 
-def example(name: str, shows: str) -> str:
+def example(name: str, shows: str, place: str = "flow") -> str:
     """A docstring's example from "3.0, 2.0 -> 1.0": a one-element tensor, and numbers."""
     if not shows:
         return ""
     given, _, gives = shows.partition(" -> ")
     first, *rest = given.split(", ")
-    return f"\n\n>>> flow.{name}({', '.join([f'flow.tensor([{first}])', *rest])}).tolist()\n[{gives}]"
+    return f"\n\n>>> {place}.{name}({', '.join([f'flow.tensor([{first}])', *rest])}).tolist()\n[{gives}]"
 
 
 def unary(
     name: str, kernel: Callable[..., Any], doc: str, shows: str = "", *, inplace: Callable[..., Any] | None = None,
-    linear: bool = False, out: bool = True, positive: bool = False,
+    linear: bool = False, out: bool = True, positive: bool = False, place: str = "flow", steady: bool = False,
+    **options: Any,
 ) -> Op:  # fmt: skip
-    """Declare y = kernel(x), element-wise. `positive`: its samples are positive. `shows`: "x -> y"."""
+    """Declare y = kernel(x), element-wise, or kernel(x, *options); these are given with their defaults. `positive`: its
+    samples are positive. `shows`: "x -> y". `place`: where it is public."""
 
-    def body(x: Tensor) -> Tensor:
+    def plain(x: Tensor) -> Tensor:
         return kernel(x)
 
-    body.__name__, body.__doc__ = name, doc + example(name, shows)
-    declared = op("... -> ...", linear="x" if linear else "")(body)
+    def with_options(x: Tensor, *given: Any) -> Tensor:
+        return kernel(x, *given)
+
+    body: Any = with_options if options else plain
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    takes = [(n, value, type(value).__name__) for n, value in options.items()]
+    body.__signature__ = inspect.Signature(
+        [inspect.Parameter(n, kind, default=v, annotation=a) for n, v, a in (("x", REQUIRED, "Tensor"), *takes)]
+    )
+    body.__name__, body.__doc__ = name, doc + example(name, shows, place)
+    declared = op("... -> ...", linear="x" if linear else "", steady="x" if steady else "")(body)
     if out:
-        declared.out(lambda y, x: kernel(x, out=y))
-        declared.prepared(lambda y, x: (kernel, (x,), {"out": y}))
+        declared.out(lambda y, x, *given: kernel(x, *given, out=y))
+        declared.prepared(lambda y, x, *given: (kernel, (x, *given), {"out": y}))
     if inplace is not None:
-        declared.inplace(lambda x: inplace(x))
+        declared.inplace(inplace)
     declared.samples(lambda rand: [(rand(4, 6).abs() + 0.5 if positive else rand(4, 6),)])
     return declared
 
