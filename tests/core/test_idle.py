@@ -170,7 +170,7 @@ QUIET = {
     "all of it is done in any case": "limit_all_gathers backward_prefetch forward_prefetch cpu_offload use_orig_params "
     "sync_module_states offload_to_cpu optim_input is_named_optimizer optim_state_dict",
     "part of a protocol that others need more of": "_instance context types return_scalar protocol name owner stream "
-    "default_mask output t lr launch ctx inputs step args kwargs x y q volatile rank epoch",
+    "default_mask output t lr launch ctx inputs step args kwargs x y q volatile rank epoch ndim",
 }  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from weft.ops import OPS
 from weft.tensor.tensor import Tensor, of_torch
 from weft.testing.cases import cases
 from weft.testing.layouts import replaced, tensors
+from weft.testing.registry import UNDERIVED
 
 NAME = "elsewhere"
 UNKNOWN = (fake_tensor.DataDependentOutputException, fake_tensor.DynamicOutputShapeException)  # without values
@@ -98,7 +99,7 @@ def call_op(name: str, args: tuple[Any, ...]) -> None:
     found = op(*made[: len(made) - len(keywords)], **keywords)
     outputs = [y for y in (found if isinstance(found, tuple) else (found,)) if isinstance(y, Tensor)]
     assert not given or all(y.device.type == NAME for y in outputs), "a result on another device"
-    if op.vjp is not None and name != "grid_sample":  # whose gradient has none
+    if op.vjp is not None and name not in (*UNDERIVED, "grid_sample"):  # whose gradient has none
         backward(outputs, inputs)
 
 

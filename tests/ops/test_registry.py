@@ -14,13 +14,13 @@ from weft.ops import OPS
 from weft.tensor.tensor import of_torch
 from weft.testing import registry
 from weft.testing.gradients import check_again
+from weft.testing.registry import UNDERIVED
 
 NAMES = list(OPS)
 THIRD = "a third gradient: it knows the statistics by value only"
 ONCE = {name: THIRD for name in ("layer_norm_grad", "batch_norm_grad", "group_norm_grad")}
 NEITHER = "torch has no second gradient of it either"
 ONCE |= {name: NEITHER for name in ("grid_sample", "ctc_nll", "standard_gamma")}
-UNDERIVED = {name: "torch has no derivative of it either" for name in ("heaviside", "binomial")}
 BY_ITS_OP = UNDERIVED | {
     "group_norm_grad": "torch has no gradient of it; group_norm's second gradient checks it",
 }

@@ -133,10 +133,10 @@ def register_fsdp_forward_method(module: Module, method_name: str) -> None:
 
     @functools.wraps(method)
     def gathered(*args: Any, **named: Any) -> Any:
-        cast = parts.before_forward(args, named)
+        cast = parts.before_forward(module, args, named)
         args, named = (args, named) if cast is None else cast
         result = method(*args, **named)
-        cast = parts.after_forward(result)
+        cast = parts.after_forward(module, args, result)
         return result if cast is None else cast
 
     module.__dict__[method_name] = gathered
@@ -246,7 +246,7 @@ class Parts:
     def before_state(self, *_: Any) -> None:
         self.reshard()
 
-    def before_forward(self, module: Module, args: Any, named: Any) -> Any:
+    def before_forward(self, _: Module, args: Any, named: Any) -> Any:
         if here.trace is not None:
             raise TraceError(
                 "a module that was sharded by fully_shard() gathers its parameters as it is called; in a graph the job "
@@ -263,7 +263,7 @@ class Parts:
         self._ahead("forward")
         return _cast((args, named), self.policy.param_dtype if self.policy.cast_forward_inputs else None)
 
-    def after_forward(self, module: Module, args: Any, result: Any) -> Any:
+    def after_forward(self, _: Module, args: Any, result: Any) -> Any:
         working = _working()
         while working and working.pop() is not self:  # drop modules whose forward failed
             pass

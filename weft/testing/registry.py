@@ -50,6 +50,8 @@ WITHOUT_SAMPLES = {
     "to_local": "boxing does it: tests/boxing, tests/interpreter",
     "from_local": "boxing does it: tests/boxing, tests/interpreter",
 }
+# ops whose derivative is refused
+UNDERIVED = {name: "torch has no derivative of it either" for name in ("heaviside", "binomial")}
 PAIR = Placement("cpu", [0, 1])
 UNEVEN = (2, 3)  # ranks: samples have sizes that don't divide by all of them
 
