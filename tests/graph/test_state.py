@@ -220,3 +220,92 @@ def test_state_that_the_next_launch_would_not_see_is_refused() -> None:
         with pytest.raises(TraceError, match=rf"reads .*Keeper\.{name}.*register_buffer"):
             Run(model)(flow.ones(3, 2))
         assert model.mean.tolist() == model.plain.tolist() == [1.0, 1.0]
+
+
+MADE: list[Any] = [
+    lambda: flow.tensor([1.0, 2.0]), lambda: flow.eye(2)[0], lambda: flow.linspace(0, 1, 2),
+    lambda: flow.Tensor([3.0, 4.0]), lambda: flow.logspace(0, 1, 2),
+    lambda: flow.as_tensor([1.0, 2.0]), lambda: flow.FloatTensor([1.0, 2.0]),
+    lambda: flow.ones(1).new_tensor([1.0, 2.0]), lambda: flow.zeros(2), lambda: flow.fft.fftfreq(2).detach(),
+]  # fmt: skip
+WRITTEN: list[Any] = [
+    lambda t, x: t.add_(x), lambda t, x: t.__setitem__(0, x[0]), lambda t, x: t.view(2, 1).mul_(2),
+    lambda t, x: t.data.add_(1), lambda t, x: t.copy_(t + x),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("write", WRITTEN)
+def test_what_build_makes_and_writes_into_begins_anew_in_each_launch(write: Any) -> None:
+    def made(x: Any) -> list[Any]:
+        found = [make() for make in MADE]
+        for t in found:
+            write(t, x)
+        return [t * x for t in found]
+
+    class Makes(nn.Graph):
+        def build(self, x: Any) -> Any:
+            return made(x)
+
+    graph = Makes()
+    for k in range(3):
+        x = flow.tensor([k + 1.0, k + 2.0])
+        assert [t.tolist() for t in graph(x)] == [t.tolist() for t in made(x)]
+
+
+def test_the_first_value_of_what_is_written_into_may_be_read() -> None:
+    class Reads(nn.Graph):
+        def build(self, x: Any) -> Any:
+            t = flow.tensor([1.0, 2.0])
+            twice = t * 2
+            if t.sum().item() == 3:
+                t.add_(1)
+            return x * t * (twice.sum().item() + t.sum().item())
+
+    graph = Reads()
+    assert [graph(flow.ones(2)).tolist() for _ in range(2)] == [[22.0, 33.0]] * 2
+
+
+def test_a_made_total_over_micro_batches_and_ranks() -> None:
+    class Sums(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.config.set_gradient_accumulation_steps(2)
+
+        def build(self, x: Any) -> Any:
+            total = flow.tensor(0.0) if x.is_local else flow.tensor(0.0, placement=x.placement, sbp=flow.sbp.broadcast)
+            total += x.sum()
+            return total
+
+    def run() -> list[Any]:
+        place = flow.placement("cpu", ranks=[0, 1])
+        graph, x = Sums(), flow.arange(4.0).to_global(placement=place, sbp=flow.sbp.broadcast)
+        return [graph(x).numpy().tolist() for _ in range(2)]
+
+    graph = Sums()
+    assert [graph(flow.arange(4.0)).tolist() for _ in range(2)] == [[1.0, 5.0]] * 2
+    assert spawn_threads(2, run) == [[[1.0, 5.0]] * 2] * 2
+
+
+def test_a_made_tensor_that_is_left_in_an_attribute_is_told() -> None:
+    class Counts(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.count: Any = None
+
+        def forward(self, x: Any) -> Any:
+            self.count = flow.tensor(0.0)
+            self.count += 1
+            return x * self.count
+
+    class Calls(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.m = Counts()
+
+        def build(self, x: Any) -> Any:
+            return self.m(x)
+
+    graph = Calls()
+    with pytest.warns(UserWarning, match=r"no tensor in Counts\.count and left one there"):
+        assert graph(flow.ones(1)).tolist() == [1.0]
+    assert graph(flow.ones(1)).tolist() == [1.0]

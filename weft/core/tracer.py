@@ -29,6 +29,9 @@ class TracedMemories(Protocol):
     def data(self, t: Any) -> Any:
         """The local memory of a tensor, or that which it had when the trace began."""
 
+    def made(self, t: Any) -> None:
+        """The program has made a tensor of data, with which each launch begins, whatever is written into it later."""
+
     def stands_over(self, t: Any) -> bool:
         """Whether a tensor has memory from before the trace."""
         ...

@@ -40,6 +40,7 @@ class Memories:
     def __init__(self) -> None:
         self._of: dict[int, tuple[Blob, Memory]] = {}  # by id of a blob, which is kept alive
         self._before: dict[int, tuple[Tensor, dict[str, Any]]] = {}  # tensors that were eager, and what they were
+        self._made: dict[int, Blob] = {}  # by id: of the tensors with data that the program makes in each launch anew
 
     def of(self, t: Tensor) -> Memory:
         """The memory of a tensor; a symbol without one gets a blob to identify it."""
@@ -78,9 +79,19 @@ class Memories:
     def alone(self, t: Tensor) -> bool:
         return all(each is t for each in self.of(t).tensors())
 
+    def made(self, t: Tensor) -> None:
+        """The program has made a tensor of data, with which each launch begins, whatever is written into it later."""
+        self._made[id(blob_of(t))] = blob_of(t)
+
+    def is_made(self, t: Tensor) -> bool:
+        return id(blob_of(t)) in self._made
+
     def stands_over(self, t: Tensor) -> bool:
         """Whether a tensor has memory from before the trace, even if it is a symbol now."""
-        return t.value is None or id(t) in self._before
+        if t.value is None or id(t) not in self._before:
+            return t.value is None
+        before = self._before[id(t)][1]
+        return id(before["blob"]) not in self._made and id(before.get("shard")) not in self._made
 
     def data(self, t: Tensor) -> Any:
         """The local memory of a tensor, or that which it had when the trace began."""

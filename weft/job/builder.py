@@ -189,6 +189,9 @@ class Builder:
         if known is not None:
             return known[1]
         _, name, t = self._names.get(id(blob)) or (blob, "constant", self.memories.first(t))
+        if self.memories.is_made(t):  # which may stand for a symbol later
+            made, t = t, object.__new__(Tensor)
+            t.__dict__.update(made.__dict__)
         name = self.unique(name)
         value = Value(name, tuple(t.shape), t.dtype, t.spec, _device(t))
         self.job.append(Node(name, "variable", (), (value,)))
@@ -242,7 +245,8 @@ class Builder:
 
         Each micro-batch writes it, and reads what the one before wrote.
         """
-        if t.value is None and t._view_of is None and id(blob_of(t)) not in self._written:
+        kept = t.value is None and t._view_of is None and not self.memories.is_made(t)
+        if kept and id(blob_of(t)) not in self._written:
             v = self.capture(t)
             if id(blob_of(t)) in self.fixed_tensors:
                 raise TraceError(

@@ -90,8 +90,8 @@ class Tensor(Described):
     def __init__(self, *data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> None:
         size = size_asked(data)
         given: Any = data[0] if size is None else size
-        place = placement is not None or sbp is not None
-        if not isinstance(given, (Tensor, torch.Tensor)):
+        place, new = placement is not None or sbp is not None, not isinstance(given, (Tensor, torch.Tensor))
+        if new:
             made = torch.tensor if size is None else torch.empty
             given, place = made(numbers(given), dtype=torch.get_default_dtype()), place or here.place is not None
         given = whole_data(given, "Tensor(tensor)") if isinstance(given, Tensor) else given
@@ -99,6 +99,8 @@ class Tensor(Described):
             self.__dict__.update(hooks.placed(given, device, placement, sbp).__dict__)
             return
         self.blob = Blob(given if device is None else given.to(Device(device).check().torch))
+        if new and here.trace is not None:
+            here.trace.memories.made(self)
 
     # ---- gradients -----------------------------------------------------------------------------------
 

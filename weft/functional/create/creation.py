@@ -239,7 +239,14 @@ def eye(
 
 
 def placed(name: str, data: torch.Tensor, device: Any, placement: Any, sbp: Any, requires_grad: bool) -> Tensor:
-    """A tensor from data that is equal on every rank; a global one takes its shard."""
+    """A tensor from new data that is equal on every rank; a global one takes its shard."""
+    y = _placed(name, data, device, placement, sbp, requires_grad)
+    if here.trace is not None:
+        here.trace.memories.made(y)
+    return y
+
+
+def _placed(name: str, data: torch.Tensor, device: Any, placement: Any, sbp: Any, requires_grad: bool) -> Tensor:
     on, where, how = place(name, device, placement, sbp, data.dim())
     if where is None or how is None:
         return finished(of_torch(data if on is None else data.to(on.torch)), requires_grad)
@@ -288,7 +295,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if hasattr(data, "__array_interface__") or isinstance(data, torch.Tensor):
         kind = None if dtype is None else dtypes.of(dtype).torch
         shared = torch.as_tensor(dense(data) if isinstance(data, torch.Tensor) else data, dtype=kind)
-        return placed("as_tensor", shared.detach(), device, None, None, False)
+        return _placed("as_tensor", shared.detach(), device, None, None, False)
     return tensor(data, dtype, device)
 
 
