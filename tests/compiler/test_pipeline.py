@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from xml.etree import ElementTree
 
 import pytest
@@ -12,8 +13,10 @@ from weft.compiler.options import Options
 from weft.core.errors import CompileError
 from weft.graph.simulated_launch import imagine
 from weft.job.text import parse, show
+from weft.plan.ids import rank_of
 from weft.plan.plan import parse as parse_plan
 from weft.plan.verify import verify
+from weft.simulator import simulate
 from weft.simulator.schedule import Schedule
 
 
@@ -38,6 +41,26 @@ def test_the_pause_is_the_textbooks(ranks: int, each: int, micro: int, zero_bubb
     found = schedule(ranks, each, micro, zero_bubble)
     assert found.pause == (ranks - 1) * (1 if zero_bubble else 3)
     assert found.span == 3 * micro * each + found.pause
+
+
+@pytest.mark.parametrize("each, zero_bubble, most", [(2, False, 1.04), (1, True, 1.04), (2, True, 1.09)])
+def test_small_delays_add_little_to_the_pause(each: int, zero_bubble: bool, most: float) -> None:
+    """Messages between ranks take a hundredth of a unit, and acts up to a fiftieth longer: the mean of some runs."""
+    ranks, runs, textbook = 4, 5, 3 * (1 if zero_bubble else 3)
+    job = pipeline([f"cpu:[{s % ranks}]" for s in range(each * ranks)], micro=16, zero_bubble=zero_bubble)
+    parts = [lower(job, rank, ranks, Options(micro_batches=16)) for rank in range(ranks)]
+    registers = [r for part in parts for r in part.plan.registers]
+    between = {r.id for r in registers if rank_of(r.producer) not in map(rank_of, r.consumers)}
+
+    def pause(draw: random.Random) -> float:
+        found = simulate(
+            [part.plan for part in parts],
+            lambda task, act: len(parts[0].roles.get(task.name, "")) * (1 + draw.random() / 50),
+            latency=lambda message: 0.01 * (message.register in between),
+        )
+        return found.span - sum(a.end - a.start for a in found.acts) / ranks
+
+    assert sum(pause(random.Random(seed)) for seed in range(runs)) / runs < most * textbook
 
 
 def test_more_ranks_to_a_stage_change_nothing() -> None:

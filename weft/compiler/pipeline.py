@@ -50,14 +50,14 @@ class Pipeline:
     def copies(self, a: Key, b: Key) -> int:
         """How many micro-batches may be in flight between two chains. The quota between a stage's forward and backward
         chain is enough to give 1F1B; one more lets the next micro-batch compute while collectives of this one are
-        under way."""
+        under way, and keeps a rank whose order is fixed from waiting for every delay of the others."""
         copying = "copy" in (kind_of(a.stream), kind_of(b.stream))  # the next is copied while this one is used
         if a.placement is not b.placement or not (a.micro and b.micro):
-            return 1 + copying if a.placement is b.placement or not a.micro else min(2, self.micro)
+            return 1 + copying if a.placement is b.placement or not a.micro else min(2 + self.timed, self.micro)
         kept = (self.beats[b] - self.beats[a]) // 2 + 1 + copying + (a.placement in self.cut)
         if b.late:
             kept = -(-kept // self.row) * self.row
-        return min(kept, self.micro)
+        return min(kept + self.timed, self.micro)
 
     def due(self, k: Key, act: int) -> int:
         """The beat at which an act is due in a full pipeline."""

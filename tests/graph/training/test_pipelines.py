@@ -208,7 +208,7 @@ def test_plans_that_do_not_go_together_are_refused_on_all_ranks(monkeypatch: pyt
         return right(self, a, b) + (a.placement is not b.placement and flow.env.get_rank() == 1)
 
     monkeypatch.setattr(Pipeline, "copies", copies)
-    with pytest.raises(CompileError, match=r"chain0-chain1 has 2 copies.* on rank 0, and 3.* on rank 1"):
+    with pytest.raises(CompileError, match=r"chain0-chain1 has 3 copies.* on rank 0, and 4.* on rank 1"):
         spawn_threads(2, compiled, deadline=60)
 
 
