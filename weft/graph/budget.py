@@ -40,9 +40,9 @@ def compiled(job: Job, options: Options, watch: Callable[[str, Job], Any] | None
         variables = usage(found.plan).variables
     least = min(held for _, held in (history[0], *history[-len(_fixed(job, options)) :]))
     raise CompileError(
-        f"graph {job.name}: a budget of {show(budget)} can't be met: with all that may be computed "
+        f"graph {job.name}: a budget of {show(budget)} can't be met: with values computed "
         f"again{' and in slices' * slices.applies(job)}, a rank still holds {show(least)}, {show(variables)} of it for "
-        f"parameters and states. The least that set_memory_budget() can be given here is {least}"
+        f"parameters and states. set_memory_budget({least}) can be met here; what a little less gives, only a try shows"
     )
 
 
@@ -66,7 +66,7 @@ def _tries(job: Job, options: Options, budget: int, history: list[tuple[int, int
 
 
 def _fixed(job: Job, options: Options) -> list[Options]:
-    """The last tries. They don't depend on the budget, so that there is a least one that can be asked for."""
+    """The last tries. They don't depend on the budget, so that what they hold can be asked for."""
     whole, kept = memory_budget.estimate(job), memory_budget.Model(job).kept
     shares = [kept + int((whole - kept) * share) for share in SHARES if slices.applies(job)]
     return [replace(options, memory_budget=1, slices_budget=asked) for asked in (*shares, 0)]
