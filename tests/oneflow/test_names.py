@@ -49,7 +49,10 @@ ABSENT: dict[str, dict[str, str]] = {
     },
     "flow.profiler": {"starts and stops CUDA's own profiler": "profiler_start profiler_stop"},
     "flow.boxing": {"switches a pass of OneFlow's; routes are found by one planner here": "enable_fusion"},
-    "flow.one_embedding": {TABLES: " ".join(n for n in NAMES["flow.one_embedding"] if n != "Ftrl")},
+    "flow.one_embedding": {
+        TABLES: """Module OneEmbeddingHandler Optimizer Parameter PersistentTableReader PersistentTableWriter
+        SmartDecayAdam make_persistent_table_reader make_persistent_table_writer"""
+    },
     "flow.mock_torch": {INSIDE: "Loader MetaPathFinder ModuleSpec OneflowImporter find_spec"},
     "flow.Tensor methods": {
         INSIDE: "_meta_repr _register_storage_delete_hook",

@@ -22,6 +22,7 @@ from weft.core.rank import current
 from weft.data import get_worker_info
 from weft.functional.create import creation
 from weft.graph.blocks import GraphBlock, GraphModule, GraphTensor, Proxy, ProxyModule
+from weft.interop import one_embedding
 from weft.interop.args_tree import ArgsTree, NamedArg
 from weft.ops import ops
 from weft.optim.ftrl import Ftrl
@@ -197,7 +198,7 @@ def modules(broadcast_object_list: Callable[[list[Any], int], Any]) -> dict[str,
         "nn.graph.util": {"ArgsTree": ArgsTree, "NamedArg": NamedArg},
         "nn.graph.proxy": {"Proxy": Proxy, "ProxyModule": ProxyModule},
         "nn.graph.graph_block": {"GraphBlock": GraphBlock, "GraphModule": GraphModule, "GraphTensor": GraphTensor},
-        "one_embedding": {"Ftrl": Ftrl},
+        "one_embedding": {"Ftrl": Ftrl, **one_embedding.NAMES},
         "unittest": {"TestCase": unittest.TestCase, **TESTS},
         "unittest.env": {
             "node_size": lambda: 1, "device_num": lambda: current().world_size, "has_world_size": lambda: True,
