@@ -212,7 +212,35 @@ def _record(op: Op) -> list[str]:
         hidden = "".join(f"r{j}, " for j in range(1, len(op.returns)))
         lines.append(f"{pad}    record(op, ({', '.join(op.names)},), (y0,), ({hidden}))")
         lines.append(f"{pad}    return y0")
-    saved, versions, attributes = [], [], []
+    saved, versions, attributes = _saved(op)
+
+    def tuple_of(parts: list[str]) -> str:
+        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+    lines += [
+        f"{pad}made = new(Node)",
+        f"{pad}made.op = op",
+        f"{pad}made.edges = {tuple_of(edges)}",
+        f"{pad}made.sequence = next_sequence()",  # after those of views that are made anew for the edges
+        f"{pad}made.saved = {tuple_of(saved)}",
+        f"{pad}made.versions = {tuple_of(versions)}",
+        f"{pad}made.attributes = {tuple_of(attributes)}",
+        f"{pad}made.outputs = made.hooks = made.retained = made.origin = None",
+        f"{pad}y0.node = made",
+        f"{pad}y0._requires_grad = True",
+    ]
+    if op.differentiable[0] and any("DType" in p.type for p in op.params):  # the result may be of integers
+        lines[0] = (
+            f"            if ({' or '.join(wants)}) and here.grad and (r0.is_floating_point() or r0.is_complex()):"
+        )
+    return lines
+
+
+def _saved(op: Op) -> tuple[list[str], list[str], list[str]]:
+    """What a call leaves for its gradient: values, the versions of their memory, attributes."""
+    saved: list[str] = []
+    versions: list[str] = []
+    attributes: list[str] = []
     for kind, place in op.saves:
         if kind == "operand":
             p = op.params[place]
@@ -236,27 +264,7 @@ def _record(op: Op) -> list[str]:
             versions.append(f"r{place}._version")
         elif kind == "attribute":
             attributes.append(op.names[place])
-
-    def tuple_of(parts: list[str]) -> str:
-        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
-
-    lines += [
-        f"{pad}made = new(Node)",
-        f"{pad}made.op = op",
-        f"{pad}made.edges = {tuple_of(edges)}",
-        f"{pad}made.sequence = next_sequence()",  # after those of views that are made anew for the edges
-        f"{pad}made.saved = {tuple_of(saved)}",
-        f"{pad}made.versions = {tuple_of(versions)}",
-        f"{pad}made.attributes = {tuple_of(attributes)}",
-        f"{pad}made.outputs = made.hooks = made.retained = made.origin = None",
-        f"{pad}y0.node = made",
-        f"{pad}y0._requires_grad = True",
-    ]
-    if op.differentiable[0] and any("DType" in p.type for p in op.params):  # the result may be of integers
-        lines[0] = (
-            f"            if ({' or '.join(wants)}) and here.grad and (r0.is_floating_point() or r0.is_complex()):"
-        )
-    return lines
+    return saved, versions, attributes
 
 
 def _promotes(op: Op) -> str:

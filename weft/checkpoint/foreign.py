@@ -138,6 +138,20 @@ def _oneflows(folder: str, convert: Callable[[torch.Tensor], Any]) -> Any:
     path = os.path.join(folder, PICKLED)
     with opened(path, CheckpointError) as file:
         text = file.read()
+    try:
+        loaded = _followed(text, folder)
+        data = loaded["data"] if isinstance(loaded, dict) and "protocol_version" in loaded else loaded
+        read = mapped(data, lambda v: v.read() if isinstance(v, Kept) else v)
+    except (CheckpointError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as cause:
+        raise CheckpointError(
+            f"{path} holds more than tensors, numbers, texts, lists and dicts, or is damaged: {cause}. Whole modules "
+            "are code; save their state there: flow.save(module.state_dict(), path)"
+        ) from cause
+    return mapped(read, lambda v: convert(v) if isinstance(v, torch.Tensor) else v)
+
+
+def _followed(text: bytes, folder: str) -> Any:
+    """What a pickle's instructions make, of plain data and of tensors in files."""
     stack: list[Any] = []
     marks: list[int] = []
     memo: list[Any] = []
@@ -153,47 +167,39 @@ def _oneflows(folder: str, convert: Callable[[torch.Tensor], Any]) -> Any:
         del stack[len(stack) - n :]
         return items
 
-    try:
-        for instruction, arg, _ in pickletools.genops(text):
-            match instruction.name:
-                case "PROTO" | "FRAME" | "STOP":
-                    pass
-                case "MARK":
-                    marks.append(len(stack))
-                case "MEMOIZE":
-                    memo.append(top())
-                case "BINGET" | "LONG_BINGET":
-                    stack.append(memo[arg or 0])
-                case "SETITEM" | "SETITEMS" as name:
-                    items = last(2 if name == "SETITEM" else since_mark())
-                    top().update(zip(items[::2], items[1::2], strict=True))
-                case "APPEND" | "APPENDS" as name:
-                    items = last(1 if name == "APPEND" else since_mark())
-                    top().extend(items)
-                case "TUPLE" | "TUPLE1" | "TUPLE2" | "TUPLE3" as name:
-                    stack.append(tuple(last(since_mark() if name == "TUPLE" else int(name[-1]))))
-                case "STACK_GLOBAL":
-                    stack.append(".".join(last(2)))
-                case "REDUCE" | "NEWOBJ":
-                    name, given = last(2)
-                    ordered = (name, given) == ("collections.OrderedDict", ())
-                    stack.append(OrderedDict() if ordered else Kept(folder, name))
-                case "BUILD":
-                    (state,) = last(1)
-                    if isinstance(top(), Kept):
-                        top().name = state["path"]
-                case name if name in PLAIN:
-                    stack.append(PLAIN[name]())
-                case name if isinstance(arg, (int, float, str)):
-                    stack.append(arg)
-                case name:
-                    raise CheckpointError(f"its instruction {name} is not for data")
-        (loaded,) = stack
-        data = loaded["data"] if isinstance(loaded, dict) and "protocol_version" in loaded else loaded
-        read = mapped(data, lambda v: v.read() if isinstance(v, Kept) else v)
-    except (CheckpointError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as cause:
-        raise CheckpointError(
-            f"{path} holds more than tensors, numbers, texts, lists and dicts, or is damaged: {cause}. Whole modules "
-            "are code; save their state there: flow.save(module.state_dict(), path)"
-        ) from cause
-    return mapped(read, lambda v: convert(v) if isinstance(v, torch.Tensor) else v)
+    for instruction, arg, _ in pickletools.genops(text):
+        match instruction.name:
+            case "PROTO" | "FRAME" | "STOP":
+                pass
+            case "MARK":
+                marks.append(len(stack))
+            case "MEMOIZE":
+                memo.append(top())
+            case "BINGET" | "LONG_BINGET":
+                stack.append(memo[arg or 0])
+            case "SETITEM" | "SETITEMS" as name:
+                items = last(2 if name == "SETITEM" else since_mark())
+                top().update(zip(items[::2], items[1::2], strict=True))
+            case "APPEND" | "APPENDS" as name:
+                items = last(1 if name == "APPEND" else since_mark())
+                top().extend(items)
+            case "TUPLE" | "TUPLE1" | "TUPLE2" | "TUPLE3" as name:
+                stack.append(tuple(last(since_mark() if name == "TUPLE" else int(name[-1]))))
+            case "STACK_GLOBAL":
+                stack.append(".".join(last(2)))
+            case "REDUCE" | "NEWOBJ":
+                name, given = last(2)
+                ordered = (name, given) == ("collections.OrderedDict", ())
+                stack.append(OrderedDict() if ordered else Kept(folder, name))
+            case "BUILD":
+                (state,) = last(1)
+                if isinstance(top(), Kept):
+                    top().name = state["path"]
+            case name if name in PLAIN:
+                stack.append(PLAIN[name]())
+            case name if isinstance(arg, (int, float, str)):
+                stack.append(arg)
+            case name:
+                raise CheckpointError(f"its instruction {name} is not for data")
+    (loaded,) = stack
+    return loaded

@@ -38,24 +38,26 @@ class Mark:
 MARKS: Final = frozenset(v for k, v in vars(Mark).items() if k.isupper())
 
 
-def described(value: Any) -> tuple[Any, dict[str, Tensor]]:  # noqa: C901  (a case per kind)
+def _name_of(t: Tensor, path: str, tensors: dict[str, Tensor], names: dict[tuple[int, Any], str]) -> str:
+    """A tensor's name in the file, by its path, with the tensor added to the others."""
+    memory = id(blob_of(t)), tuple(t.shape)  # a tied weight is saved once
+    known = names.get(memory)
+    if known is not None:
+        return known
+    path = path.encode(errors="backslashreplace").decode()  # a lone surrogate can't be encoded
+    name, n = path or "tensor", 1
+    while name in tensors or name == METADATA:
+        n += 1
+        name = f"{path}#{n}"
+    names[memory] = name
+    tensors[name] = t
+    return name
+
+
+def described(value: Any) -> tuple[Any, dict[str, Tensor]]:
     """The JSON of a structure, and its tensors by name. A tensor that occurs several times is kept once."""
     tensors: dict[str, Tensor] = {}
     names: dict[tuple[int, Any], str] = {}
-
-    def name_of(t: Tensor, path: str) -> str:
-        memory = id(blob_of(t)), tuple(t.shape)  # a tied weight is saved once
-        known = names.get(memory)
-        if known is not None:
-            return known
-        path = path.encode(errors="backslashreplace").decode()  # a lone surrogate can't be encoded
-        name, n = path or "tensor", 1
-        while name in tensors or name == METADATA:
-            n += 1
-            name = f"{path}#{n}"
-        names[memory] = name
-        tensors[name] = t
-        return name
 
     def walk(v: Any, path: str, depth: int = 0) -> Any:
         def refuse(why: str) -> CheckpointError:
@@ -74,7 +76,7 @@ def described(value: Any) -> tuple[Any, dict[str, Tensor]]:  # noqa: C901  (a ca
         if isinstance(v, Tensor):
             if v.dtype.torch not in CODES:
                 raise refuse(f"the file's format has no {v.dtype}; save real and imaginary parts")
-            form: dict[str, Any] = {Mark.ARRAY if array else Mark.TENSOR: name_of(v, path)}
+            form: dict[str, Any] = {Mark.ARRAY if array else Mark.TENSOR: _name_of(v, path, tensors, names)}
             if isinstance(v, Parameter):
                 form["parameter"] = v.requires_grad
             return form

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from weft.core.sbp import Sbp
@@ -76,6 +76,14 @@ def compute(job: Job, r: Run, number: int) -> None:
                         w = _value(f"{w.name}.sum", w, w.shape)
                         add(n, w.name, "add", (*sum_of, table[v]), (w,))
                     found[v].append(w)
+    sums = _joined(r, found, add)
+    for n in rest:
+        n.replace_operands(sums)
+    job.rebuild([*job.nodes[: r.first], *r.before, *made, *rest])
+
+
+def _joined(r: Run, found: Mapping[Value, list[Value]], add: Callable[..., Node]) -> dict[Value, Value]:
+    """Put together what later nodes read: slices are concatenated, and of sums the last one is the whole."""
     sums: dict[Value, Value] = {}
     for n, (rule, *_) in r.layout.items():
         for v, s in zip(n.outputs, rule.outputs, strict=True):
@@ -89,9 +97,7 @@ def compute(job: Job, r: Run, number: int) -> None:
                 add(n, f"{v.name}.joined", "cat", (tuple(found[v]), dim), (whole,), joined=dense(v, s))
                 if whole is not v:
                     add(n, f"{v.name}.whole", "reshape", (whole, v.shape), (v,))
-    for n in rest:
-        n.replace_operands(sums)
-    job.rebuild([*job.nodes[: r.first], *r.before, *made, *rest])
+    return sums
 
 
 def _box(v: Value, s: Sbp, k: int, counts: tuple[int, ...]) -> Iterator[tuple[int, int, int]]:

@@ -161,11 +161,16 @@ def run_processes(given: argparse.Namespace) -> int:
         output.finish()
     if hosts is not None:
         hosts.end(3 * GRACE)
+    where = f"; its output is in {given.logdir}/" if folder else ""
+    return _told(failed, run, hosts, where)
+
+
+def _told(failed: tuple[int, int] | None, run: Signed | None, hosts: Hosts | None, where: str) -> int:
+    """Say which rank failed, if one did; returns the launcher's exit status."""
     if failed is None and (hosts is None or hosts.failure is None):
         return 0
     rank, code = failed or (0, 1)
     words = blamed(run, rank, code)[1] if hosts is None else hosts.failure
-    where = f"; its output is in {given.logdir}/" if folder else ""
     print(f"weft.launch: {words}; every other rank was ended{where}", file=sys.stderr, flush=True)
     return code if code > 0 else 128 - code
 

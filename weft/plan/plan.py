@@ -302,17 +302,21 @@ def _parse(text: str) -> Plan:
                 read(number, line)
         except (*MALFORMED, CompileError) as cause:
             raise CompileError(f"line {number}: {cause}") from None
-    names = {t.id: t.name for t in tasks} | {~r.id: r.name for r in registers}
-    for number, name, id in mentioned:
-        if id in names and names[id] != name:
-            what = f"@{decode(id)}" if id >= 0 else f"%{~id}"
-            raise CompileError(f"line {number}: {what} is called {names[id]!r}, not {name!r}; names and ids must agree")
+    _agree({t.id: t.name for t in tasks} | {~r.id: r.name for r in registers}, mentioned)
     tasks = [
         msgspec.structs.replace(t, step=calls.parse(body, at)) if body else t
         for t, body, at in zip(tasks, bodies, begins, strict=True)
     ]
     name, hash = _unquote(head[1]), _unquote(head[4] or "")
     return Plan(name, int(head[2]), int(head[3]), tuple(streams), tuple(tasks), tuple(registers), hash)
+
+
+def _agree(names: dict[int, str], mentioned: list[tuple[int, str, int]]) -> None:
+    """Check the names by which lines mention others."""
+    for number, name, id in mentioned:
+        if id in names and names[id] != name:
+            what = f"@{decode(id)}" if id >= 0 else f"%{~id}"
+            raise CompileError(f"line {number}: {what} is called {names[id]!r}, not {name!r}; names and ids must agree")
 
 
 def _split(item: re.Pattern[str], line: str) -> list[re.Match[str]]:

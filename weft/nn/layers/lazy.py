@@ -47,32 +47,35 @@ def lazy(kind: Any, at: int, **usual: Any) -> type[Module]:
 
         def initialize_parameters(self, x: Tensor) -> None:
             """Become the layer of this input's size; parameters that were loaded keep their values."""
-            if not -x.ndim <= at < x.ndim:
-                raise ShapeError(
-                    f"{type(self).__name__} infers its size from dimension {at}; got shape {list(x.shape)}"
-                )
-            members, options = self._members(), self.__dict__["_options"]
-            if members:
-                held = members[0][1].data
-                options = {**options, "dtype": held.dtype, "device": held.device if held.is_local else None}
-            if not self.has_uninitialized_params():
-                options["device"] = "meta"  # draws nothing
-            size = x.shape[at]
-            layer = kind(size, **options)
-            for name, t in members:
-                new = getattr(layer, name).data
-                if is_lazy(t):
-                    t.become(laid_out(new, t.data.placement, t.data.sbp) if t.data.is_global else new)
-                elif t.shape != new.shape:
-                    raise ShapeError(
-                        f"{name} of shape {list(t.shape)} was loaded, and an input of shape {list(x.shape)} needs "
-                        f"{list(new.shape)}"
-                    )
-            del self.__dict__["_options"]
-            setattr(self, first.name, size)
-            self.__class__ = kind
+            _become(self, kind, first.name, at, x)
 
     Lazy.__name__ = Lazy.__qualname__ = f"Lazy{kind.__name__}"
     Lazy.__doc__ = f"{kind.__name__} that infers its first size from its first input."
     Lazy.__module__ = kind.__module__
     return Lazy
+
+
+def _become(unsized: Any, kind: Any, first: str, at: int, x: Tensor) -> None:
+    """Turn a lazy layer into one of this kind, of the size of an input."""
+    if not -x.ndim <= at < x.ndim:
+        raise ShapeError(f"{type(unsized).__name__} infers its size from dimension {at}; got shape {list(x.shape)}")
+    members, options = unsized._members(), unsized.__dict__["_options"]
+    if members:
+        held = members[0][1].data
+        options = {**options, "dtype": held.dtype, "device": held.device if held.is_local else None}
+    if not unsized.has_uninitialized_params():
+        options["device"] = "meta"  # draws nothing
+    size = x.shape[at]
+    layer = kind(size, **options)
+    for name, t in members:
+        new = getattr(layer, name).data
+        if is_lazy(t):
+            t.become(laid_out(new, t.data.placement, t.data.sbp) if t.data.is_global else new)
+        elif t.shape != new.shape:
+            raise ShapeError(
+                f"{name} of shape {list(t.shape)} was loaded, and an input of shape {list(x.shape)} needs "
+                f"{list(new.shape)}"
+            )
+    del unsized.__dict__["_options"]
+    setattr(unsized, first, size)
+    unsized.__class__ = kind

@@ -177,23 +177,11 @@ def check(
             value = of_torch(torch.from_numpy(value.copy()))
         elif isinstance(value, torch.Tensor):
             value = of_torch(value.detach())
-        if not isinstance(value, Tensor):
-            errors.append(
-                f'While copying the parameter named "{key}", expected a Tensor from checkpoint but received '
-                f"{type(value)}"
-            )
-        elif is_lazy(target) and is_lazy(value):
+        if is_lazy(target) and isinstance(value, Tensor) and is_lazy(value):
             continue
-        elif not _fits(value, target):
-            errors.append(
-                f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
-                f"the shape in current model is {target.data.shape}."
-            )
-        elif value.is_global and not target.is_global:
-            errors.append(
-                f"{key}: the checkpoint's tensor is global ({value.placement}, {value.sbp}), the model's is local; "
-                "make the module global first, module.to_global(placement=..., sbp=...), or load value.to_local()"
-            )
+        wrong = _unfit(key, value, target)
+        if wrong:
+            errors.append(wrong)
         elif assign_them:
             put, back = partial(_replace, module, name, target, value), partial(setattr, module, name, target)
             writes.take(put, at_once, back)
@@ -215,6 +203,25 @@ def check(
             first, dot, _ = name.partition(".")
             if (first not in module._modules) if dot else (name not in own):
                 unexpected.append(prefix + name)
+
+
+def _unfit(key: str, value: Any, target: Tensor) -> str:
+    """Why a parameter can't take a value, or ""."""
+    if not isinstance(value, Tensor):
+        return (
+            f'While copying the parameter named "{key}", expected a Tensor from checkpoint but received {type(value)}'
+        )
+    if not _fits(value, target):
+        return (
+            f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
+            f"the shape in current model is {target.data.shape}."
+        )
+    if value.is_global and not target.is_global:
+        return (
+            f"{key}: the checkpoint's tensor is global ({value.placement}, {value.sbp}), the model's is local; "
+            "make the module global first, module.to_global(placement=..., sbp=...), or load value.to_local()"
+        )
+    return ""
 
 
 def _fits(value: Tensor, target: Tensor) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import torch
@@ -118,6 +118,32 @@ def _check(name: str, dims: int, x: Tensor, weight: Tensor, channels: int) -> No
         )
 
 
+def _says(name: str, dims: int, transposed: bool) -> str:
+    ones = f"flow.ones(1, 1, {', '.join(('2' if transposed else '3') * dims)})"
+    over = f"over {dims} dimension{'s' * (dims > 1)}"
+    says = (
+        f"Transposed convolution {over}, the gradient of a convolution: weight is (in, out / groups, ...)."
+        if transposed
+        else f"Convolution {over}: weight is (out, in / groups, ...)."
+    )
+    return f"""{says}
+
+    >>> flow.nn.functional.{name}({ones}, {ones}).sum().item()
+    {4.0**dims if transposed else 3.0**dims}
+    """
+
+
+def _samples(rand: Any, dims: int, transposed: bool) -> Iterator[tuple[Any, ...]]:
+    sizes = (4, 3, 3)[:dims] if transposed else (7, 6, 5)[:dims]
+    if transposed:
+        yield rand(2, 3, *sizes), rand(3, 2, *(3,) * dims), rand(2)
+    else:
+        yield rand(4, 2, *sizes), rand(3, 2, *(3,) * dims), rand(3)
+    yield rand(2, 4, *sizes), rand(4, 2, *(2,) * dims), None, 2, 1, 1, 2
+    if dims == 2 and not transposed:
+        yield rand(1, 3, 7, 6), rand(4, 3, 2, 3), None, (2, 1), (1, 0), 2
+
+
 def _convolution(dims: int, transposed: bool) -> Op:
     name = f"conv{'_transpose' * transposed}{dims}d"
 
@@ -142,19 +168,7 @@ def _convolution(dims: int, transposed: bool) -> Op:
         return _run(x, weight, bias, *geometry(stride, padding, output_padding, groups, dilation))
 
     body = backwards if transposed else plain
-    ones = f"flow.ones(1, 1, {', '.join(('2' if transposed else '3') * dims)})"
-    over = f"over {dims} dimension{'s' * (dims > 1)}"
-    says = (
-        f"Transposed convolution {over}, the gradient of a convolution: weight is (in, out / groups, ...)."
-        if transposed
-        else f"Convolution {over}: weight is (out, in / groups, ...)."
-    )
-    body.__name__ = name
-    body.__doc__ = f"""{says}
-
-    >>> flow.nn.functional.{name}({ones}, {ones}).sum().item()
-    {4.0**dims if transposed else 3.0**dims}
-    """
+    body.__name__, body.__doc__ = name, _says(name, dims, transposed)
     declared = op(promotes=True)(body)
 
     @declared.layout
@@ -187,18 +201,7 @@ def _convolution(dims: int, transposed: bool) -> Op:
     asked = ("dy", "x", "weight", "bias_shape", "needs", *declared.names[3:])
     gradient.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in asked])  # type: ignore[attr-defined]
     declared.grad(gradient)
-    sizes = (4, 3, 3)[:dims] if transposed else (7, 6, 5)[:dims]
-
-    @declared.samples
-    def _(rand):
-        if transposed:
-            yield rand(2, 3, *sizes), rand(3, 2, *(3,) * dims), rand(2)
-        else:
-            yield rand(4, 2, *sizes), rand(3, 2, *(3,) * dims), rand(3)
-        yield rand(2, 4, *sizes), rand(4, 2, *(2,) * dims), None, 2, 1, 1, 2
-        if dims == 2 and not transposed:
-            yield rand(1, 3, 7, 6), rand(4, 3, 2, 3), None, (2, 1), (1, 0), 2
-
+    declared.samples(lambda rand: _samples(rand, dims, transposed))
     return declared
 
 
