@@ -81,6 +81,19 @@ def test_the_users_line_is_not_torchs() -> None:
         model(x)
     assert {e.line.partition(":")[0] for e in recorded.events} == {"test_derived.py"}
 
+    class Traced(flow.nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = flow.nn.Linear(2, 2)
+
+        def build(self, x: flow.Tensor) -> flow.Tensor:
+            return self.model(x)
+
+    step = Traced()
+    step(x)
+    lines = {node.at.partition(":")[0] for node in step.job.nodes if node.op == "linear"}
+    assert lines == {"test_derived.py"}
+
 
 @pytest.mark.parametrize("root", list(derived.ROOTS.values()), ids=lambda root: root.ours)
 def test_tables_name_what_torch_has(root: derived.Derived) -> None:

@@ -7,15 +7,14 @@ import functools
 import inspect
 import traceback
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 from torch.utils._contextlib import _wrap_generator
 
 from weft.core.dispatch import here
+from weft.core.program_line import INSIDE
 from weft.ops.declaration import Op
 
-PACKAGE = str(Path(__file__).resolve().parent.parent)
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -135,7 +134,7 @@ def anomaly() -> Anomaly | None:
 def call_stack() -> str:
     """The user's part of the stack, innermost last."""
     frames = traceback.extract_stack()
-    return "".join(traceback.format_list([f for f in frames if not f.filename.startswith((PACKAGE, "<weft"))][-8:]))
+    return "".join(traceback.format_list([f for f in frames if not f.filename.startswith(INSIDE)][-8:]))
 
 
 class set_detect_anomaly(contextlib.AbstractContextManager[None]):
