@@ -8,6 +8,7 @@ import operator
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
+from numbers import Integral
 from typing import Any, Final, get_overloads
 
 from torch.nn.modules import loss
@@ -20,9 +21,8 @@ from weft.functional.neural.fractional_pooling import check_sizes
 from weft.functional.neural.sizes import several
 from weft.nn import attention
 from weft.nn import functional as F
-from weft.nn.layers import batch_statistics, recurrence
+from weft.nn.layers import batch_statistics, clusters, recurrence
 from weft.nn.layers.lazy import lazy
-from weft.nn.module.making import check_shape
 from weft.nn.module.refusals import constructing
 from weft.ops import ops
 from weft.tensor.parameter import Parameter
@@ -246,6 +246,14 @@ def _by_two(theirs: Function) -> Function:
 
 PIXELSHUFFLE: Final = {"PixelShuffle.__init__": _init(_by_two)}
 
+# ---- softmax in clusters -----------------------------------------------------------------------------
+
+ADAPTIVE: Final = {
+    "AdaptiveLogSoftmaxWithLoss._get_full_log_prob": _always(clusters.of_all),
+    "AdaptiveLogSoftmaxWithLoss.forward": _always(clusters.forward),
+    "AdaptiveLogSoftmaxWithLoss.predict": _always(lambda self, input: ops.argmax(self.log_prob(input), 1)),
+}
+
 # ---- layers whose size is that of their first input ----------------------------------------------------
 
 
@@ -263,7 +271,8 @@ GIVEN["torch.nn.modules.lazy.LazyModuleMixin"] = _Mixin
 def _whole(theirs: Function) -> Function:
     @functools.wraps(theirs)
     def init(self: Any, in_features: int, out_features: int, *rest: Any, **more: Any) -> None:
-        check_shape((in_features, out_features))
+        if any(not isinstance(n, Integral) or isinstance(n, bool) or n < 0 for n in (in_features, out_features)):
+            raise OptionError(f"a layer's sizes must be nonnegative integers; got {in_features} and {out_features}")
         theirs(self, in_features, out_features, *rest, **more)
 
     return init
@@ -471,9 +480,9 @@ GIVEN["torch.nn.functional._canonical_mask"] = lambda mask, *args, **kwargs: mas
 GIVEN["torch.nn.functional._none_or_dtype"] = lambda mask: None
 
 CHANGES: Final = {
-    "activation": ACTIVATION, "batchnorm": BATCHNORM, "container": CONTAINER, "conv": CONV, "dropout": DROPOUT,
-    "instancenorm": INSTANCENORM, "linear": LINEAR, "loss": LOSS, "pixelshuffle": PIXELSHUFFLE, "pooling": POOLING,
-    "rnn": RNN, "sparse": SPARSE, "transformer": TRANSFORMER, "upsampling": UPSAMPLING,
+    "activation": ACTIVATION, "adaptive": ADAPTIVE, "batchnorm": BATCHNORM, "container": CONTAINER, "conv": CONV,
+    "dropout": DROPOUT, "instancenorm": INSTANCENORM, "linear": LINEAR, "loss": LOSS, "pixelshuffle": PIXELSHUFFLE,
+    "pooling": POOLING, "rnn": RNN, "sparse": SPARSE, "transformer": TRANSFORMER, "upsampling": UPSAMPLING,
 }  # fmt: skip
 for _file in (*CHANGES, "channelshuffle", "distance", "flatten", "fold", "normalization", "padding"):
     _errors = {**ERRORS, "ValueError": ShapeError if _file in ("batchnorm", "instancenorm") else OptionError}

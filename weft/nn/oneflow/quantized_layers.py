@@ -8,7 +8,6 @@ from weft.autograd import no_grad
 from weft.autograd.inplace import assign
 from weft.functional.create import creation
 from weft.nn.layers.conv import Conv1d, Conv2d, Conv3d
-from weft.nn.module.making import filled
 from weft.nn.module.module import Module
 from weft.nn.oneflow.quantization import (
     checked,
@@ -46,8 +45,8 @@ class MovingAverageMinMaxObserver(Module):
         super().__init__()
         self.options = checked(quantization_formula, quantization_bit, quantization_scheme)
         self.stop_update_after_iters, self.momentum = stop_update_after_iters, momentum
-        self.register_buffer("moving_max", filled((1,), 0.0))
-        self.register_buffer("moving_min", filled((1,), 0.0))
+        self.register_buffer("moving_max", creation.zeros(1))
+        self.register_buffer("moving_min", creation.zeros(1))
 
     def reset_running_stats(self) -> None:
         """Reset the running extremes."""
