@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -149,7 +150,7 @@ def test_the_least_is_less_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
         graph.config.set_memory_budget(10_000)
         with pytest.raises(CompileError, match="can't be met") as found:
             graph.compile(x)
-        return int(str(found.value).split()[-1])
+        return int(re.findall(r"set_memory_budget\((\d+)\)", str(found.value))[0])
 
     with_them = least()
     monkeypatch.setattr(slices, "applies", lambda job: False)
