@@ -430,3 +430,12 @@ def test_a_view_of_a_view_of_a_leaf_is_not_written(view: str) -> None:
         x = lib.ones(6).view(2, 3).requires_grad_()
         with pytest.raises(RuntimeError, match="view of a leaf"):
             eval(view, {"x": x}).mul_(2)
+
+
+@pytest.mark.parametrize("use", ["x @ w.t()", "w.t() @ x", "(w.t() * 2)", "w.permute(1, 0).exp()", "w.expand(2, 3, 3)"])
+def test_a_gradient_lies_as_its_tensor(use: str) -> None:
+    for lib in (torch, flow):
+        w, x = lib.arange(9.0).view(3, 3).requires_grad_(), lib.ones(3, 3)
+        total = eval(use, {"w": w, "x": x}) * lib.arange(9.0).view(3, 3)
+        total.sum().backward()
+        assert w.grad.stride() == w.stride() and w.grad.view(-1).shape == (9,)

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import pytest
+import torch
 
 import weft as flow
 from weft.core.errors import OptionError
@@ -94,3 +95,14 @@ def test_a_group_has_oneflows_names_for_its_parts() -> None:
     optimizer.step()
     assert group["lr"] == 0.25 and len(group.options) == len(dict(group.options))
     assert group.parameters[0].tolist() == [[0.75, 0.75]] * 2
+
+
+def test_options_are_torchs() -> None:
+    for kind in KINDS:
+        theirs = getattr(torch.optim, kind, None)
+        if theirs is not None:
+            wanted = theirs([torch.ones(2, 2, requires_grad=True)], lr=0.5).defaults
+            extra = set(made(kind).defaults) - set(wanted)
+            assert not extra & {"weight_decay", "momentum", "eps", "betas"}, (kind, extra)
+    with pytest.raises(OptionError, match="Rprop has no option 'weight_decay'"):
+        made("Rprop", weight_decay=0.1)

@@ -346,7 +346,7 @@ def accumulate(t: Tensor, g: Tensor, create_graph: bool, shared: bool = False) -
         g = ops.to_global(g, t.spec.placement, tuple(broadcast if s.kind == "P" else s for s in t.spec.nd_sbp))
     if t._grad is None:
         # a gradient with other references (an expanded view, the user's tensor) must not change
-        t._grad = ops.clone(g) if shared else g if create_graph else _own(g)
+        t._grad = ops.clone(g) if shared else g if create_graph else _own(g, t)
     elif create_graph or t.node is not None:  # what is computed retains a sum; the last one was read, perhaps
         t._grad = _add(t._grad, g)
     else:
@@ -359,12 +359,15 @@ def _adding() -> Callable[..., Any]:
     return make_overwriting(OPS["add"])
 
 
-def _own(g: Tensor) -> Tensor:
+def _own(g: Tensor, t: Tensor) -> Tensor:
+    """A gradient in memory of its own, contiguous if the tensor's is: programs flatten it by view(-1)."""
+    data, own = blob_of(g).data, blob_of(t).data
+    if data is not None and not data.is_contiguous() and own is not None and own.is_contiguous():
+        return ops.contiguous(g)
     if g._view_of is not None:
         return ops.clone(g)
     if g.spec is None and g.node is None:
         return g
-    data = blob_of(g).data
     if data is not None and not data.is_contiguous() and 0 in data.stride():
         return ops.clone(g)
     return rewrap(g) if g.spec is None or g.node is not None else of_shard(blob_of(g), g.spec)

@@ -62,10 +62,11 @@ class Composed(Optimizer, ABC):
     ) -> tuple[Any, ...]:
         if group.get("maximize"):
             grad = ops.neg(grad)
-        if group["weight_decay"] and group.get("decoupled_weight_decay"):
-            x = x * (1 - lr * group["weight_decay"])
-        elif group["weight_decay"] and not group.get("adam_w_mode"):  # LAMB's comes later
-            grad = grad + x * group["weight_decay"]
+        decay = group.get("weight_decay")
+        if decay and group.get("decoupled_weight_decay"):
+            x = x * (1 - lr * decay)
+        elif decay and not group.get("adam_w_mode"):  # LAMB's comes later
+            grad = grad + x * decay
         return self.move(group, x, grad, t, lr, **dict(zip(bucket.states, states, strict=True)))
 
 
@@ -195,7 +196,7 @@ class Rprop(Composed):
         step_sizes: tuple[float, float] = (1e-6, 50.0), *, foreach: Any = None, maximize: bool = False,
         capturable: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(params, options(locals()) | {"weight_decay": 0.0})
+        super().__init__(params, options(locals()))
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         super().check_options(options)
