@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -226,6 +227,7 @@ MADE: list[Any] = [
     lambda: flow.tensor([1.0, 2.0]), lambda: flow.eye(2)[0], lambda: flow.linspace(0, 1, 2),
     lambda: flow.Tensor([3.0, 4.0]), lambda: flow.logspace(0, 1, 2),
     lambda: flow.as_tensor([1.0, 2.0]), lambda: flow.FloatTensor([1.0, 2.0]),
+    lambda: copy.deepcopy(flow.tensor([1.0, 2.0])),
     lambda: flow.ones(1).new_tensor([1.0, 2.0]), lambda: flow.zeros(2), lambda: flow.fft.fftfreq(2).detach(),
 ]  # fmt: skip
 WRITTEN: list[Any] = [

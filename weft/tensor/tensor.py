@@ -316,6 +316,8 @@ class Tensor(Described):
         copied.__dict__.update({k: v for k, v in self.__dict__.items() if k not in NOT_COPIED})
         copied._requires_grad = self._requires_grad and self.node is None  # what was computed is copied as a value
         setattr(copied, "blob" if self.spec is None else "shard", Blob(local_data(self, "deepcopy").clone()))
+        if here.trace is not None:
+            here.trace.memories.made(copied)
         memo[id(self)] = copied
         if self.grad is not None:
             copied.grad = self.grad.__deepcopy__(memo)
