@@ -9,6 +9,7 @@ from weft.compiler.shared_registers import shared
 from weft.core.errors import CompileError
 from weft.plan.net import Net
 from weft.plan.plan import Plan, parse
+from weft.plan.usage import usage
 from weft.plan.verify import verify
 
 
@@ -49,3 +50,21 @@ def test_a_plan_that_places_registers_over_each_other_is_refused() -> None:
     text = str(plan).replace("1 copy, 1 full", "2 copies, 2 full")
     with pytest.raises(CompileError, match="registers a_b and c_d share memory"):
         verify(parse(text))
+
+
+@pytest.mark.parametrize("acts, copies", [(4, 1), (4, 2), (3, 2), (5, 3)])
+def test_copies_of_micro_batches_share_memory_if_one_is_done_when_the_next_begins(acts: int, copies: int) -> None:
+    def row(ahead: int) -> Plan:
+        net = Net().node("launch").node("a", acts).node("b", acts).node("c", acts).node("d", acts)
+        net.wire("launch", "a", over=(1, acts)).wire("a", "b", copies=copies).wire("b", "c", copies=copies)
+        plan = net.wire("c", "d", copies=copies).wire("a", "d", copies=ahead).plan()
+        names = ("a_b", "b_c", "c_d")
+        return replace(plan, registers=tuple(
+            replace(r, shape=(64,), dtype="uint8") if r.name in names else r for r in plan.registers
+        ))  # fmt: skip
+
+    one, two = shared(row(1)), shared(row(2))
+    assert usage(one).registers == one.shared == 2 * 64 < usage(two).registers
+    verify(one)
+    at = {r.name: r.offsets for r in one.registers}
+    assert at["a_b"] == at["c_d"] != at["b_c"] and all(len(at[name]) == copies for name in ("a_b", "b_c"))

@@ -9,15 +9,18 @@ next launch before the second has been read. And an all-reduce may overwrite wha
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import gcd, lcm
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import rustworkx
+from msgspec.structs import replace
 
 from weft.core.errors import CompileError
-from weft.plan.plan import Plan, Register
+from weft.plan.plan import Plan, Port, Register, Task
 
 ALIGN: Final = 64
+MOST_ACTS: Final = 5000  # that are looked at
 NEVER: Final = np.iinfo(np.int32).max
 
 
@@ -39,10 +42,10 @@ class Lifetimes:
     """
 
     def __init__(self, plan: Plan) -> None:
-        self._tasks = {t.id: t for t in plan.tasks}
+        self._tasks = _in_a_row(plan)
         self._first: dict[int, int] = {}
         count = 0
-        for t in plan.tasks:
+        for t in self._tasks.values():
             self._first[t.id], count = count, count + t.acts
         graph: rustworkx.PyDiGraph[int, None] = rustworkx.PyDiGraph()
         graph.add_nodes_from(range(count))
@@ -58,13 +61,13 @@ class Lifetimes:
 
     def _edges(self, plan: Plan) -> Iterator[tuple[int, int, int]]:
         """Pairs of acts of which the first is over when the second begins, so many launches later."""
-        for t in plan.tasks:
+        for t in self._tasks.values():
             for k in range(t.acts):
                 yield self._act(t.id, k), self._act(t.id, (k + 1) % t.acts), (k + 1) // t.acts
         for r in plan.registers:
             for consumer in r.consumers:
                 if r.producer in self._tasks and consumer in self._tasks:
-                    writes, reads = self._port(r, r.producer), self._port(r, consumer)
+                    writes, reads = _port(self._tasks[r.producer], r), _port(self._tasks[consumer], r)
                     n = writes.items(self._tasks[r.producer].acts)
                     for i in range(n):
                         data, credit = i + r.full, i + r.copies - r.full
@@ -75,10 +78,6 @@ class Lifetimes:
 
     def _act(self, task: int, number: int) -> int:
         return self._first[task] + number
-
-    def _port(self, r: Register, end: int) -> Any:
-        task = self._tasks[end]
-        return next(p for p in (task.produces if end == r.producer else task.consumes) if p.register == r.id)
 
     def _follow(self, graph: Any, order: list[int], later: Sequence[Sequence[int]]) -> None:
         ends: list[int] = []  # the last act of each lane
@@ -109,22 +108,22 @@ class Lifetimes:
         mine[self._lane[act]] = min(mine[self._lane[act]], self._place[act])
 
     def shareable(self, r: Register) -> bool:
-        """Whether a register holds data of this rank, and each launch uses its copies alike."""
+        """Whether a register holds data of this rank, and the launches that are looked at use its copies alike."""
         ends = (r.producer, *r.consumers)
         if r.full or not r.bytes or any(e not in self._tasks for e in ends):
             return False
-        return self._port(r, r.producer).items(self._tasks[r.producer].acts) % r.copies == 0
+        return self._items(r) % r.copies == 0
+
+    def _items(self, r: Register) -> int:
+        task = self._tasks[r.producer]
+        return _port(task, r).items(task.acts)
 
     def held(self, r: Register, copy: int, over: Register | None = None) -> Held:
         """What a copy of a shareable register holds; or it and the copy of another one that it overwrites."""
-        writes = self._port(over or r, (over or r).producer)
-        items = range(copy, writes.items(self._tasks[(over or r).producer].acts), r.copies)
-        begun = [self._act((over or r).producer, writes.first(i)) for i in items]
-        ended = [
-            [self._act(c, self._port(r, c).last(i)) for c in r.consumers]
-            or [self._act(r.producer, self._port(r, r.producer).last(i))]
-            for i in items
-        ]
+        items, first = range(copy, self._items(r), r.copies), over or r
+        begun = [self._act(first.producer, _port(self._tasks[first.producer], first).first(i)) for i in items]
+        last = r.consumers or (r.producer,)
+        ended = [[self._act(end, _port(self._tasks[end], r).last(i)) for end in last] for i in items]
         tables = [np.stack([table[acts].max(0) for acts in ended]) for table in (self._within, self._beyond)]
         return Held(np.array([self._lane[a] for a in begun]), np.array([self._place[a] for a in begun]), *tables)
 
@@ -138,6 +137,29 @@ class Lifetimes:
     def overwritten(self, b: Register) -> int:
         """The register that b may overwrite, if any, by what its writer does."""
         return self._overwritten.get(b.id, -1)
+
+
+def _in_a_row(plan: Plan) -> dict[int, Task]:
+    """The tasks as if so many launches were one that each copy of a register has the same use in every one, if that
+    isn't too many."""
+    tasks, count = {t.id: t for t in plan.tasks}, 1
+    acts = sum(t.acts for t in plan.tasks)
+    for r in plan.registers:
+        if r.bytes and not r.full and r.producer in tasks and (n := tasks[r.producer].acts) > 1:
+            more = lcm(count, r.copies // gcd(_port(tasks[r.producer], r).items(n), r.copies))
+            count = more if more * acts <= MOST_ACTS else count
+    return {t.id: _repeated(t, count) for t in plan.tasks}
+
+
+def _repeated(t: Task, count: int) -> Task:
+    def ports(given: Sequence[Port]) -> tuple[Port, ...]:
+        return tuple(replace(p, at=tuple(n * t.acts + act for n in range(count) for act in p.at)) for p in given)
+
+    return replace(t, acts=t.acts * count, consumes=ports(t.consumes), produces=ports(t.produces))
+
+
+def _port(t: Task, r: Register) -> Port:
+    return next(p for p in (t.produces if t.id == r.producer else t.consumes) if p.register == r.id)
 
 
 def together(held: Sequence[Held]) -> Held:
