@@ -4,6 +4,7 @@ import importlib
 import sys
 
 import pytest
+import torch
 
 import weft as flow
 
@@ -49,3 +50,15 @@ def test_no_file_is_read_twice():
         (m.__file__, id(m)) for n, m in sys.modules.items() if n.startswith("weft.") and getattr(m, "__file__", None)
     ]
     assert len(set(files)) == len({file for file, _ in files})
+
+
+@pytest.mark.parametrize("file", ["batchnorm", "conv", "dropout", "instancenorm", "padding", "pooling"])
+def test_layers_inherit_from_the_bases_that_programs_ask_for(file: str) -> None:
+    theirs, ours = (getattr(lib.nn.modules, file) for lib in (torch, flow))
+    found = 0
+    for name in (n for n in theirs.__all__ if not n.startswith("Lazy")):
+        for base in getattr(theirs, name).__mro__[1:]:
+            if base.__module__ == theirs.__name__ and base.__name__.endswith(("Nd", "Norm", "NormBase")):
+                found += 1
+                assert issubclass(getattr(flow.nn, name), getattr(ours, base.__name__)), (name, base)
+    assert found > 2

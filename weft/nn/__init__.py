@@ -70,8 +70,12 @@ LAYERS: Final = {  # by file, each of which is read when a program first asks fo
     """,
 }  # fmt: skip
 BASES: Final = {  # which nn.modules has too
-    "layers.batchnorm": ("_BatchNorm", "_NormBase"), "layers.conv": ("_ConvNd",), "layers.dropout": ("_DropoutNd",),
-    "layers.instancenorm": ("_InstanceNorm",), "layers.loss": ("_Loss", "_WeightedLoss"),
+    "layers.batchnorm": ("_BatchNorm", "_NormBase"), "layers.conv": ("_ConvNd", "_ConvTransposeNd"),
+    "layers.dropout": ("_DropoutNd",), "layers.instancenorm": ("_InstanceNorm",),
+    "layers.loss": ("_Loss", "_WeightedLoss"),
+    "layers.padding": ("_CircularPadNd", "_ConstantPadNd", "_ReflectionPadNd", "_ReplicationPadNd"),
+    "layers.pooling": ("_AdaptiveAvgPoolNd", "_AdaptiveMaxPoolNd", "_AvgPoolNd", "_LPPoolNd", "_MaxPoolNd",
+                       "_MaxUnpoolNd"),
 }  # fmt: skip
 HOMES: Final = {file: tuple(names.split()) for file, names in LAYERS.items()}
 
