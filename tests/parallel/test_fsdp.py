@@ -23,6 +23,7 @@ from weft.distributed.fsdp import (
     register_fsdp_forward_method,
 )
 from weft.distributed.tensor import distribute_tensor
+from weft.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from weft.launch import spawn_threads
 from weft.parallel.sharded import KEY
 from weft.tensor.data import local_data
@@ -373,3 +374,25 @@ def test_shards_of_meta_parameters_are_initialized_later() -> None:
     net.head.weight = nn.Parameter(flow.ones(1, 5))
     with pytest.raises(ArgumentError, match=r"head\.weight was replaced"):
         net(flow.tensor(DATA))
+
+
+@on(4)
+def test_parts_of_tensor_parallel_parameters_are_split() -> None:
+    mesh = flow.distributed.init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    flow.manual_seed(0)
+    net = nn.Sequential(nn.Linear(5, 8), nn.GELU(), nn.Linear(8, 3))
+    whole = copy.deepcopy(net)
+    parallelize_module(net, mesh["tp"], {"0": ColwiseParallel(), "2": RowwiseParallel()})
+    fully_shard(net[2], mesh=mesh["dp"])
+    fully_shard(net, mesh=mesh["dp"])
+    assert net[0].weight.to_local().shape == (2, 5)
+    assert net[2].weight.to_local().shape == (2 - mesh["dp"].get_local_rank(), 4)
+    assert net[0].weight.placement.shape == (2, 2) and net[0].weight.sbp == (S(0), S(0))
+    assert net[2].weight.sbp == (S(1), S(0)) and net[2].bias.sbp == (B, S(0))
+    mine = flow.tensor(DATA).view(2, 6, 5)[mesh["dp"].get_local_rank()]
+    losses = flow.tensor(train(net, mine, "AdamW", 1, True))
+    flow.comm.all_reduce(losses)
+    expected = train(whole, flow.tensor(DATA), "AdamW", 1, True)
+    torch.testing.assert_close([v / 4 for v in losses.tolist()], expected, rtol=1e-4, atol=1e-5)
+    for (name, p), q in zip(net.state_dict().items(), whole.parameters(), strict=True):
+        torch.testing.assert_close(p.full_tensor().to_torch(), q.detach().to_torch(), rtol=1e-4, atol=1e-5, msg=name)

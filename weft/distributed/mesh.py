@@ -24,6 +24,7 @@ class DeviceMesh:
     def __init__(self, device_type: str, mesh: Any, *, mesh_dim_names: Sequence[str] | None = None) -> None:
         ranks = mesh.numpy() if isinstance(mesh, Tensor) else mesh
         self.device_type, self._ranks = device_type, np.asarray(ranks, dtype=np.int64)
+        self._root: DeviceMesh = self  # of which it is a part
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
         world = current().world_size
         if self._ranks.size and not (self._ranks.min() >= 0 and self._ranks.max() < world):
@@ -78,7 +79,16 @@ class DeviceMesh:
         here, axes = self._here(), [self._axis(name) for name in wanted]
         kept = tuple(slice(None) if axis in axes else at for axis, at in enumerate(here))
         order = [sorted(axes).index(axis) for axis in axes]
-        return DeviceMesh(self.device_type, self._ranks[kept].transpose(order), mesh_dim_names=wanted)
+        part = DeviceMesh(self.device_type, self._ranks[kept].transpose(order), mesh_dim_names=wanted)
+        part._root = self._root
+        return part
+
+    def inside(self, placement: Placement) -> Placement | None:
+        """The grid of another part of the same mesh, one axis, and of this part's axes inside; None if it isn't one."""
+        for name in self._root.mesh_dim_names or ():
+            if name not in (self.mesh_dim_names or ()) and self._root[name].placement is placement:
+                return self._root[(name, *(self.mesh_dim_names or ()))].placement
+        return None
 
     def _axis(self, given: int | str | None) -> int:
         if given is None and self.ndim == 1:

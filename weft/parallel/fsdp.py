@@ -69,7 +69,8 @@ def fully_shard(
     With `reshard_after_forward=False` whole parameters are kept from forward to backward; by default only the outermost
     module does so, as its backward begins at once. All ranks use the same parameters in the same order.
 
-    A mesh of two axes has replicas along the first, and splits along the second.
+    A mesh of two axes has replicas along the first, and splits along the second. Parameters that lie on another axis of
+    the same mesh, by tensor parallelism, are split inside their parts.
 
     With a `MixedPrecisionPolicy` whole parameters and gradients have other dtypes than the shards. Parameters on the
     meta device become uninitialized shards, for `module.to_empty(device="cpu")` and an initialization. Offload policies
@@ -96,7 +97,7 @@ def fully_shard(
     place = Placement("cpu", range(current().world_size)) if mesh is None else mesh.placement
     ignored = {id(p) for p in ignored_params or ()}
     policy = MixedPrecisionPolicy.of(mp_policy)
-    parts = module.__dict__[KEY] = Parts(module, place, ignored, reshard_after_forward, policy)
+    parts = module.__dict__[KEY] = Parts(module, place, ignored, reshard_after_forward, policy, mesh)
     module.__dict__["reshard"] = parts.reshard
     module.__dict__["unshard"] = functools.partial(_unshard, parts)
     module.__dict__["set_gradient_divide_factor"] = functools.partial(setattr, parts, "divisor")
@@ -146,7 +147,8 @@ class Parts:
     """The parameters of one `fully_shard` call, which are gathered and freed together."""
 
     def __init__(
-        self, module: Module, place: Placement, ignored: set[int], again: bool | None, policy: MixedPrecisionPolicy
+        self, module: Module, place: Placement, ignored: set[int], again: bool | None, policy: MixedPrecisionPolicy,
+        mesh: Any = None,
     ) -> None:  # fmt: skip
         self.module, self.place, self.policy = module, place, policy
         self.reshard_after_forward, self.requires_gradient_sync, self.requires_all_reduce = again, True, True
@@ -159,8 +161,8 @@ class Parts:
         self.ranks = place.group(current().index, place.ndim - 1)  # over which it splits
         self.group: Group = self.line.group(self.ranks)
         self.replicas = self.line.group(place.group(current().index, 0)) if place.ndim == 2 else None
-        own = own_parameters(module, ignored)
-        self.members = [Sharded(name, p, place, at, policy.param_dtype) for name, p, at in own]
+        own = own_parameters(module, ignored, mesh)
+        self.members = [Sharded(name, p, place, at, policy.param_dtype, mesh) for name, p, at in own]
         most = buckets.limit(sum(s.bytes for s in self.members))
         self.alone = [s for s in self.members if s.split and buckets.travels_alone(s.bytes, most)]
         self.together: dict[Any, list[Sharded]] = {}
@@ -188,7 +190,7 @@ class Parts:
         """All-gather the parameters."""
         for s in self.members:
             s.adopt()
-            hooks.wait_write(s.whole.blob)
+            hooks.wait_write(blob_of(s.whole))
             s.make_room()
         with torch.autograd._unsafe_preserve_version_counter(tuple(s.data for s in self.members if s.split)):
             for several in (*([s] for s in self.alone), *self.together.values()):
@@ -202,7 +204,7 @@ class Parts:
                 self._hook(s)
                 s.stand(s.whole)
                 if s.shares:
-                    s.whole.blob = blob_of(s.part)  # the same memory
+                    s.share()
         self.is_whole, self.some_gone = True, False
 
     def _box(self, kind: str, several: list[Sharded], given: list[torch.Tensor], outs: list[torch.Tensor]) -> None:
@@ -325,7 +327,7 @@ class Parts:
         for s in several:
             assert s.whole.grad is not None
             reduced = (self.policy.reduce_dtype or s.whole.grad.dtype).torch
-            grads.append(local_data(s.whole.grad, "fully_shard").to(reduced))
+            grads.append(s.gradient().to(reduced))
             s.whole.grad = None
         with no_grad():
             for s, mine in zip(several, self._parts_of(several, grads), strict=True):

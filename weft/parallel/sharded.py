@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import torch
 
 from weft.autograd import no_grad
-from weft.autograd.inplace import assign
 from weft.core.dispatch import hooks
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError
 from weft.core.placement import Placement
 from weft.core.sbp import broadcast, split
+from weft.core.spec import Spec
 from weft.functional.create import creation
 from weft.nn.module.module import Module
 from weft.ops import ops
+from weft.system import comm
+from weft.tensor.blob import blob_of
 from weft.tensor.data import local_data
 from weft.tensor.parameter import Parameter
-from weft.tensor.tensor import of_torch
+from weft.tensor.tensor import of_shard, of_torch
 
 KEY: Final = "_parts"  # the attribute of a sharded module for its `Parts`
 MOVED: Final = "fully_shard(): {} is {}: parameters are to be local, each rank's alike, and become global here"
@@ -28,26 +30,35 @@ class Sharded:
     """One parameter: its shard, and the whole that replaces it for a while."""
 
     def __init__(
-        self, name: str, p: Parameter, place: Placement, holders: list[tuple[Module, str]], dtype: DType | None
+        self, name: str, p: Parameter, place: Placement, holders: list[tuple[Module, str]], dtype: DType | None,
+        mesh: Any = None,
     ) -> None:  # fmt: skip
-        self.name, self.part, self.holders = name, p, holders
-        ranks = place.shape[-1]
-        self.split = p.ndim > 0 and p.shape[0] >= ranks > 1
-        alike = (broadcast,) * place.ndim
-        layout = (*alike[1:], split(0)) if self.split else alike
+        self.name, self.part, self.holders, self.place = name, p, holders, place
+        outer = p.spec
+        size = outer.local_shape(outer.placement.members[-1]) if outer is not None else tuple(p.shape)  # the smallest
+        self.split = p.ndim > 0 and size[0] >= place.shape[-1] > 1
+        self.alike = (broadcast,) * place.ndim
+        self.layout = (*self.alike[1:], split(0)) if self.split else self.alike
         kind = dtype if dtype is not None and p.dtype.differentiable else p.dtype
         with no_grad():
             if p.is_meta:  # type: ignore[attr-defined]  # bound from the registry
-                part = creation.empty(tuple(p.shape), dtype=p.dtype, placement=place, sbp=layout)
+                part = creation.empty(tuple(p.shape), dtype=p.dtype, placement=place, sbp=self.layout)
                 whole = torch.empty(tuple(p.shape), dtype=kind.torch)
             else:
-                same = ops.from_local(p.detach(), place, alike, None)  # the first rank's
-                part = ops.clone(ops.to_global(same, place, layout))
-                whole = local_data(same.to_local(), "fully_shard").to(kind.torch, copy=True)
+                given = of_torch(local_data(p.detach(), "fully_shard").clone())
+                comm.broadcast(given, place.members[0], place.members)
+                same = ops.from_local(given, place, self.alike, tuple(given.shape))
+                part = ops.clone(ops.to_global(same, place, self.layout))
+                whole = local_data(given, "fully_shard").to(kind.torch)
+            if outer is not None:
+                spec = Spec(outer.shape, p.dtype, mesh.inside(outer.placement), (*outer.nd_sbp, *self.layout))
+                part = of_shard(local_data(part, "fully_shard"), spec)
             p._hold(part)
         self.shares = not self.split and kind is p.dtype  # the memory of the part
         self.data = local_data(part, "fully_shard") if self.shares else whole
-        self.whole = Parameter(of_torch(self.data), p.requires_grad)
+        self.outer = None if outer is None else Spec(outer.shape, kind, outer.placement, outer.nd_sbp)
+        value = of_torch(self.data) if self.outer is None else of_shard(self.data, self.outer)
+        self.whole = Parameter(value, p.requires_grad)
         self.bytes = self.data.nbytes
         self.hooked = False
         self.held: torch.Tensor | None = None  # a gradient that is summed over the shard's ranks alone
@@ -55,12 +66,20 @@ class Sharded:
             self.size = self.data.untyped_storage().nbytes()
             self.drop()
 
+    def gradient(self) -> torch.Tensor:
+        """This rank's gradient of the whole."""
+        grad = self.whole.grad
+        assert grad is not None
+        if self.outer is not None:
+            grad = ops.to_global(grad, self.outer.placement, self.outer.nd_sbp)
+        return local_data(grad, "fully_shard")
+
     def here(self) -> torch.Tensor:
         return local_data(self.part, "fully_shard")
 
     def drop(self) -> None:
         if self.split:
-            hooks.wait_write(self.whole.blob)
+            hooks.wait_write(blob_of(self.whole))
             self.data.untyped_storage().resize_(0)
 
     def make_room(self) -> None:
@@ -69,12 +88,10 @@ class Sharded:
             storage.resize_(self.size)
 
     def write_back(self) -> None:
-        spec = self.part.spec
-        assert spec is not None
         if not self.shares:
             with no_grad():
-                same = ops.from_local(self.whole.detach(), spec.placement, (broadcast,) * len(spec.nd_sbp), spec.shape)
-                assign(self.part, ops.cast(ops.to_global(same, spec.placement, spec.nd_sbp), self.part.dtype))
+                same = ops.from_local(of_torch(self.data), self.place, self.alike, tuple(self.data.shape))
+                self.here().copy_(local_data(ops.to_global(same, self.place, self.layout), "fully_shard"))
 
     def adopt(self) -> None:
         """Take a parameter that stands in the shard's place since, as `load_state_dict(assign=True)` puts one there."""
@@ -89,12 +106,21 @@ class Sharded:
             )
         self.part = found
 
+    def share(self) -> None:
+        """Let the whole have the memory of the part."""
+        if self.outer is None:
+            self.whole.blob = blob_of(self.part)
+        else:
+            self.whole.shard = blob_of(self.part)
+
     def stand(self, p: Parameter) -> None:
         for module, name in self.holders:
             module.__dict__[name] = p  # its role stays the same; a graph needn't check again
 
 
-def own_parameters(module: Module, ignored: set[int]) -> list[tuple[str, Parameter, list[tuple[Module, str]]]]:
+def own_parameters(
+    module: Module, ignored: set[int], mesh: Any
+) -> list[tuple[str, Parameter, list[tuple[Module, str]]]]:
     """A module's parameters that no inner module has sharded, each with all its holders in the module."""
     found: dict[int, tuple[str, Parameter, list[tuple[Module, str]]]] = {}
     inside: dict[int, str] = {}
@@ -113,9 +139,10 @@ def own_parameters(module: Module, ignored: set[int]) -> list[tuple[str, Paramet
                         "and would be whole only while that computes. Shard a module that holds both in one call"
                     )
                 continue
-            if p.is_global:
+            if p.is_global and (mesh is None or mesh.inside(p.placement) is None):
                 raise ArgumentError(MOVED.format(full, f"global already, {p.placement} {p.sbp}"))
-            if p.device.type not in ("cpu", "meta"):
-                raise ArgumentError(MOVED.format(full, f"on {p.device}; only parameters on the CPU are split eagerly"))
+            kind = p.placement.type if p.is_global else p.device.type
+            if kind not in ("cpu", "meta"):
+                raise ArgumentError(MOVED.format(full, f"on {kind}; only parameters on the CPU are split eagerly"))
             found.setdefault(id(p), (full, p, []))[2].append((inner, name))
     return list(found.values())
