@@ -161,7 +161,12 @@ QUIET = {
     "a module stays on its device, and every gradient counts": "output_device dim find_unused_parameters "
     "check_reduction static_graph",
     "an array is given in any case": "force",
-    "shards are contiguous, and on the CPU": "stride offload_policy",
+    "shards are contiguous, on the CPU, and of the first rank's values": "stride offload_policy cpu_offload "
+    "offload_to_cpu sync_module_states use_orig_params limit_all_gathers backward_prefetch forward_prefetch",
+    "every rank has whole values, and optimizers are asked": "rank0_only optim_input optim_state_dict "
+    "is_named_optimizer",
+    "files hold whole values, which every rank reads": "process_group use_collectives no_dist flatten_state_dict "
+    "flatten_sharded_tensors",
     "which connection carries it": "backend pg_options device_id device_ids group_name group_desc device group "
     "use_local_synchronization fallback_rank family tag",
     "no effect in PyTorch or OneFlow either": "eps enable_view_slice begin_params_axis drop the_type return_indices",

@@ -161,6 +161,8 @@ def test_a_checkpoint_that_does_not_fit_changes_nothing(tmp_path: Path) -> None:
     assert torch.load(tmp_path / "file.pt")["b"]["c"].tolist() == [0, 0, 0]
     format_utils.torch_save_to_dcp(tmp_path / "file.pt", tmp_path / "again")
     assert flow.load(tmp_path / "again")["a"].tolist() == [1, 1]
+    with pytest.raises(ArgumentError, match="takes a DefaultSavePlanner"):
+        dcp.save({"a": flow.ones(2)}, storage_writer=at, planner=object())
     with pytest.raises(ArgumentError, match="has a folder"):
         dcp.save({})
     with pytest.raises(CheckpointError, match="the model lacks"):

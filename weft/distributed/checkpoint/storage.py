@@ -15,6 +15,7 @@ from weft.core.rank import current
 from weft.core.sbp import broadcast
 from weft.distributed import collectives
 from weft.distributed.checkpoint.stateful import Stateful
+from weft.distributed.groups import get_process_group_ranks
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
 from weft.vm.instruction import Instruction
@@ -23,28 +24,29 @@ from weft.vm.instruction import Instruction
 class FileSystemWriter:
     """Where a checkpoint is written: a folder. PyTorch's options for how it writes files have no effect."""
 
-    def __init__(self, path: Any, *args: Any, **options: Any) -> None:
+    def __init__(self, path: Any, *_: Any, **__: Any) -> None:
         self.path = os.fspath(path)
 
 
 class FileSystemReader:
     """Where a checkpoint is read."""
 
-    def __init__(self, path: Any, *args: Any, **options: Any) -> None:
+    def __init__(self, path: Any, *_: Any, **__: Any) -> None:
         self.path = os.fspath(path)
 
 
 class DefaultSavePlanner:
     """Whole values are written, each once, whatever is planned."""
 
-    def __init__(self, *args: Any, **options: Any) -> None: ...
+    def __init__(self, *_: Any, **__: Any) -> None: ...
 
 
 class DefaultLoadPlanner:
     """With `allow_partial_load`, what the checkpoint lacks keeps its value."""
 
-    def __init__(self, flatten_state_dict: bool = True, flatten_sharded_tensors: bool = True,
-                 allow_partial_load: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self, flatten_state_dict: bool = True, flatten_sharded_tensors: bool = True, allow_partial_load: bool = False
+    ) -> None:
         self.allow_partial_load = allow_partial_load
 
 
@@ -52,6 +54,11 @@ def _place(what: str, checkpoint_id: Any, storage: Any) -> str:
     if checkpoint_id is None and not hasattr(storage, "path"):
         raise ArgumentError(f'{what}(state, checkpoint_id="folder"): a checkpoint has a folder')
     return os.fspath(storage.path if checkpoint_id is None else checkpoint_id)
+
+
+def _check(what: str, planner: Any, kind: type) -> None:
+    if type(planner) not in (kind, type(None)):
+        raise ArgumentError(f"{what}(planner=...) takes a {kind.__name__}, as files hold whole values; got {planner!r}")
 
 
 def _states(value: Any) -> Any:
@@ -67,12 +74,13 @@ def save(
 ) -> None:  # fmt: skip
     """Write the states of all ranks, or of a group, into a folder; each of them calls this. Of local tensors, and of
     other values, the first rank's are written."""
+    _check("save", planner, DefaultSavePlanner)
     _write(_states(state_dict), _place("save", checkpoint_id, storage_writer), no_dist, process_group)
 
 
 def _write(state: Any, folder: str, alone: bool = False, group: Any = None) -> None:
     some_global = any(isinstance(t, Tensor) and t.is_global for t in leaves(state))
-    first = 0 if group is None else next(iter(group))
+    first = get_process_group_ranks(group)[0]
     if some_global or alone or current().index == first:
         os.makedirs(folder, exist_ok=True)
         checkpoint.save(state, folder, first if some_global else None)
@@ -96,15 +104,16 @@ class Saving:
 
 
 def async_save(
-    state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_writer: Any = None, process_group: Any = None,
-    **options: Any,
+    state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_writer: Any = None, planner: Any = None,
+    process_group: Any = None, **_: Any,
 ) -> Saving:  # fmt: skip
     """As `save`; local tensors are written in the background. Global ones are written at once, as all ranks take
     part."""
+    _check("async_save", planner, DefaultSavePlanner)
     state, folder = _states(state_dict), _place("async_save", checkpoint_id, storage_writer)
     if any(isinstance(t, Tensor) and t.is_global for t in leaves(state)):
         _write(state, folder, group=process_group)
-    elif current().index == (0 if process_group is None else next(iter(process_group))):
+    elif current().index == get_process_group_ranks(process_group)[0]:
         os.makedirs(folder, exist_ok=True)
         return Saving(checkpoint.save(state, folder, wait=False))
     return Saving(None)
@@ -116,8 +125,9 @@ def load(
 ) -> None:  # fmt: skip
     """Fill a nested dict with the values of a checkpoint: tensors in place, in the layouts that they have; other values
     are replaced; objects with a state load it."""
+    _check("load", planner, DefaultLoadPlanner)
     saved = checkpoint.load(_place("load", checkpoint_id, storage_reader))
-    partly = bool(getattr(planner, "allow_partial_load", False))
+    partly = planner is not None and planner.allow_partial_load
     writes: list[Callable[[], Any]] = []
     _match(state_dict, saved, "", partly, writes)
     with no_grad():
