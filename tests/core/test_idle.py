@@ -170,10 +170,6 @@ QUIET = {
     "which connection carries it": "backend pg_options device_id device_ids group_name group_desc device group "
     "use_local_synchronization fallback_rank family tag",
     "no effect in PyTorch or OneFlow either": "eps enable_view_slice begin_params_axis drop the_type return_indices",
-    "whole values are written and read, in any case": "planner use_collectives no_dist options flatten_state_dict "
-    "flatten_sharded_tensors rank0_only process_group",
-    "all of it is done in any case": "limit_all_gathers backward_prefetch forward_prefetch cpu_offload use_orig_params "
-    "sync_module_states offload_to_cpu optim_input is_named_optimizer optim_state_dict",
     "part of a protocol that others need more of": "_instance context types return_scalar protocol name owner stream "
     "default_mask output t lr launch ctx inputs step args kwargs x y q volatile rank epoch ndim",
 }  # fmt: skip
