@@ -311,6 +311,12 @@ def test_a_tensor_made_of_a_tensor_is_part_of_its_computation() -> None:
         sum(y.sum() for y in made).backward()
         assert x.grad.tolist() == [5.0, 5.0]
         assert not m.asarray(x * 1, requires_grad=False).requires_grad
+        z = m.ones(2, requires_grad=True)
+        h = z * 2
+        y = m.Tensor(h)
+        h.mul_(3)  # the same memory
+        (y + m.Tensor(z)).sum().backward()
+        assert z.grad.tolist() == [7.0, 7.0]
 
 
 @pytest.mark.parametrize("name", ["scatter_reduce", "index_reduce"])

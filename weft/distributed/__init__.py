@@ -6,7 +6,7 @@ where the ranks are, whatever backend is named. The launcher is also
 """
 
 from weft.core.errors import RankError
-from weft.distributed import checkpoint, fsdp, tensor
+from weft.distributed import algorithms, checkpoint, fsdp, tensor
 from weft.distributed.collectives import (
     ReduceOp,
     all_gather,
@@ -65,9 +65,9 @@ DistError = DistBackendError = DistNetworkError = DistStoreError = RankError  # 
 __all__ = [
     "Backend", "DeviceMesh", "DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "FileStore",
     "GroupMember", "HashStore", "P2POp", "PrefixStore", "ProcessGroup", "ReduceOp", "Store", "TCPStore", "Work",
-    "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single",
-    "barrier", "batch_isend_irecv", "broadcast", "broadcast_object_list", "checkpoint", "destroy_process_group", "fsdp",
-    "gather", "gather_object", "get_backend", "get_global_rank", "get_group_rank", "get_node_local_rank",
+    "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "algorithms", "all_to_all",
+    "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast", "broadcast_object_list", "checkpoint", "destroy_process_group",
+    "fsdp", "gather", "gather_object", "get_backend", "get_global_rank", "get_group_rank", "get_node_local_rank",
     "get_process_group_ranks", "get_rank", "get_world_size", "group", "init_device_mesh", "init_process_group", "irecv",
     "is_available", "is_backend_available", "is_gloo_available", "is_initialized", "is_mpi_available",
     "is_nccl_available", "is_torchelastic_launched", "isend", "monitored_barrier", "new_group", "new_subgroups",

@@ -94,7 +94,12 @@ class Tensor(Described):
         if new:
             made = torch.tensor if size is None else torch.empty
             given, place = made(numbers(given), dtype=torch.get_default_dtype()), place or here.place is not None
-        given = whole_data(given, "Tensor(tensor)") if isinstance(given, Tensor) else given
+        if isinstance(given, Tensor):
+            if not place and device is None and given.spec is None and given.value is None:
+                alias = given.permute(tuple(range(given.ndim)))  # type: ignore[attr-defined]  # bound from the registry
+                self.__dict__.update(alias.__dict__)  # the same memory and computation
+                return
+            given = whole_data(given, "Tensor(tensor)")
         if place:
             self.__dict__.update(hooks.placed(given, device, placement, sbp).__dict__)
             return

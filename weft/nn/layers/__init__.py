@@ -200,7 +200,6 @@ def _shrinking(theirs: Any) -> Any:
 
 
 def _at_zero(theirs: Function) -> Function:
-    @functools.wraps(theirs)
     def init(self: Any, threshold: float = 0.0, value: float = 0.0, inplace: bool = False) -> None:
         theirs(self, threshold, value, inplace)
 
@@ -231,7 +230,6 @@ ACTIVATION: Final = {
 def _by_two(theirs: Function) -> Function:
     """OneFlow's form takes separate factors for height and width."""
 
-    @functools.wraps(theirs)
     def init(
         self: Any, upscale_factor: int | None = None, h_upscale_factor: int | None = None,
         w_upscale_factor: int | None = None,
