@@ -27,6 +27,7 @@ LOOKS: Final = 64  # polls of the channels in a round of spinning, yielding the 
 ROUNDS: Final = 8  # rounds of spinning before sleeping
 LOOK: Final = 0.05  # seconds between a waiting caller's checks of the other ranks and the clock
 NAP: Final = 0.001  # seconds between the background thread's checks while launches are in flight
+SHORT: Final = 0.00005  # seconds of a waiting caller's first nap; later ones are a hundredth of the wait, up to NAP
 NAPS: Final = 32  # checks without a launch after which it sleeps
 
 Trace = Callable[[Task, int, int, int], None]  # task, act, start and end by time.perf_counter_ns
@@ -167,7 +168,7 @@ class Executor:
             raise GraphError(
                 f"plan {self.plan.name!r}: an act waits for a launch of its own plan, which waits for the act"
             )
-        start = watched = time.monotonic()
+        start = watched = idle_since = time.monotonic()
         spins = 0
         needed: tuple[int, ...] = ()
         with self._guard:
@@ -184,11 +185,11 @@ class Executor:
                         needed = ()
                         if not moved and not over() and self.error is None:
                             spins += 1
-                            self._idle(spins)
+                            self._idle(spins, idle_since)
                             if time.monotonic() - watched > LOOK:
                                 needed = report.needed([s.actor for s in self._stations.values()], self.launched)
                         elif moved:
-                            spins = 0
+                            spins, idle_since = 0, time.monotonic()
                     finally:
                         self._driver = 0
                         self._drive_lock.release()
@@ -220,12 +221,12 @@ class Executor:
         with self._drive_lock:
             return self.bus.poll() or bool(self._main.messages)
 
-    def _idle(self, spins: int) -> None:
+    def _idle(self, spins: int, since: float) -> None:
         """Idle: spin, as another rank may answer within microseconds, then sleep until a thread of this one rings."""
         if not self.bus.silent:
             self._main.wait(0.02)
         elif spins > ROUNDS:
-            self._main.wait(min(0.00005 * (spins - ROUNDS), NAP))
+            self._main.wait(min(max(SHORT, (time.monotonic() - since) / 100), NAP))
         else:
             for look in range(LOOKS):
                 if self.bus.poll() or self._main.messages:
