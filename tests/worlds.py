@@ -17,16 +17,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
 import pytest
-import torch.distributed as dist
 
 from weft.launch.processes import follow, variables_of
 from weft.transport import transport_of
 from weft.transport.c10d import C10dTransport
+from weft.transport.rendezvous import serve
 from weft.transport.roll import run_of
 from weft.transport.secret import Signed
 
@@ -165,7 +164,7 @@ def world(nursery: subprocess.Popen[str], tmp_path: Path, request: pytest.Fixtur
         during: Callable[[World], None] | None = None,
     ) -> World:
         assert nursery.stdin is not None and nursery.stdout is not None
-        store = dist.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=PATIENCE), wait_for_workers=False)
+        store = serve("127.0.0.1", 0, PATIENCE)
         ports.add(store.port)
         logs = [tmp_path / f"rank{i}.log" for i in range(n)]
         told = [

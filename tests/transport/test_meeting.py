@@ -10,7 +10,6 @@ import socket
 import sys
 import threading
 import time
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -30,7 +29,7 @@ TRANSPORTS = ("shm", "c10d")
 def told(key: str) -> None:
     """Wait for a word of the test, without meeting anybody."""
     port = int(os.environ["MASTER_PORT"])
-    dist.TCPStore("127.0.0.1", port, None, False, timedelta(seconds=60), wait_for_workers=False).get(key)
+    rendezvous.reach("127.0.0.1", port, 60.0, "a rank", "the test").get(key)
 
 
 def tell(running: Any, key: str) -> None:
@@ -269,7 +268,7 @@ def test_two_channels_never_get_one_tag(world: Any) -> None:
 
 
 def test_a_value_is_believed_under_its_own_name_only() -> None:
-    store = dist.HashStore()
+    store: Any = dist.HashStore()
     one = Signed(store, "the secret of one run", "a/")
     one.set("x", b"1")
     assert one.get("x") == b"1" == Signed(store, "the secret of one run").under("a").get("x")

@@ -36,7 +36,8 @@ LEFT_OPEN = (
     "itself. On one host `python -m weft.launch` leaves none of that open"
 )
 STAND_IN = 2.5  # seconds for which another rank serves the store in place of rank 0
-QUICK = 1.0  # seconds for a store to answer a rank that exits
+QUICK = 1.0  # seconds for a port to answer
+ANSWERS = 10.0  # seconds for a store that listens to answer a rank that exits
 
 
 def is_loopback(host: str) -> bool:
@@ -105,11 +106,13 @@ def serve(host: str, port: int, patience: float) -> dist.TCPStore:
         ) from None
 
 
-def reach(host: str, port: int, patience: float, who: str, server: str) -> dist.TCPStore:
-    """Connect to the store, and check that it answers, by attempts that are short at first.
+def reach(host: str, port: int, patience: float, who: str, server: str, *, again: bool = False) -> dist.TCPStore:
+    """Connect to the store, and check that it answers, by attempts that are short at first; `again`, if it has been
+    reached before, and is lost once nobody listens there.
 
-    c10d's own connecting now and then waits for ever, retries less and less often, and doesn't know that whoever
-    listens may be a rank 0 that is dying, for which another rank soon stands in; or something else that never answers.
+    c10d's own connecting looks up the names of both ends, for its logs, which takes 5 s for each message that a name
+    server loses; it retries less and less often, and doesn't know that whoever listens may be a rank 0 that is dying,
+    for which another rank soon stands in; or something else that never answers.
     """
     found: queue.SimpleQueue[dist.TCPStore | Exception] = queue.SimpleQueue()
 
@@ -130,7 +133,9 @@ def reach(host: str, port: int, patience: float, who: str, server: str) -> dist.
             say(f"{who} waits for {server}, which serves the store at {host}:{port}; {why}")
         try:
             socket.create_connection((host, port), QUICK).close()
-        except OSError:  # nobody listens yet
+        except OSError as error:  # nobody listens yet
+            if again:
+                raise dist.DistNetworkError(f"nobody answers at {host}:{port}: {error}") from None
             silent, why = time.monotonic(), nobody
             time.sleep(LONGEST_NAP)
             continue
@@ -154,7 +159,7 @@ def tell_absence(why: str = "") -> None:
     with contextlib.suppress(RankError, OSError, dist.DistError):
         host, port = address()
         socket.create_connection((host, port), QUICK).close()
-        run = run_of(reach(host, port, QUICK, f"rank {rank}", "rank 0"), known())
+        run = run_of(reach(host, port, ANSWERS, f"rank {rank}", "rank 0"), known())
         if why and size.isdigit() and int(rank) >= int(size):
             tell_failure(run, int(rank), why)  # nobody waits for a rank of this number
         else:
@@ -215,7 +220,7 @@ class Meeting:
         secret = self._secret = known()
         self.host, self.port, self.rank, self.world_size = host, port, rank.index, rank.world_size
         agent = os.environ.get(AGENT) == "True"
-        self.serves = rank.index == 0 and not agent
+        self.serves, self._patience = rank.index == 0 and not agent, patience
         who, self.server = f"rank {rank.index}", "the launcher" if agent else "rank 0"
         resolved(host, port, patience, who)
         try:
@@ -311,7 +316,11 @@ class Meeting:
 
     def under(self, prefix: str) -> Signed:
         """A part of the store, over a separate connection."""
-        return self.store.under(prefix).connected_again()
+        return self.connected_again(self.store.under(prefix))
+
+    def connected_again(self, part: Signed) -> Signed:
+        """The same part of the store over a separate connection, for another thread."""
+        return part.over(reach(self.host, self.port, self._patience, f"rank {self.rank}", self.server, again=True))
 
     def claim(self, key: str) -> bool:
         """Whether this rank is the first to claim `key`, and so makes what the others then get."""

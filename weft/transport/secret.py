@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import torch.distributed as dist
 
@@ -106,9 +106,9 @@ class Signed(dist.Store):
     def under(self, prefix: str) -> Signed:
         return Signed(self._inner, self._secret, f"{self._prefix}{prefix}/")
 
-    def connected_again(self) -> Signed:
-        """The same over a separate connection, for another thread."""
-        return Signed(cast(Any, self._inner).clone(), self._secret, self._prefix)
+    def over(self, connection: dist.Store) -> Signed:
+        """The same part over another connection to the store, for another thread."""
+        return Signed(connection, self._secret, self._prefix)
 
     def plain(self) -> dist.Store:
         """The same part of the store, without signatures."""

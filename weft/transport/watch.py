@@ -47,7 +47,7 @@ class Watch:
     def _run(self) -> None:
         count, said = 0, ""
         with self._as_failure():
-            run, store = self._meeting.run.connected_again(), self._meeting.under("watch")
+            run, store = self._meeting.connected_again(self._meeting.run), self._meeting.under("watch")
             while not self._stop.is_set():
                 count += 1
                 store.set(f"beat/{self.rank}", f"{count}|{self.note}")
