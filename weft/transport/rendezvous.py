@@ -37,7 +37,7 @@ LEFT_OPEN = (
 )
 STAND_IN = 2.5  # seconds for which another rank serves the store in place of rank 0
 QUICK = 1.0  # seconds for a port to answer
-ANSWERS = 10.0  # seconds for a store that listens to answer a rank that exits
+ANSWERS = 15.0  # seconds for a store that listens to answer a rank that exits
 
 
 def is_loopback(host: str) -> bool:
