@@ -16,7 +16,6 @@ from typing import NamedTuple
 import torch
 
 from weft.job.value import Node, Value
-from weft.ops import OPS
 
 Order = tuple[int, ...]
 
@@ -79,7 +78,7 @@ def ordered(
 
 def _view_counts(nodes: Sequence[Node]) -> Counter[Value]:
     """The number of views of each value."""
-    return Counter(n.args[0] for n in nodes if n.op in OPS and OPS[n.op].view)
+    return Counter(n.args[0] for n in nodes if n.view)
 
 
 def _permuted(order: Order, permute: Node) -> Order:

@@ -7,7 +7,7 @@ more than the synchronization that they save, and take memory, too.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from typing import Final
 
 from weft.boxing.steps import Step
@@ -43,13 +43,3 @@ def bytes_of(node: Node) -> int:
     wholes = (node.extra["route"].src, node.extra["route"].dst)
     rank = wholes[0].placement.members[0]
     return max(math.prod(spec.local_shape(rank)) * spec.dtype.itemsize for spec in wholes)
-
-
-def in_front(nodes: Iterable[Node], at: dict[int, list[Node]], gone: set[Node]) -> list[Node]:
-    """The nodes without those in `gone`, with those of `at` inserted before the given indices."""
-    found: list[Node] = []
-    for i, node in enumerate(nodes):
-        found += at.get(i, ())
-        if node not in gone:
-            found.append(node)
-    return found

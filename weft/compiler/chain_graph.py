@@ -103,10 +103,7 @@ def _orders(keys: list[Key], data: Iterable[tuple[Key, Key]]) -> Iterator[tuple[
 
 def _talks(node: Node) -> bool:
     """Whether a node communicates while it runs."""
-    if node.op != "boxing":
-        return False
-    route = node.extra["route"] if "route" in node.extra else node.extra["routes"][0]
-    return any(not step.local for step in route.steps)
+    return node.op == "boxing" and any(not step.local for step in node.route.steps)
 
 
 def _meet(a: Placement | None, b: Placement | None) -> bool:

@@ -24,7 +24,6 @@ from weft.core.device import Device
 from weft.core.placement import Placement
 from weft.job.job import Job
 from weft.job.value import Node, Value
-from weft.ops import OPS
 
 
 class Key(NamedTuple):
@@ -53,7 +52,7 @@ def _device_of(node: Node) -> Device | None:
 
 def is_alias(node: Node, variables: Container[Value]) -> bool:
     """Whether a node is a view of a variable, which each reader can make itself, once."""
-    return node.op in OPS and OPS[node.op].view and node.args[0] in variables
+    return node.view and node.args[0] in variables
 
 
 def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict[Node, tuple[Key, ...]]:
@@ -185,6 +184,6 @@ def views_again(
 
 def _is_view(n: Node) -> bool:
     """Whether a node is a view of its operand, and of nearly all of it."""
-    if n.op not in OPS or not OPS[n.op].view or not isinstance(n.args[0], Value):
+    if not n.view or not isinstance(n.args[0], Value):
         return False
     return math.prod(n.args[0].shape) <= sum(math.prod(v.shape) for v in n.outputs)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from weft.compiler.layout import Packet, local_shape
+from weft.compiler.layout import Packet
 from weft.compiler.local_node import local_call, refs
 from weft.core import dtype as dtypes
 from weft.core.device import Device
@@ -65,13 +65,13 @@ def sink_step(
             return None
         n = views.get(v)
         if v.name not in calls and n is None:
-            result = Result(v.name, v.dtype.name, local_shape(v, rank), Place("variable"), strides.get(v))
+            result = Result(v.name, v.dtype.name, v.local_shape(rank), Place("variable"), strides.get(v))
             calls[v.name] = Call("variable", (), (result,), variable_options(v), v.name)
         elif v.name not in calls and n is not None:
             look(n.args[0])
             args, options = local_call(n, rank)
             place = Place("view", of=n.args[0].name)
-            results = tuple(Result(w.name, w.dtype.name, local_shape(w, rank), place) for w in n.outputs)
+            results = tuple(Result(w.name, w.dtype.name, w.local_shape(rank), place) for w in n.outputs)
             calls[v.name] = Call(n.op, refs(args), results, options, n.name)
         return Ref(v.name)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Final
 
-from weft.compiler.layout import local_shape
 from weft.compiler.local_node import SMALL, local_call, refs
 from weft.job.value import Node, Value
 from weft.ops import OPS
@@ -73,7 +72,7 @@ def _begins(n: Node, rank: int) -> bool:
 
 
 def _small(n: Node, rank: int) -> bool:
-    return all(_bytes(v, rank) <= SMALL for v in n.outputs)
+    return all(v.local_bytes(rank) <= SMALL for v in n.outputs)
 
 
 def _fits(n: Node, rank: int) -> bool:
@@ -83,16 +82,9 @@ def _fits(n: Node, rank: int) -> bool:
     if not (op.elementwise or op.view or n.op in REDUCTIONS):
         return False
     values = (*n.operands(), *n.outputs)
-    types = {v.device.type if v.spec is None else v.spec.placement.type for v in values}
+    types = {v.device_type for v in values}
     here = all(v.spec is None or rank in v.spec.placement for v in values)
-    return here and types == {"cpu"} and not local_call(n, rank)[1] and all(_bytes(v, rank) for v in values)
-
-
-def _bytes(v: Value, rank: int) -> int:
-    size = v.dtype.itemsize
-    for n in local_shape(v, rank):
-        size *= n
-    return size
+    return here and types == {"cpu"} and not local_call(n, rank)[1] and all(v.local_bytes(rank) for v in values)
 
 
 def _joined(run: Sequence[Node], wanted: set[Value], rank: int, faster: Faster) -> list[Node]:
@@ -116,14 +108,14 @@ def _joined(run: Sequence[Node], wanted: set[Value], rank: int, faster: Faster) 
     inputs = tuple(dict.fromkeys(v for n in within for v in n.operands() if v not in made))
     head = Node(outputs[0].name, "fused", inputs, outputs, micro=run[0].micro, late=run[0].late)
     head.extra["calls"] = tuple(_calls(within, rank))
-    results = tuple(Result(v.name, v.dtype.name, local_shape(v, rank), Place("made")) for v in outputs)
-    forms = {v.name: Result(v.name, v.dtype.name, local_shape(v, rank), Place("variable")) for v in inputs}
+    results = tuple(Result(v.name, v.dtype.name, v.local_shape(rank), Place("made")) for v in outputs)
+    forms = {v.name: Result(v.name, v.dtype.name, v.local_shape(rank), Place("variable")) for v in inputs}
     call = Call("fused", tuple(Ref(v.name) for v in inputs), results, name=head.name, calls=head.extra["calls"])
     return [head, *reversed(views)] if faster(call, forms) else list(run)
 
 
 def _calls(nodes: Sequence[Node], rank: int) -> Iterator[Call]:
     for n in nodes:
-        results = tuple(Result(v.name, v.dtype.name, local_shape(v, rank), Place("inside")) for v in n.outputs)
+        results = tuple(Result(v.name, v.dtype.name, v.local_shape(rank), Place("inside")) for v in n.outputs)
         args, _ = local_call(n, rank)
-        yield Call(n.op, refs(args), results, name=n.name, at=", ".join(filter(None, (n.scope, n.at))))
+        yield Call(n.op, refs(args), results, name=n.name, at=n.where)

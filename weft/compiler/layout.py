@@ -17,7 +17,6 @@ from weft.core.dtype import DType
 from weft.core.errors import CompileError
 from weft.job.job import Job
 from weft.job.value import Node, Value
-from weft.ops import OPS
 from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor
 
@@ -90,10 +89,6 @@ def typed(memory: torch.Tensor, at: int, shape: Shape, dtype: DType) -> torch.Te
     return memory[at : at + math.prod(shape) * dtype.itemsize].view(dtype.torch).view(shape)
 
 
-def local_shape(v: Value, rank: int) -> Shape:
-    return v.spec.local_shape(rank) if v.spec is not None else v.shape
-
-
 def sliced(shape: Shape, where: Slices) -> Shape:
     return tuple(len(range(*s.indices(n))) for s, n in zip(where, shape, strict=True))
 
@@ -121,24 +116,20 @@ class Chain:
 
     name: str
     rank: int
-    nodes: list[Node]
-    imports: Mapping[Value, Packet]
-    exports: Mapping[Value, list[Packet]]
-    crossings: Mapping[Node, Crossing]
-    arrivals: Mapping[tuple[Node, int], Packet]
-    departures: Mapping[tuple[Node, int], Packet]
     variables: Mapping[Value, Strides | None]
     micro_batches: int
     unpacked: Mapping[Value, Value]
+    tight: bool
+    nodes: list[Node] = field(default_factory=list)
+    imports: dict[Value, Packet] = field(default_factory=dict)
+    exports: dict[Value, list[Packet]] = field(default_factory=dict)
+    crossings: dict[Node, Crossing] = field(default_factory=dict)
+    arrivals: dict[tuple[Node, int], Packet] = field(default_factory=dict)
+    departures: dict[tuple[Node, int], Packet] = field(default_factory=dict)
     one_thread: bool = False
-    tight: bool = False
 
     def shape(self, v: Value) -> Shape:
-        return local_shape(v, self.rank)
+        return v.local_shape(self.rank)
 
     def bytes(self, v: Value) -> int:
-        return math.prod(self.shape(v)) * v.dtype.itemsize
-
-    @property
-    def random(self) -> bool:
-        return any(n.op in OPS and OPS[n.op].random for n in self.nodes)
+        return v.local_bytes(self.rank)

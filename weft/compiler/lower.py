@@ -6,7 +6,6 @@ both ends of a register between ranks agree without communication.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from weft.compiler import chains, faster
@@ -14,7 +13,7 @@ from weft.compiler.calls.program import lower_chain
 from weft.compiler.chain_graph import ChainGraph
 from weft.compiler.chains import Key
 from weft.compiler.ends import sink_step, source_step
-from weft.compiler.layout import Chain, Crossing, Packet, local_shape, sliced, strides_of
+from weft.compiler.layout import Chain, Crossing, Packet, sliced, strides_of
 from weft.compiler.options import Options
 from weft.compiler.pipeline import Pipeline, roles
 from weft.compiler.shared_registers import shared
@@ -86,20 +85,20 @@ class _Lowering:
         self.joint: dict[tuple[Key, ...], Packet] = {}  # those that several chains read, by source and readers
         self.ends = [SOURCE, SINK, *job.loaders]
         self.streams = sorted({k.stream for k in self.keys if k.stream})
-        self.members: dict[Key, list[Node]] = {k: [] for k in self.mine}
+        self.strides = strides_of(job)
+        self.unpacked = {n.outputs[0]: n.args[0] for n in job.nodes if n.op == "unpack"}
+        variables = {v: self.strides.get(v) for v in self.memory}
+        self.chains = {
+            k: Chain(self.title(k), rank, variables, self.micro, self.unpacked, options.tight) for k in self.mine
+        }
         for node, keys in self.chains_of.items():
             for k in keys:
-                if k in self.members:
-                    self.members[k].append(node)
+                if k in self.chains:
+                    self.chains[k].nodes.append(node)
         self.made = {v: keys[-1] for node, keys in self.chains_of.items() for v in node.outputs}
         maker = {v: node for node in self.chains_of for v in node.outputs}
-        self.again = {k: chains.views_again(k, self.members[k], self.chains_of, maker) for k in self.mine}
+        self.again = {k: chains.views_again(k, self.chains[k].nodes, self.chains_of, maker) for k in self.mine}
         self.given: dict[Value, Packet] = {}  # the packet by which an input or a loader's value comes
-        self.imports: dict[Key, dict[Value, Packet]] = {k: {} for k in self.mine}
-        self.exports: dict[Key, dict[Value, list[Packet]]] = {k: {} for k in self.mine}
-        self.crossings: dict[Key, dict[Node, Crossing]] = {k: {} for k in self.mine}
-        self.arrivals: dict[Key, dict[tuple[Node, int], Packet]] = {k: {} for k in self.mine}
-        self.departures: dict[Key, dict[tuple[Node, int], Packet]] = {k: {} for k in self.mine}
 
     # ---- names and numbers -----------------------------------------------------------------------------
 
@@ -147,10 +146,9 @@ class _Lowering:
 
     def go(self) -> Lowered:
         job, rank = self.job, self.rank
-        lowered = Lowered(Plan(job.name, rank, self.world_size), job, self.options)
+        lowered = Lowered(Plan(job.name, rank, self.world_size), job, self.options, unpacked=self.unpacked)
         lowered.roles = {self.title(k): role for k, role in self.roles.items() if role}
-        lowered.unpacked = {n.outputs[0]: n.args[0] for n in job.nodes if n.op == "unpack"}
-        feeds = self._feeds(lowered.unpacked)
+        feeds = self._feeds()
         self._connect()
         lowered.outputs = [(node, self._output(node.args[0])) for node in job.outputs]
         shown = [node for node, packet in lowered.outputs if packet is None]
@@ -167,10 +165,9 @@ class _Lowering:
         for p in self.packets.values():
             p.close()
         lowered.packets = {p.id: p for p in self.packets.values()}
-        strides = strides_of(job)
-        tasks = self._tasks(lowered, strides)
+        tasks = self._tasks(lowered)
         lowered.source, lowered.sink = self.task_id(SOURCE, rank), self.task_id(SINK, rank)
-        ends = self._ends(lowered, sink_step(lowered.outputs, lowered.views, strides, rank))
+        ends = self._ends(lowered, sink_step(lowered.outputs, lowered.views, self.strides, rank))
         registers = [self._register(p) for p in lowered.packets.values()]
         streams = [Stream(ids.stream_of(t), name, "worker") for t, (name, _) in lowered.loaders.items()]
         own = {ids.stream_of(self.task_id(k, rank)): k.stream for k in self.mine if k.stream}
@@ -181,11 +178,11 @@ class _Lowering:
         ))  # fmt: skip
         return lowered
 
-    def _feeds(self, unpacked: Mapping[Value, Value]) -> dict[tuple[str, Device | None], Packet]:
+    def _feeds(self) -> dict[tuple[str, Device | None], Packet]:
         """The packets of the source and of loaders, one for each device that reads."""
         of_loaders = {v: n.args[0] for n in self.job.nodes if n.op == "source" for v in n.outputs}
         given = {n.outputs[0]: n.outputs[0] for n in self.job.nodes if n.op in ("input", "host")}
-        given |= {v: v for v in of_loaders} | dict(unpacked)
+        given |= {v: v for v in of_loaders} | self.unpacked
         feeds: dict[tuple[str, Device | None], Packet] = {}
         for v, whole in given.items():
             end, device = of_loaders.get(whole, SOURCE), chains.device_of(v)
@@ -203,7 +200,7 @@ class _Lowering:
         reads: dict[Value, dict[Key, None]] = {}
         for k in self.mine:
             near = {v for n in self.again[k] for v in n.outputs}
-            for node in (*self.again[k], *self.members[k]):
+            for node in (*self.again[k], *self.chains[k].nodes):
                 keys = self.chains_of[node]
                 if len(keys) == 2:
                     self._cross(node, keys, k)
@@ -213,29 +210,24 @@ class _Lowering:
                     if v in self.memory or v in near or self.made.get(v) == k:
                         continue
                     if v in self.given:
-                        feed = self.imports[k][v] = self.given[v]
-                        feed.entries[v] = local_shape(v, self.rank)
+                        feed = self.chains[k].imports[v] = self.given[v]
+                        feed.entries[v] = v.local_shape(self.rank)
                         feed.targets.append(k)
                     else:
                         reads.setdefault(v, {})[k] = None
         for v, readers_of in reads.items():
             for packet, readers in self._from_chain(self.made[v], list(readers_of)):
-                packet.entries[v] = local_shape(v, self.rank)
-                self._export(self.exports[self.made[v]], v, packet)
+                packet.entries[v] = v.local_shape(self.rank)
+                self._export(v, packet)
                 for k in readers:
-                    self.imports[k][v] = packet
+                    self.chains[k].imports[v] = packet
 
-    def _tasks(self, lowered: Lowered, strides: Mapping[Value, tuple[int, ...] | None]) -> list[Task]:
+    def _tasks(self, lowered: Lowered) -> list[Task]:
         """A task for each of this rank's chains."""
-        tasks, variables = [], {v: strides.get(v) for v in self.memory}
-        for k in self.mine:
-            nodes = [*self._needed(self.members[k]), *self.again[k], *self.members[k]]
-            nodes, alone = faster.prepared(nodes, self.exports[k], self.rank, self.options)
-            chain = Chain(
-                self.title(k), self.rank, nodes, self.imports[k], self.exports[k], self.crossings[k],
-                self.arrivals[k], self.departures[k], variables, self.micro, lowered.unpacked, alone,
-                self.options.tight,
-            )  # fmt: skip
+        tasks = []
+        for k, chain in self.chains.items():
+            nodes = [*self._needed(chain.nodes), *self.again[k], *chain.nodes]
+            chain.nodes, chain.one_thread = faster.prepared(nodes, chain.exports, self.rank, self.options)
             tasks.append(task := self._task(k, chain))
             lowered.chains[task.id] = chain
         return tasks
@@ -257,8 +249,8 @@ class _Lowering:
             packet.targets.append(SINK)
         else:
             packet = self.packet(self.made[v], SINK, self.rank, self.rank, self.ahead)
-            self._export(self.exports[self.made[v]], v, packet)
-        packet.entries[v] = local_shape(v, self.rank)
+            self._export(v, packet)
+        packet.entries[v] = v.local_shape(self.rank)
         return packet
 
     def _variables(self) -> dict[Value, Value]:
@@ -313,37 +305,37 @@ class _Lowering:
         places = len(self.keys) + len(self.ends)
         return ((places * places * KINDS + self.more) * self.world_size + self.rank) * self.world_size + self.rank
 
-    def _export(self, table: dict[Value, list[Packet]], v: Value, packet: Packet) -> None:
-        packets = table.setdefault(v, [])
+    def _export(self, v: Value, packet: Packet) -> None:
+        packets = self.chains[self.made[v]].exports.setdefault(v, [])
         if packet not in packets:
             packets.append(packet)
 
     def _cross(self, node: Node, keys: tuple[Key, ...], k: Key) -> None:
         """The packets of an exchange between two chains; pieces for this rank itself use one, too."""
-        a, b = keys
+        (a, b), chain = keys, self.chains[k]
         part = Crossing.of(node, self.rank)
         v = node.outputs[0]  # by which its entry is known: its operand may go elsewhere, too
-        self.crossings[k][node] = part
+        chain.crossings[node] = part
         if k == a:
-            shape = local_shape(node.args[0], self.rank)
+            shape = node.args[0].local_shape(self.rank)
             for rank, where in part.sends:
                 packet = self.packet(a, b, self.rank, rank, self.copies(a, b))
                 packet.entries[v] = sliced(shape, where)
-                self.departures[k][node, rank] = packet
+                chain.departures[node, rank] = packet
         if k == b:
             for where, ranks in part.receives:
                 for rank in ranks:
                     packet = self.packet(a, b, rank, self.rank, self.copies(a, b))
                     packet.entries[v] = sliced(part.shape, where)
-                    self.arrivals[k][node, rank] = packet
+                    chain.arrivals[node, rank] = packet
 
     def _finish_feeds(self, lowered: Lowered, feeds: dict[tuple[str, Device | None], Packet]) -> None:
         """Let the sources' registers hold whole inputs, of which micro-batches are slices."""
         for (end, _), feed in feeds.items():
             if not feed.targets:
                 continue
-            owners = dict.fromkeys(lowered.unpacked.get(v, v) for v in feed.entries)
-            feed.entries = {v: local_shape(v, self.rank) for v in owners}
+            owners = dict.fromkeys(self.unpacked.get(v, v) for v in feed.entries)
+            feed.entries = {v: v.local_shape(self.rank) for v in owners}
             self.packets[feed.id] = feed
             if end == SOURCE:
                 lowered.inputs.append(feed)

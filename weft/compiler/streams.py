@@ -62,9 +62,8 @@ def device_of(node: Node, options: Options) -> str:
     zero = stage_of(options)
     if node.op != "boxing" or (node.micro and zero is not None and zero.early):  # a shard's would cut every layer
         return ""
-    route = node.extra["route"] if "route" in node.extra else node.extra["routes"][0]
-    placement = route.src.placement
-    for step in route.steps:
+    placement = node.route.src.placement
+    for step in node.route.steps:
         if isinstance(step, AxisStep) and not step.local and placement.shape[step.axis] > 1:
             if WAYS.get((backend(placement, step.axis, options), placement.type)) == "stream":
                 return placement.type

@@ -18,10 +18,7 @@ GAIN: Final = 0.1  # more threads must save so much of the time
 
 def one_is_enough(nodes: Sequence[Node], threads: int) -> bool:
     calls = [n for n in nodes if n.op in OPS]
-    types = {
-        v.device.type if v.spec is None else v.spec.placement.type for n in calls for v in (*n.operands(), *n.outputs)
-    }
-    if types - {"cpu"}:
+    if any(v.device_type != "cpu" for n in calls for v in (*n.operands(), *n.outputs)):
         return False
     seconds = [work(n, n.signature) for n in calls]
     saved = sum(max(0.0, t * (1 - 1 / threads) - SHARING) for t in seconds)

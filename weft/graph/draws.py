@@ -39,7 +39,7 @@ Point = tuple[int, Node]  # a draw of a micro-batch
 
 def steps_of(job: Job) -> list[Node]:
     """The nodes that draw, seed and fork, in program order."""
-    return [n for n in job.nodes if n.op == "steer" or (n.op in OPS and OPS[n.op].random)]
+    return [n for n in job.nodes if n.op == "steer" or n.draws]
 
 
 def check(job: Job, world_size: int, options: Options) -> None:

@@ -240,7 +240,7 @@ def _draws(text: str, plan: Plan) -> Job:
         for v in n.outputs:
             if v.spec is not None:
                 v.spec.placement.check(current().world_size)
-    random_only = all(n.op in OPS and OPS[n.op].random for n in drawing.values())
+    random_only = all(n.draws for n in drawing.values())
     if not random_only or any(name not in drawing or drawing[name].op != c.op for name, c in mine.items()):
         raise CompileError(
             f"the plan draws {', '.join(mine) or 'nothing'}, and the state tells of {', '.join(drawing)}"
@@ -272,12 +272,14 @@ def _end(call: Call) -> Value:
 def _check_end(call: Call, forms: Mapping[str, Form]) -> None:
     """Check that a value has on this rank what its global form says."""
     v, here = _end(call), [*(r.name for r in call.results), *call.operands()]
+    rank = current()
     if v.spec is not None:
-        v.spec.placement.check(current().world_size)
+        v.spec.placement.check(rank.world_size)
     found = [(tuple(forms[name].shape), forms[name].dtype) for name in here]
-    elsewhere = v.spec is not None and current().index not in v.spec.placement
-    if found not in ([(_shape(v), v.dtype)], [] if elsewhere or call.op == "graph.input" else None):
-        raise CompileError(f"{v.name} is {v.form}, so that this rank has {v.dtype.name}{list(_shape(v))} of it")
+    elsewhere = v.spec is not None and rank.index not in v.spec.placement
+    shape = v.local_shape(rank.index)
+    if found not in ([(shape, v.dtype)], [] if elsewhere or call.op == "graph.input" else None):
+        raise CompileError(f"{v.name} is {v.form}, so that this rank has {v.dtype.name}{list(shape)} of it")
 
 
 def _states(module: Any) -> Iterator[tuple[str, Tensor]]:
@@ -286,7 +288,7 @@ def _states(module: Any) -> Iterator[tuple[str, Tensor]]:
 
 
 def _variable(v: Value, strides: tuple[int, ...] | None, saved: Mapping[str, Any], known: Tensor | None) -> Tensor:
-    held, shape = saved.get(v.name), _shape(v)
+    held, shape = saved.get(v.name), v.local_shape(current().index)
     if not isinstance(held, Tensor) or held.is_global or (held.shape, held.dtype) != (shape, v.dtype):
         raise CompileError(
             f"the plan wants {v.name} as {v.form}, {list(shape)} of it on this rank, and the state has "
@@ -308,12 +310,8 @@ def _data(t: Tensor) -> torch.Tensor:
     return data
 
 
-def _shape(v: Value) -> tuple[int, ...]:
-    return v.shape if v.spec is None else v.spec.local_shape(current().index)
-
-
 def _example(v: Value) -> Tensor:
-    data = torch.zeros(_shape(v), dtype=v.dtype.torch, device=v.device.torch)
+    data = torch.zeros(v.local_shape(current().index), dtype=v.dtype.torch, device=v.device.torch)
     return of_torch(data) if v.spec is None else of_shard(data, v.spec)
 
 

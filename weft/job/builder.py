@@ -20,7 +20,7 @@ from weft.job.attributes import Attributes
 from weft.job.job import Job
 from weft.job.memory_order import Order
 from weft.job.value import Node, Value
-from weft.ops import OPS, ops
+from weft.ops import ops
 from weft.tensor.blob import Blob, blob_of
 from weft.tensor.tensor import Tensor, of_value
 
@@ -84,7 +84,7 @@ class Builder:
             node.extra["backward"] = True
         elif at.checkpoint:
             node.extra["checkpoint"] = True
-        if node.op in OPS and OPS[node.op].random:
+        if node.draws:
             node.extra["source"] = random.source()
             node.extra["strides"] = [None if v.spec is not None else self.order.strides(v) for v in node.operands()]
             self.draws += 1
@@ -101,7 +101,7 @@ class Builder:
         """Whether a node runs once per micro-batch: because it reads such values, or draws."""
         if any(map(self.job.is_micro, node.operands())):
             return True
-        return self.job.micro_batches > 1 and (node.op == "steer" or (node.op in OPS and OPS[node.op].random))
+        return self.job.micro_batches > 1 and (node.op == "steer" or node.draws)
 
     def unique(self, name: str) -> str:
         name = NOT_NAMED.sub("_", name)

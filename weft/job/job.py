@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from weft.core.errors import CompileError
@@ -73,6 +75,18 @@ class Job:
         self.nodes = nodes
         self.producer = {v: n for n in nodes for v in n.outputs}
         self.variables = {v: t for v, t in self.variables.items() if v in self.producer}
+
+    def arrange(
+        self, before: Mapping[int, Sequence[Node]] = MappingProxyType({}),
+        after: Mapping[int, Sequence[Node]] = MappingProxyType({}), without: Container[Node] = (),
+    ) -> None:  # fmt: skip
+        """Insert nodes before and after those of some indices, and leave some out."""
+        nodes: list[Node] = []
+        for i, node in enumerate(self.nodes):
+            nodes += before.get(i, ())
+            nodes += [node] * (node not in without)
+            nodes += after.get(i, ())
+        self.rebuild(nodes)
 
     def verify(self) -> None:
         """Operands come before their readers, names are unique, micro values leave through accumulate or pack."""

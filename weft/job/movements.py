@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 
 from weft.boxing.planner import cost_of
@@ -24,7 +23,7 @@ def movements(job: Job) -> str:
             continue
         (v, *_), acts = node.operands(), job.micro_batches if node.micro else 1
         if node.op == "to_device":
-            moved = float(math.prod(v.shape) * v.dtype.itemsize)
+            moved = float(v.bytes)
             way = f"{node.args[2]} -> {node.args[1]}: copy"
         else:
             routes = node.extra["routes"] if "routes" in node.extra else (node.extra["route"],)

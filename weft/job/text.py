@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import math
 import re
 from typing import Any
 
@@ -44,7 +43,7 @@ def folded(job: Job) -> str:
     for state, run in itertools.groupby(job.nodes, lambda n: n.op == "variable" and not n.at):
         nodes = list(run)
         if state and len(nodes) > LONG:
-            size = sum(math.prod(v.shape) * v.dtype.itemsize for n in nodes for v in n.outputs)
+            size = sum(v.bytes for n in nodes for v in n.outputs)
             ends = (nodes[0].outputs[0].name, nodes[-1].outputs[0].name)
             lines.append(f"%{ends[0]} ... %{ends[1]}: {len(nodes)} variables, {amount(size)}")
         else:
@@ -72,12 +71,11 @@ def show_node(n: Node, most: int | None = None) -> str:
     forms = some([v.form for v in n.outputs], most)
     marks = {"@micro": n.micro, "@late": n.late, "@ranked": n.ranked, f"@stage({n.stage})": n.stage is not None}
     marked = "".join(f" {word}" for word, on in marks.items() if on)
-    where = ", ".join(filter(None, (n.scope, n.at)))
     called = f"{n.op}({', '.join(_argument(a, most) for a in n.args)})"
     named = "" if n.outputs and n.outputs[0].name == n.name else f"{n.name}: "
     return (
         named + (f"{left} = " if left else "") + called + (f" : {forms}" if forms else "") + marked
-        + (f"{PLACE}{where}" if where else "")
+        + (f"{PLACE}{n.where}" if n.where else "")
     )  # fmt: skip
 
 

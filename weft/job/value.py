@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ from weft.boxing.signature import Signature
 from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.core.spec import Spec
+from weft.ops import OPS
 
 
 class Value:
@@ -35,6 +37,21 @@ class Value:
         if self.spec is not None:
             return repr(self.spec)
         return f"{self.dtype.name}[{','.join(map(str, self.shape))}] {self.device}"
+
+    @property
+    def bytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def device_type(self) -> str:
+        return self.device.type if self.spec is None else self.spec.placement.type
+
+    def local_shape(self, rank: int) -> tuple[int, ...]:
+        """The shape of a rank's part."""
+        return self.shape if self.spec is None else self.spec.local_shape(rank)
+
+    def local_bytes(self, rank: int) -> int:
+        return math.prod(self.local_shape(rank)) * self.dtype.itemsize
 
     def __repr__(self) -> str:
         return f"%{self.name}"
@@ -76,6 +93,25 @@ class Node:
                     found += [v for v in a if isinstance(v, Value)]
             self._of, self._operands = self.args, tuple(found)
         return self._operands
+
+    @property
+    def view(self) -> bool:
+        """Whether its results are views of its first operand."""
+        return self.op in OPS and OPS[self.op].view
+
+    @property
+    def draws(self) -> bool:
+        return self.op in OPS and OPS[self.op].random
+
+    @property
+    def route(self) -> Any:
+        """The route of a boxing; of several values, which go alike, the first one's."""
+        return self.extra["route"] if "route" in self.extra else self.extra["routes"][0]
+
+    @property
+    def where(self) -> str:
+        """Its module, and the program's line."""
+        return ", ".join(filter(None, (self.scope, self.at)))
 
     def replace_operands(self, table: Mapping[Value, Value]) -> None:
         if table.keys().isdisjoint(self.operands()):

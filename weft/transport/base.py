@@ -369,7 +369,7 @@ class Transport(ABC):
     ) -> None:  # fmt: skip
         """Wait until `ready()`; meanwhile check the deadline, the other ranks, and for a cycle of waits (`waiting` says
         for what this one waits, see stuck.py). `rest` sleeps for a limited time, and wakes when it may be ready;
-        without it, this thread polls."""
+        it returns whether to check at once. Without it, this thread polls."""
         if rest is not None and not ready():
             rest(LOOK_AROUND)
         for _ in range(SPINS if rest is None else 1):
@@ -406,10 +406,10 @@ class Transport(ABC):
         watcher: Watcher, rest: Callable[[float], object] | None,
     ) -> None:  # fmt: skip
         start = looked = spoke = time.monotonic()
-        nap = NAP
+        nap, at_once = NAP, False
         while not ready():
             now = time.monotonic()
-            if now - looked > LOOK_AROUND:
+            if at_once or now - looked > LOOK_AROUND:
                 looked = now
                 try:
                     self.look_around(needed)
@@ -431,7 +431,7 @@ class Transport(ABC):
                     if why := self.missing(needed) or watcher.elsewhere():
                         say(f"rank {self.rank} waits for {_said(what)}; {why}")
             if rest is not None:
-                rest(LOOK_AROUND)
+                at_once = bool(rest(LOOK_AROUND))
             elif now - start < YIELDING:
                 self.give_way()
             else:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from weft.core.errors import DeadlineError, RankError
+from weft.core.errors import RankError
 from weft.core.program_line import line_of_thread
 from weft.transport import reduction
 from weft.transport.base import Channel, Group, PeerFailed, Transport, group_key
 from weft.transport.check import PROGRAM, Diverged, differ, misfit, unlike
-from weft.transport.stuck import LOOK, Need, Waiting, waits_of
+from weft.transport.stuck import LOOK, Need, Waiting
 from weft.transport.whole import collective
 
 LEND = 1 << 15  # bytes; larger tensors aren't copied: others read them directly, and the owner waits for that
@@ -158,32 +158,19 @@ class LocalTransport(Transport):
 
     def wait(
         self, ready: Callable[[], object], what: str | Callable[[], str], needed: Sequence[int] = (),
-        deadline: float | None = None, waiting: Waiting | None = None, rest: Callable[[float], object] | None = None,
+        deadline: float | None = None, waiting: Waiting | None = None,
     ) -> None:  # fmt: skip
-        """Like `wait_until`, for changes that notify the world's condition: no polling."""
-        if ready():
-            return
-        limit = self.deadline if deadline is None else deadline
-        end = time.monotonic() + limit
-        said = what if isinstance(what, str) else what()
-        with self.watched(waiting) as watcher, self.world.changed:
-            while not ready():
-                try:
-                    self.look_around(needed)
-                    watcher.look()
-                except PeerFailed as failure:
-                    raise PeerFailed(f"{failure}; rank {self.rank} was waiting for {said}") from None
-                left = end - time.monotonic()
-                if left <= 0:
-                    others = waits_of(self, needed or range(self.world_size)) if limit else ""  # a look, not a wait
-                    why = watcher.elsewhere() or (
-                        f"no rank has failed, so some rank is slow, or is not making the matching call{others}"
-                    )
-                    raise DeadlineError(
-                        f"rank {self.rank} waited {limit:g} s for {said}; {why}. WEFT_DEADLINE=seconds sets how long a "
-                        "wait may take"
-                    )
-                self.world.changed.wait(min(left, LOOK))
+        """`wait_until`, for changes that notify the world's condition: no polling."""
+        world, others = self.world, {*needed} - {self.rank}
+        end = time.monotonic() + (self.deadline if deadline is None else deadline)
+
+        def rest(_: float) -> bool:
+            with world.changed:
+                if not (ready() or world.failed.keys() - {self.rank} or world.ended & others):
+                    world.changed.wait(min(LOOK, max(0.0, end - time.monotonic())))
+            return True
+
+        self.wait_until(ready, what, needed, deadline, waiting, rest)
 
     def give_way(self) -> None:
         time.sleep(20e-6)  # threads of one process need the interpreter more than the core

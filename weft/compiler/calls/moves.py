@@ -44,8 +44,7 @@ class Move:
     @staticmethod
     def of(node: Node, rank: int) -> Move:
         several = isinstance(node.args[0], tuple)
-        route = node.extra["routes"][0] if several else node.extra["route"]
-        step = next(iter(lower(route, rank, node.extra.get("hosts"))), None)
+        step = next(iter(lower(node.route, rank, node.extra.get("hosts"))), None)
         if step is None or step.kind == "relabel" or (step.kind == "to_partial" and not step.fill):
             return Move("same", (), several, step)
         if step.kind == "slice":

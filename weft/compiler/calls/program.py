@@ -96,7 +96,7 @@ class _Lowering:
         """Whether its results can be views of its operand."""
         if n in self.constant:
             return False
-        return (n.op in OPS and OPS[n.op].view) or (n in self.moves and self.moves[n].is_view)
+        return n.view or (n in self.moves and self.moves[n].is_view)
 
     def _planned(self, n: Node) -> bool:
         """Whether its kernel writes its results into planned memory (`out`)."""
@@ -328,7 +328,7 @@ class _Lowering:
                 yield Call("variable", (), (self.result(v, Place("variable")),), variable_options(v), v.name)
 
     def _calls(self, n: Node) -> Iterator[Call]:
-        at = ", ".join(filter(None, (n.scope, n.at)))
+        at = n.where
         if n in self.chain.crossings:
             yield from moves.crossing(self.chain, n, self._place(n, n.outputs[0]), at)
         elif n in self.moves:

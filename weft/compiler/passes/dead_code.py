@@ -15,7 +15,7 @@ def run(job: Job, options: Options) -> None:
     wanted: set[Value] = set()
     kept: list[Node] = []
     for node in reversed(job.nodes):
-        if node.op in EFFECTS or writes(node) or draws(node) or any(v in wanted for v in node.outputs):
+        if node.op in EFFECTS or writes(node) or node.draws or any(v in wanted for v in node.outputs):
             kept.append(node)
             wanted.update(node.operands())
     job.rebuild(kept[::-1])
@@ -23,7 +23,3 @@ def run(job: Job, options: Options) -> None:
 
 def writes(node: Node) -> bool:
     return node.op in OPS and bool(OPS[node.op].writes)
-
-
-def draws(node: Node) -> bool:
-    return node.op in OPS and OPS[node.op].random

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import copy
 import itertools
-import math
 from bisect import bisect_left
 from dataclasses import replace
 from typing import Any, Final
 
 from weft.compiler.calls.rows import MOST
-from weft.compiler.layout import local_shape
 from weft.compiler.options import Options
 from weft.compiler.streams import device_of
 from weft.job.job import Job
@@ -44,11 +42,8 @@ def run(job: Job, options: Options) -> None:
         for at, piece in found:
             after.setdefault(at, []).append(piece)
     if after:
-        nodes = [n for n in job.nodes if n in heads]
-        for i, n in enumerate(job.nodes):
-            nodes += [n] * (n not in heads and not pieces.get(n))
-            nodes += after.get(i, [])
-        job.rebuild(nodes)
+        first = [n for n in job.nodes if n in heads]
+        job.arrange({0: first}, after, heads.union(n for n, found in pieces.items() if found))
 
 
 def _by_bucket(job: Job, options: Options) -> None:
@@ -88,7 +83,7 @@ def large(n: Node) -> dict[int, int]:
     """The parameters of an update that are large enough: their indices in its lists, and their bytes."""
     sizes = {}
     for i, v in enumerate(n.args[0]):
-        size = math.prod(local_shape(v, v.spec.placement.members[0] if v.spec is not None else 0)) * v.dtype.itemsize
+        size = v.local_bytes(v.spec.placement.members[0] if v.spec is not None else 0)
         if size > MOST:
             sizes[i] = size
     return sizes

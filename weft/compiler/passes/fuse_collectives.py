@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from weft.boxing.costs import Costs
 from weft.boxing.links import Links
 from weft.boxing.steps import AllReduce
+from weft.compiler.buckets import kind
 from weft.compiler.chains import is_alias
 from weft.compiler.options import Options
 from weft.compiler.passes.layouts import work
@@ -35,7 +36,7 @@ def _late(job: Job, options: Options) -> None:
     place = {n: i for i, n in enumerate(job.nodes)}
     groups: dict[Any, list[Node]] = {}
     for node in job.nodes:
-        key = _key(node)
+        key = kind(node, AllReduce)
         if key is not None and readers[node.outputs[0]] and not device_of(node, options):
             first = min(place[r] for r in readers[node.outputs[0]])
             groups.setdefault((first, key), []).append(node)
@@ -46,14 +47,8 @@ def _late(job: Job, options: Options) -> None:
             if len(bucket) > 1:
                 gone.update(bucket)
                 before.setdefault(first, []).append(fused(bucket))
-    if not gone:
-        return
-    nodes: list[Node] = []
-    for i, node in enumerate(job.nodes):
-        nodes.extend(before.get(i, ()))
-        if node not in gone:
-            nodes.append(node)
-    job.rebuild(nodes)
+    if gone:
+        job.arrange(before=before, without=gone)
 
 
 def _early(job: Job, options: Options) -> None:
@@ -73,19 +68,14 @@ def _early(job: Job, options: Options) -> None:
     groups: dict[Any, list[Reduction]] = {}
     for node in sorted(moving, key=lambda n: (moving[n], place[n])):
         ready, read = moving[node], min((place[r] for r in readers[node.outputs[0]]), default=0)
-        groups.setdefault(_key(node) or node, []).append(Reduction(node, ready, times[ready], read))
+        groups.setdefault(kind(node, AllReduce) or node, []).append(Reduction(node, ready, times[ready], read))
     behind: dict[int, list[Node]] = {}
     for key, members in groups.items():
         many = len(members) > 1 and not isinstance(key, Node)
         for bucket in _timely(members, options) if many else [[m] for m in members]:
             together = [m.node for m in bucket]
             behind.setdefault(bucket[-1].ready, []).append(fused(together) if len(bucket) > 1 else together[0])
-    nodes: list[Node] = []
-    for i, node in enumerate(job.nodes):
-        if node not in moving:
-            nodes.append(node)
-        nodes.extend(behind.get(i, ()))
-    job.rebuild(nodes)
+    job.arrange(after=behind, without=moving)
 
 
 class Reduction(NamedTuple):
@@ -130,18 +120,6 @@ def _seconds(node: Node, links: Links) -> tuple[float, float]:
         for itemsize in (0, route.dtype.itemsize)
     )
     return few, all_of_it
-
-
-def _key(node: Node) -> Any:
-    """What all-reduces must have in common to be fused; None for other nodes."""
-    if node.op != "boxing" or "route" not in node.extra:  # a fused one is done with
-        return None
-    step = node.extra["route"].steps[0]
-    if not isinstance(step, AllReduce):
-        return None
-    v = node.outputs[0]
-    assert v.spec is not None
-    return step, v.spec.placement, v.dtype, node.micro, node.stage
 
 
 def _buckets(members: list[Node], most: int) -> list[list[Node]]:

@@ -41,7 +41,7 @@ def run(job: Job, options: Options) -> None:
         lane = (place[0] and place[0].placement, *place[1:])
         here.setdefault(min(before.get(lane, first.first), first.first), []).append(fused([_made(u) for u in bucket]))
         before[lane] = first.first
-    job.rebuild(buckets.in_front(job.nodes, here, {g for _, g in reads}))
+    job.arrange(before=here, without={g for _, g in reads})
 
 
 @dataclass(eq=False)

@@ -360,7 +360,7 @@ def work(node: Node, s: Signature | None) -> float:
         shapes, outputs = (tuple(v.shape for v in values) for values in (node.operands(), node.outputs))
         products = op.products(replaced(op, node.args, lambda v: v.shape), shapes, outputs)
     if s is None:
-        passing = sum(math.prod(v.shape) * v.dtype.itemsize for v in values)
+        passing = sum(v.bytes for v in values)
         type, shared = values[0].device.type if values else "cpu", 1
     else:
         specs = (*s.inputs, *s.outputs)

@@ -14,7 +14,6 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from weft.compiler.layout import local_shape
 from weft.compiler.local_node import SMALL, local_call, refs
 from weft.compiler.options import Options
 from weft.compiler.passes.early_updates import divisible, large
@@ -81,9 +80,7 @@ def ranks(job: Job) -> list[int]:
 def _worthwhile(job: Job) -> bool:
     """Whether there is a large value, and a backward that could recompute it."""
     made = (v for n in job.nodes if n.op in OPS and not OPS[n.op].view for v in n.outputs)
-    return any(n.extra.get("backward") for n in job.nodes) and any(
-        math.prod(v.shape) * v.dtype.itemsize > LARGE for v in made
-    )
+    return any(n.extra.get("backward") for n in job.nodes) and any(v.bytes > LARGE for v in made)
 
 
 def seconds(n: Node) -> float:
@@ -119,7 +116,7 @@ class Model:
         self._needs: dict[Node, int] = {} if like is None else like._needs  # of nodes, whose forms don't change
         self.fixed = {v for n in job.nodes if n.op in ("variable", "input", "source", "host") for v in n.outputs}
         for n in job.nodes:
-            if n.op == "unpack" or (n.op in OPS and OPS[n.op].view):
+            if n.op == "unpack" or n.view:
                 base: Any = n.args[0]
                 base = self.root.get(base, base)
                 self.root.update((v, base) for v in n.outputs)
@@ -130,8 +127,7 @@ class Model:
         self.early = {n: {n.args[1][i] for i in large(n)} for n in job.nodes if divisible(n, job)}
 
     def bytes(self, v: Value) -> int:
-        here = v.spec is None or self.rank in v.spec.placement
-        return math.prod(local_shape(v, self.rank)) * v.dtype.itemsize if here else 0
+        return v.local_bytes(self.rank) if v.spec is None or self.rank in v.spec.placement else 0
 
     def timeline(self, marked: set[Node]) -> list[tuple[Node, list[tuple[Value, bool]], list[tuple[Value, bool]]]]:
         """The nodes in the order in which they run, with what they read and make: (value, whether made again)."""
@@ -212,7 +208,7 @@ class Model:
         return self._needs[n]
 
     def _result(self, v: Value, place: Place) -> Result:
-        return Result(v.name, v.dtype.name, local_shape(v, self.rank), place)
+        return Result(v.name, v.dtype.name, v.local_shape(self.rank), place)
 
     def _memory(self, key: tuple[Value, bool]) -> tuple[Value, bool]:
         """The value in whose memory a value lies: itself, or the base of a view."""

@@ -33,8 +33,7 @@ def run(job: Job, options: Options) -> None:
     for bucket in _together(sorted(scatters, key=lambda s: s.made)):
         at = bucket[-1].made + 1 if stage.early else min(s.read for s in bucket)
         here.setdefault(at, []).extend([fused([s.node for s in bucket]), *(n for s in bucket for n in s.behind)])
-    gone = {n for s in scatters for n in (s.node, *s.behind)}
-    job.rebuild(buckets.in_front(job.nodes, here, gone))
+    job.arrange(before=here, without={n for s in scatters for n in (s.node, *s.behind)})
 
 
 class _Scatter(NamedTuple):
@@ -88,11 +87,7 @@ def _early(job: Job, ways: list[list[Node]], readers: dict[Value, list[Node]]) -
             way.append(start)
             start = job.producer[way[0].args[0]]
         after.setdefault(start, []).extend(way)
-    nodes: list[Node] = []
-    for node in job.nodes:
-        if node not in moved:
-            nodes += [node, *after.get(node, ())]
-    job.rebuild(nodes)
+    job.arrange(after={i: after[n] for i, n in enumerate(job.nodes) if n in after}, without=moved)
 
 
 def _added_in_parts(total: Node, way: list[Node]) -> None:

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from weft.boxing.signature import replaced
-from weft.compiler.layout import local_shape
 from weft.compiler.local_node import PLACED, SMALL, written
 from weft.compiler.options import Options
 from weft.compiler.passes import memory_budget
@@ -131,7 +130,7 @@ class Held:
         return Use(n.op, n.args, reads, makes, not self.model.root.keys().isdisjoint(n.outputs))
 
     def _form(self, v: Value) -> Strided:
-        shape = local_shape(v, self.model.rank)
+        shape = v.local_shape(self.model.rank)
         return Strided(shape, contiguous(shape), v.dtype.itemsize)
 
     def rooted(self, v: Value) -> Value:
