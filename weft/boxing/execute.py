@@ -30,12 +30,7 @@ def run(
     """Move this rank's shard along the route. A rank outside the target gets an empty tensor. The given shard is never
     written; it is returned itself only if no step changes the data.
     """
-    calls = along(route, data, rank, hosts)
-    try:
-        while True:
-            perform(next(calls), transport)
-    except StopIteration as end:
-        return end.value
+    return _performed(along(route, data, rank, hosts), transport)
 
 
 def execute(
@@ -43,7 +38,10 @@ def execute(
     out: torch.Tensor | None = None,
 ) -> torch.Tensor:  # fmt: skip
     """Run one step of a lowered route, into `out` if it is given; `owned` allows it to overwrite the given shard."""
-    calls = act(step, data, owned, out)
+    return _performed(act(step, data, owned, out), transport)
+
+
+def _performed(calls: Calls, transport: Transport | Line) -> torch.Tensor:
     try:
         while True:
             perform(next(calls), transport)

@@ -66,10 +66,17 @@ class AxisStep(Step):
     """A step that changes the sbp of one axis: by a collective of each group along it, or locally."""
 
     axis: int
+    way: ClassVar[tuple[str, str]]  # from and to: "B", "P" (of its `reduce`), or the field with a split's dimension
 
-    @abc.abstractmethod
     def change(self) -> tuple[Sbp, Sbp]:
         """The axis's sbp before and after."""
+        old, new = map(self._sbp, self.way)
+        return old, new
+
+    def _sbp(self, kind: str) -> Sbp:
+        if kind == "P":
+            return _partial(getattr(self, "reduce"))  # noqa: B009  (a field of those steps that name it)
+        return sbps.broadcast if kind == "B" else sbps.split(getattr(self, kind))
 
     def after(self, shape: Sequence[int], state: State) -> State:
         placement, nd_sbp = state
@@ -105,10 +112,8 @@ class AllReduce(AxisStep):
     """P -> B."""
 
     name = "all_reduce"
+    way = "P", "B"
     reduce: str
-
-    def change(self) -> tuple[Sbp, Sbp]:
-        return _partial(self.reduce), sbps.broadcast
 
 
 @dataclass(frozen=True)
@@ -116,11 +121,9 @@ class ReduceScatter(AxisStep):
     """P -> S."""
 
     name = "reduce_scatter"
+    way = "P", "dim"
     dim: int
     reduce: str
-
-    def change(self) -> tuple[Sbp, Sbp]:
-        return _partial(self.reduce), sbps.split(self.dim)
 
 
 @dataclass(frozen=True)
@@ -128,10 +131,8 @@ class AllGather(AxisStep):
     """S -> B."""
 
     name = "all_gather"
+    way = "dim", "B"
     dim: int
-
-    def change(self) -> tuple[Sbp, Sbp]:
-        return sbps.split(self.dim), sbps.broadcast
 
 
 @dataclass(frozen=True)
@@ -139,13 +140,14 @@ class AllToAll(AxisStep):
     """S of one dimension -> S of another."""
 
     name = "all_to_all"
+    way = "from_dim", "to_dim"
     from_dim: int
     to_dim: int
 
     def change(self) -> tuple[Sbp, Sbp]:
         if self.from_dim == self.to_dim:
             raise SbpError(f"{self} changes nothing: its dimensions are the same")
-        return sbps.split(self.from_dim), sbps.split(self.to_dim)
+        return super().change()
 
 
 @dataclass(frozen=True)
@@ -154,10 +156,8 @@ class Slice(AxisStep):
 
     name = "slice"
     local = True
+    way = "B", "dim"
     dim: int
-
-    def change(self) -> tuple[Sbp, Sbp]:
-        return sbps.broadcast, sbps.split(self.dim)
 
 
 @dataclass(frozen=True)
@@ -166,10 +166,8 @@ class ToPartial(AxisStep):
 
     name = "to_partial"
     local = True
+    way = "B", "P"
     reduce: str
-
-    def change(self) -> tuple[Sbp, Sbp]:
-        return sbps.broadcast, _partial(self.reduce)
 
 
 @dataclass(frozen=True)
@@ -178,11 +176,9 @@ class SplitToPartial(AxisStep):
 
     name = "split_to_partial"
     local = True
+    way = "dim", "P"
     dim: int
     reduce: str
-
-    def change(self) -> tuple[Sbp, Sbp]:
-        return sbps.split(self.dim), _partial(self.reduce)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import torch
 from torch._library.custom_ops import OPDEFS
 from torch.overrides import TorchFunctionMode, resolve_name
 
+from weft.autograd.trees import leaves
 from weft.core.derived import GIVEN
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
@@ -145,20 +146,12 @@ def _running(body: Function, args: Any, kwargs: dict[str, Any]) -> Any:
 
 def _torchs_own(func: Function, name: str, args: Any, kwargs: dict[str, Any]) -> Any:
     """Call torch's own function, if no tensor is among the arguments: a factory, or a query."""
-    if any(isinstance(a, (Facade, torch.Tensor, Tensor)) for a in _flat((args, tuple(kwargs.values())))):
+    if any(isinstance(a, (Facade, torch.Tensor, Tensor)) for a in leaves((args, kwargs))):
         raise ArgumentError(
             f"{name}: a module of torch's calls it on Weft's tensors, and Weft has no function of this name. Let the "
             f"module do without, or write it with others, once: weft.interop.functions.provide({name}, your_function)"
         )
     return outward(func(*args, **kwargs))
-
-
-def _flat(values: Any) -> Any:
-    for v in values:
-        if type(v) in (list, tuple):
-            yield from _flat(v)
-        else:
-            yield v
 
 
 def provide(theirs: Function, ours: Function) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -21,6 +21,7 @@ import torch
 from torch.utils._pytree import tree_map_only
 
 from weft.autograd.plain import taken
+from weft.autograd.trees import leaves
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
 from weft.core.program_line import warn
@@ -48,8 +49,8 @@ def _answered(cls: type, func: Function, types: Any, args: Any = (), kwargs: Any
     if _called_by_kernel():
         return NotImplemented
     kwargs = kwargs or {}
-    for t in _tensors((args, tuple(kwargs.values()))):
-        if type(t) is not Facade and torch.is_grad_enabled() and here.grad:
+    for t in leaves((args, kwargs)):
+        if isinstance(t, torch.Tensor) and type(t) is not Facade and torch.is_grad_enabled() and here.grad:
             taken(t)  # or why torch's tape would lack it
     return Callback(func)(*args, **kwargs)
 
@@ -61,14 +62,6 @@ def _called_by_kernel() -> bool:
         frame = frame.f_back
     home = "" if frame is None else str(frame.f_globals.get("__name__"))
     return home.startswith(KERNELS) or (frame is not None and frame.f_code.co_filename.startswith(ENTRY))
-
-
-def _tensors(values: Any) -> Iterable[torch.Tensor]:
-    for v in values:
-        if isinstance(v, torch.Tensor):
-            yield v
-        elif isinstance(v, (list, tuple)):
-            yield from _tensors(v)
 
 
 @functools.cache  # torch has some under several names, each of which must stay the same function

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import enum
 import os
 import socket
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from weft.core.errors import ArgumentError, OptionError
+import torch
+from torch.profiler import ProfilerAction
+
+from weft.core.errors import OptionError
 from weft.core.rank import current
-
-
-class ProfilerAction(enum.Enum):
-    """What a profile does during a step."""
-
-    NONE = 0
-    WARMUP = 1
-    RECORD = 2
-    RECORD_AND_SAVE = 3
-
 
 RECORDED = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
@@ -40,20 +33,8 @@ def schedule(
     counts = {"wait": wait, "warmup": warmup, "repeat": repeat, "skip_first": skip_first}
     if active < 1 or any(n < 0 for n in counts.values()):
         raise OptionError(f"schedule(): counts of steps, active at least 1; got active={active}, {counts}")
-
-    def action(step: int) -> ProfilerAction:
-        if step < 0:
-            raise ArgumentError(f"steps count from 0; got {step}")
-        if step < skip_first:
-            return ProfilerAction.NONE
-        turn, at = divmod(step - skip_first + (wait if skip_first_wait else 0), wait + warmup + active)
-        if at < wait or (repeat and turn >= repeat):
-            return ProfilerAction.NONE
-        if at < wait + warmup:
-            return ProfilerAction.WARMUP
-        return ProfilerAction.RECORD_AND_SAVE if at == wait + warmup + active - 1 else ProfilerAction.RECORD
-
-    return action
+    with warnings.catch_warnings(action="ignore"):  # torch's profiler costs more where it doesn't warm up
+        return torch.profiler.schedule(active=active, skip_first_wait=skip_first_wait, **counts)
 
 
 def always(step: int) -> ProfilerAction:

@@ -10,7 +10,9 @@ import atexit
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NoReturn, Protocol
 
 import torch
@@ -24,7 +26,6 @@ from weft.tensor.blob import Blob
 from weft.transport.base import default_deadline
 from weft.vm import dependency, ending
 from weft.vm.dependency import Dependencies
-from weft.vm.forking import new_lock_in_children
 from weft.vm.instruction import Instruction, Kind, Policy, Stream
 from weft.vm.stream import POLICIES, STREAMS
 from weft.vm.waiting import hold_back, pulse, wait_each, wait_for
@@ -59,7 +60,7 @@ class VirtualMachine:
         self._cancelled: BaseException | None = None
         self._closed = self.refuses = False  # it refuses when closed or cancelled
         self._process = os.getpid()
-        new_lock_in_children(self)
+        os.register_at_fork(after_in_child=partial(_renew_lock, weakref.ref(self)))
 
     # Submitting
 
@@ -386,6 +387,13 @@ class VirtualMachine:
         with self.lock:
             pending = list(self._dependencies.pending)
         return [i.story() for i in pending]
+
+
+def _renew_lock(machine: weakref.ref[VirtualMachine]) -> None:
+    """In a forked child: a thread of the parent may have held the lock."""
+    found = machine()
+    if found is not None:
+        found.lock = threading.Lock()
 
 
 def vm_of(rank: Rank | None = None) -> VirtualMachine:

@@ -158,17 +158,10 @@ class ShmGroup(Group):
         tag = self._tag(check.BROADCAST, t.dtype, (t,), root=root)
         self._rounds(tag, [(0, t)] if mine else [], [] if mine else [(root, 0, t)], t.numel(), SLOT)
 
+    @collective
     def barrier(self) -> None:
-        if self._began >= 0:
-            raise self._refused("barrier")
-        self._began = self._turn
-        try:
-            self._called = self._barrier
-            self._meet(self._called.number ^ self._fingerprints.now())
-        except BaseException as error:
-            self._broken_off("barrier", (), error)
-            raise
-        self._began = -1
+        self._called = self._barrier
+        self._meet(self._called.number ^ self._fingerprints.now())
 
     def _rounds(
         self, tag: int, puts: Sequence[tuple[int, Tensor]], takes: Sequence[tuple[int, int, Tensor]], longest: int,
