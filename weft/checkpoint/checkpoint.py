@@ -13,7 +13,7 @@ import torch
 
 from weft.checkpoint import file, place
 from weft.checkpoint.file import Stored
-from weft.checkpoint.folder import save_folder
+from weft.checkpoint.folder import save_folder, together
 from weft.checkpoint.foreign import parts, unpickled
 from weft.checkpoint.structure import described, rebuilt
 from weft.core import dtype as dtypes
@@ -70,19 +70,7 @@ def save(
     if not 0 <= writer < rank.world_size:
         raise PlacementError(f"global_dst_rank {writer} is outside this world of {rank.world_size} ranks")
     values = {name: _at(t, writer) for name, t in tensors.items()}
-    failure: BaseException | None = None
-    if rank.index == writer:
-        try:
-            file.write(path, form, values)
-        except Exception as error:
-            failure = error
-    if rank.world_size > 1:
-        failed = torch.tensor([int(failure is not None)])
-        transport_of().group(tuple(range(rank.world_size))).broadcast(failed, writer)
-        if failed.item() and failure is None:
-            raise CheckpointError(f"rank {writer} could not write {path}; its own error says why")
-    if failure is not None:
-        raise failure
+    together(path, rank.world_size == 1, writer, lambda: file.write(path, form, values))
     return None
 
 
@@ -223,7 +211,6 @@ def _part(t: Stored, placement: Placement, nd_sbp: Any, copied: bool) -> Tensor:
 def _read_by(path: Any, source: int) -> tuple[list[Any], dict[str, Any], dict[str, torch.Tensor]]:
     """One rank reads, and broadcasts the structure to the others."""
     rank = current()
-    group = transport_of().group(tuple(range(rank.world_size)))
     text, tensors, failure = b"", {}, None
     if rank.index == source:
         try:
@@ -233,15 +220,12 @@ def _read_by(path: Any, source: int) -> tuple[list[Any], dict[str, Any], dict[st
             text = json.dumps([form, forms]).encode()
         except Exception as error:
             failure = error
-    size = torch.tensor([len(text)])
-    group.broadcast(size, source)
+    text = transport_of().everyone().broadcast_bytes(text, source)
     if failure is not None:
         raise failure
-    if not size.item():
+    if not text:
         raise CheckpointError(f"rank {source} could not read {path}; its own error says why")
-    data = torch.frombuffer(bytearray(text), dtype=torch.uint8) if text else torch.empty(int(size), dtype=torch.uint8)
-    group.broadcast(data, source)
-    form, forms = json.loads(data.numpy().tobytes())
+    form, forms = json.loads(text)
     return form, forms, tensors
 
 

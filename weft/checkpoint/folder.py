@@ -73,7 +73,7 @@ def save_folder(state: Any, path: Any, most: int | str, writer: int | None) -> N
     alone = placed is None or rank.world_size == 1
     folder = place.named(path)
     with contextlib.ExitStack() as held:
-        token = _together(alone, writer, lambda: _made(folder, shards, held))
+        token = together(folder, alone, writer, lambda: _made(folder, shards, held))
         temporary = [_temporary(folder, token, i) for i in range(len(shards))]
         for shard in shards:
             shard.infos[METADATA][SAVED] = f"{token:0{TOKEN}x}"
@@ -81,7 +81,7 @@ def save_folder(state: Any, path: Any, most: int | str, writer: int | None) -> N
         _agreed(alone, lambda: _filled(shards, temporary, tensors, mine))
         share = slice(None) if alone else slice(rank.index, None, rank.world_size)
         _agreed(alone, lambda: _sealed(shards[share], temporary[share]))
-        _together(alone, writer, lambda: _named(folder, shards, temporary, tensors))
+        together(folder, alone, writer, lambda: _named(folder, shards, temporary, tensors))
 
 
 def _checked(state: Any) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -181,7 +181,7 @@ def _runs(shape: Sequence[int], box: Box) -> Iterator[tuple[int, int]]:
 # ---- the phases of a save ---------------------------------------------------------------------------------------
 
 
-def _together(alone: bool, root: int, step: Callable[[], int | None]) -> int:
+def together(path: Any, alone: bool, root: int, step: Callable[[], int | None]) -> int:
     """Run a phase on one rank, while the others wait for its result. A failure is raised on all."""
     rank, failure, result = current(), None, 0
     if rank.index == root:
@@ -191,10 +191,10 @@ def _together(alone: bool, root: int, step: Callable[[], int | None]) -> int:
             failure = error
     if not alone:
         said = torch.tensor([int(failure is not None), result])
-        transport_of().group(tuple(range(rank.world_size))).broadcast(said, root)
+        transport_of().everyone().broadcast(said, root)
         failed, result = said.tolist()
         if failed and failure is None:
-            raise CheckpointError(f"rank {root} could not write; its own error says why")
+            raise CheckpointError(f"rank {root} could not write {path}; its own error says why")
     if failure is not None:
         raise failure
     return result
@@ -209,7 +209,7 @@ def _agreed(alone: bool, step: Callable[[], None]) -> None:
         failure = error
     failed = torch.tensor([0 if failure is None else rank.index + 1])
     if not alone:
-        transport_of().group(tuple(range(rank.world_size))).all_reduce(failed, "max")
+        transport_of().everyone().all_reduce(failed, "max")
     if failure is not None:
         raise failure
     if failed.item():

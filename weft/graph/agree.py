@@ -35,7 +35,7 @@ def agree(lowered: Lowered) -> int:
         return free
     transport, plan = transport_of(), bare(lowered.plan)
     transport.note(f"compiling graph {plan.name}")
-    group = transport.group(tuple(range(rank.world_size)))
+    group = transport.everyone()
     text = str(plan).encode()
     kind = hashlib.sha256(str(fold([plan])[0]).encode()).digest()[:KIND]
     mine = _tensor(free.to_bytes(FREE_LINES, "little") + len(text).to_bytes(SIZE, "little") + kind + plan.hash.encode())
@@ -60,12 +60,8 @@ def _prove(plan: Plan, text: bytes, transport: Transport, group: Group, sizes: d
     transport.exchange([(0, _tensor(text))] if me != 0 and me in sizes else [], [(r, t) for r, t in came.items()])
     if me == 0:
         why = together([plan, *(parse(t.numpy().tobytes().decode(errors="replace")) for t in came.values())]).encode()
-    length = torch.tensor([len(why)])
-    group.broadcast(length, 0)
-    if length.item():
-        received = _tensor(why) if me == 0 else torch.empty(int(length.item()), dtype=torch.uint8)
-        group.broadcast(received, 0)
-        raise CompileError(received.numpy().tobytes().decode(errors="replace"))
+    if why := group.broadcast_bytes(why, 0):
+        raise CompileError(why.decode(errors="replace"))
 
 
 def together(plans: Sequence[Plan]) -> str:

@@ -84,12 +84,8 @@ def _lowered(job: Job, options: Options, watch: Callable[[str, Job], Any] | None
 
 def _all_gathered(mine: dict[str, bool]) -> list[dict[str, bool]]:
     """Every rank's votes, on every rank."""
-    group, text = transport_of().group(tuple(range(current().world_size))), json.encode(mine)
-    sizes = [torch.zeros(1, dtype=torch.int64) for _ in range(current().world_size)]
-    group.all_gather(sizes, torch.tensor([len(text)]))
-    said = [torch.empty(int(n), dtype=torch.uint8) for n in sizes]
-    group.all_gather(said, torch.frombuffer(bytearray(text), dtype=torch.uint8))
-    return [cast(Any, decoded(t.numpy().tobytes(), dict[str, bool], "what a rank votes for")) for t in said]
+    said = transport_of().everyone().all_gather_bytes(json.encode(mine))
+    return [cast(Any, decoded(text, dict[str, bool], "what a rank votes for")) for text in said]
 
 
 def _copy(job: Job) -> Job:
@@ -108,5 +104,5 @@ def _most(lowered: Lowered) -> int:
     used, rank = usage(lowered.plan), current()
     held = torch.tensor([used.total + used.variables])
     if rank.world_size > 1:
-        transport_of().group(tuple(range(rank.world_size))).all_reduce(held, "max")
+        transport_of().everyone().all_reduce(held, "max")
     return int(held.item())

@@ -399,7 +399,7 @@ class Averager:
         transport.note("DistributedDataParallel: the average of gradients")
         # Over c10d the sum overlaps with backward; over shared memory it would take the kernels' cores, and is
         # synchronous (docs/decisions/0009).
-        group = transport.group(tuple(range(current().world_size)), LINE)
+        group = transport.everyone(LINE)
         with self.marked():
             if self.hook is not None:  # in program order, as its collectives are; then the counts
                 bucket.given = self.hook(GradBucket(bucket, self.next - 1, len(self.buckets), torchs(self.hook.func)))
@@ -452,7 +452,7 @@ def _buffers(module: Module) -> list[Tensor]:
 
 def _broadcast(tensors: list[Tensor], source: int = 0) -> None:
     """Broadcast one rank's values."""
-    group = transport_of().group(tuple(range(current().world_size)))
+    group = transport_of().everyone()
     together: dict[Any, list[torch.Tensor]] = {}
     for t in tensors:
         data = local_data(t, "broadcast")

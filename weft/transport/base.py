@@ -175,6 +175,23 @@ class Group(ABC):
     def _broadcast(self, t: Tensor, root: int) -> None:
         raise NotImplementedError
 
+    def broadcast_bytes(self, data: bytes, root: int) -> bytes:
+        """The bytes of member `root`, of any length."""
+        length = torch.tensor([len(data)])
+        self.broadcast(length, root)
+        found = _bytes(data) if self.index == root else torch.empty(int(length), dtype=torch.uint8)
+        if len(found):
+            self.broadcast(found, root)
+        return found.numpy().tobytes()
+
+    def all_gather_bytes(self, data: bytes) -> list[bytes]:
+        """Every member's bytes, of any lengths."""
+        lengths = [torch.zeros(1, dtype=torch.int64) for _ in self.ranks]
+        self.all_gather(lengths, torch.tensor([len(data)]))
+        found = [torch.empty(int(n), dtype=torch.uint8) for n in lengths]
+        self.all_gather(found, _bytes(data))
+        return [t.numpy().tobytes() for t in found]
+
     @abstractmethod
     def barrier(self) -> None:
         """Return when every member has called it."""
@@ -281,6 +298,10 @@ class Transport(ABC):
                 raise PlacementError(f"rank {self.rank} asked for the group {key}; only its members may")
             found = self._groups[key, line] = self._make_group(key, line)
         return found
+
+    def everyone(self, line: str = "") -> Group:
+        """The collectives of all ranks."""
+        return self.group(range(self.world_size), line)
 
     @abstractmethod
     def _make_group(self, ranks: tuple[int, ...], line: str) -> Group: ...
@@ -458,6 +479,10 @@ class Transport(ABC):
         self._peer(dst, "send to")
         times = self._opened[key, src, dst] = self._opened.get((key, src, dst), 0) + 1
         return times
+
+
+def _bytes(data: bytes) -> Tensor:
+    return torch.frombuffer(bytearray(data), dtype=torch.uint8) if data else torch.empty(0, dtype=torch.uint8)
 
 
 def _said(what: str | Callable[[], str]) -> str:
