@@ -7,9 +7,9 @@ import threading
 import pytest
 import torch
 
+from tests.boxing.in_one_process import assemble, shards_of
 from weft.boxing import planner
 from weft.boxing.execute import execute, neutral, run
-from weft.boxing.in_one_process import assemble, shards_of
 from weft.boxing.lowering import lower
 from weft.core import dtype, sbp
 from weft.core.errors import ShapeError

@@ -9,8 +9,8 @@ import random
 import pytest
 import torch
 
+from tests.boxing.in_one_process import LockStep, assemble, shards_of, simulate
 from weft.boxing import planner, routes, steps
-from weft.boxing.in_one_process import LockStep, assemble, shards_of, simulate
 from weft.boxing.routes import Route
 from weft.boxing.steps import Exchange, State
 from weft.boxing.two_level import Call, Calls

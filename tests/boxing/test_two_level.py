@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from tests.boxing.in_one_process import LockStep, assemble, shards_of, simulate
 from weft.boxing import planner
 from weft.boxing.execute import along
-from weft.boxing.in_one_process import LockStep, assemble, shards_of, simulate
 from weft.boxing.lowering import HostOf
 from weft.boxing.routes import Route
 from weft.boxing.steps import AllGather, AllReduce, ReduceScatter, Step

@@ -4,7 +4,7 @@ The path of a conversion through this folder:
 
     planner.route     a search over cost (`costs`, `links`) gives a Route: a short list of steps (`steps`, `routes`)
     lowering.lower    one rank's part of each step: its group, its slices, whom it sends to (`overlap`)
-    execute.run       runs that part through a transport; `in_one_process.simulate` runs all ranks' parts
+    execute.run       runs that part through a transport
 """
 
 from __future__ import annotations

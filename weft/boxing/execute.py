@@ -1,7 +1,7 @@
 """Run a route on one rank.
 
 A step is a generator that yields calls for the transport and returns the new shard. So the same code runs through a
-real transport here, and through a simulated one, all ranks in lock-step, in `in_one_process`.
+real transport here, and in tests through a simulated one, all ranks in lock-step.
 """
 
 from __future__ import annotations
@@ -143,10 +143,6 @@ def combine(a: torch.Tensor, b: torch.Tensor, reduce: str) -> torch.Tensor:
     return COMBINE[reduce](a, b)
 
 
-def _split(data: torch.Tensor, dim: int, parts: int) -> tuple[torch.Tensor, ...]:
-    return data.split(list(shard.sizes(data.shape[dim], parts)), dim)
-
-
 def _all_reduce(w: Work, data: torch.Tensor) -> Calls:
     out, step = (yield from w.copied(data)), w.step
     if step.levels is not None:
@@ -158,7 +154,7 @@ def _all_reduce(w: Work, data: torch.Tensor) -> Calls:
 
 def _reduce_scatter(w: Work, data: torch.Tensor) -> Calls:
     out, step = w.result(), w.step
-    parts = yield from w.packed(_split(data, step.dim, len(step.ranks)))
+    parts = yield from w.packed(cut(data, step.dim, len(step.ranks)))
     if step.levels is not None:
         yield from two_level.reduce_scatter(step.levels, step.rank, out, parts, step.reduce, w.make)
     else:
@@ -168,7 +164,7 @@ def _reduce_scatter(w: Work, data: torch.Tensor) -> Calls:
 
 def _all_gather(w: Work, data: torch.Tensor) -> Calls:
     out, step = w.result(), w.step
-    outs = _split(out, step.dim, len(step.ranks))
+    outs = cut(out, step.dim, len(step.ranks))
     if step.levels is not None:
         yield from two_level.all_gather(step.levels, step.rank, outs, data, w.make)
     else:
@@ -179,7 +175,7 @@ def _all_gather(w: Work, data: torch.Tensor) -> Calls:
 
 def _all_to_all(w: Work, data: torch.Tensor) -> Calls:
     out, step = w.result(), w.step
-    views, parts = (_split(t, d, len(step.ranks)) for t, d in ((out, step.from_dim), (data, step.dim)))
+    views, parts = (cut(t, d, len(step.ranks)) for t, d in ((out, step.from_dim), (data, step.dim)))
     outs = [v if v.is_contiguous() else w.make(v.shape, v.dtype) for v in views]
     packed = yield from w.packed(parts)
     yield Call("all_to_all", step.ranks, (outs, packed))
@@ -202,7 +198,7 @@ def _to_partial(w: Work, data: torch.Tensor) -> Calls:
 
 def _split_to_partial(w: Work, data: torch.Tensor) -> Calls:
     out = yield from w.filled()
-    yield copy(_split(out, w.step.dim, len(w.step.ranks))[w.step.index], data)
+    yield copy(cut(out, w.step.dim, len(w.step.ranks))[w.step.index], data)
     return out
 
 

@@ -126,7 +126,7 @@ def _shards(tensors: Mapping[str, Tensor], tied: Mapping[str, str], most: int) -
     files: list[list[str]] = [[]]
     size = 0
     for name, t in tensors.items():
-        count = _size(t)
+        count = t.numel() * t.element_size()
         if files[-1] and size + count > most:
             files.append([])
             size = 0
@@ -135,10 +135,6 @@ def _shards(tensors: Mapping[str, Tensor], tied: Mapping[str, str], most: int) -
     n = len(files)
     names = [f"{STEM}-{i:05}-of-{n:05}{ENDING}" for i in range(1, n + 1)] if n > 1 else [STEM + ENDING]
     return [_shard(name, {k: tensors[k] for k in own}, tied) for name, own in zip(names, files, strict=True)]
-
-
-def _size(t: Tensor) -> int:
-    return math.prod(t.shape) * t.dtype.itemsize
 
 
 def _shard(name: str, tensors: Mapping[str, Tensor], tied: Mapping[str, str]) -> Shard:
@@ -314,7 +310,8 @@ def _named(folder: str, shards: Sequence[Shard], temporary: Sequence[str], tenso
     place.flush(folder)
     if many:
         where = {name: names[shard.name] for shard in shards for name in shard.places}
-        total = {"total_size": sum(map(_size, tensors.values())), SAVED: shards[0].infos[METADATA][SAVED]}
+        size = sum(t.numel() * t.element_size() for t in tensors.values())
+        total = {"total_size": size, SAVED: shards[0].infos[METADATA][SAVED]}
         text = json.dumps({"metadata": total, "weight_map": where}, indent=2, sort_keys=True).encode() + b"\n"
         place.replace(index, lambda out: out.write(text))
     kept = {os.path.join(folder, name) for name in names.values()} | ({index} if many else set())

@@ -98,9 +98,7 @@ def _results(call: Call, given: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     values = dict(zip(call.operands(), given, strict=True))
     for c in call.calls:
         op = OPS[c.op]
-        args = [_value(a, values) for a in c.args]
-        first = len(args) - len(op.keywords)
-        made = op.kernel(*args[:first], **dict(zip(op.keywords, args[first:], strict=True)))
+        made = op.compute([_value(a, values) for a in c.args])
         made = made if isinstance(made, (tuple, list)) else (made,)
         values.update((r.name, t) for r, t in zip(c.results, made, strict=True))
     return [values[r.name] for r in call.results]

@@ -110,9 +110,7 @@ class Order:
             with contextlib.suppress(RuntimeError):  # a reshape that has to copy
                 made = self.known[node.args[0]].view(node.outputs[0].shape)
         elif op is not None and op.view:
-            args = [self._meta(a) for a in node.args]
-            n = len(args) - len(op.keywords)
-            made = op.kernel(*args[:n], **dict(zip(op.keywords, args[n:], strict=True)))
+            made = op.compute([self._meta(a) for a in node.args])
         results = made if isinstance(made, (tuple, list)) else (made,) * len(node.outputs)
         for v, y in zip(node.outputs, results, strict=False):
             self.known[v] = y if isinstance(y, torch.Tensor) and y.shape == v.shape else v.meta

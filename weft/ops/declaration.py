@@ -19,7 +19,7 @@ import math
 import re
 import sys
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Union, get_args, get_origin
 
@@ -282,6 +282,11 @@ class Op:
                 else f"{self.name}() got several values for argument {twice[0]!r}"
             )
         return tuple(bound)
+
+    def compute(self, args: Sequence[Any], kernel: Callable[..., Any] | None = None) -> Any:
+        """What the kernel, or another one of the op, returns for complete arguments."""
+        n = len(args) - len(self.keywords)
+        return (kernel or self.kernel)(*args[:n], **dict(zip(self.keywords, args[n:], strict=True)))
 
     def rules(
         self, args: tuple[Any, ...], shapes: tuple[tuple[int, ...], ...], outputs: tuple[tuple[int, ...], ...]

@@ -193,8 +193,7 @@ def _measured(name: str, args: tuple[Any, ...], outs: tuple[tuple[tuple[int, ...
         out = into[0] if len(into) == 1 else tuple(into)
         run = functools.partial(op.out_kernel, out, *given)
     else:
-        n = len(given) - len(op.keywords)
-        run = functools.partial(op.kernel, *given[:n], **dict(zip(op.keywords, given[n:], strict=True)))
+        run = functools.partial(op.compute, given)
     with random.seeded(0), Watch() as watch:  # the program's own sequence of draws stays where it is
         made = run()
     del made

@@ -25,9 +25,8 @@ Args = tuple[Any, ...]
 
 def run_kernel(op: Op, args: Args, kernel: Callable[..., Any] | None = None) -> tuple[torch.Tensor, ...]:
     """The outputs of a kernel on complete arguments; random draws are seeded."""
-    n = len(args) - len(op.keywords)
     with random.seeded(11):
-        result = (kernel or op.kernel)(*args[:n], **dict(zip(op.keywords, args[n:], strict=True)))
+        result = op.compute(args, kernel)
     return (result,) if len(op.returns) == 1 else tuple(result) if op.returns else ()
 
 

@@ -40,8 +40,7 @@ class C10dTransport(Connected):
     overlaps = True
 
     def __init__(self, rank: Rank, meeting: Meeting, deadline: float | None = None) -> None:
-        super().__init__(rank.index, rank.world_size, deadline)
-        self._meeting = meeting
+        super().__init__(rank, meeting, deadline)
         self._here = rank.local_size == rank.world_size and is_loopback(meeting.host)
         self.link, self.several_hosts = slow_link(), self.several_hosts or (self._imagined is None and not self._here)
         self._processes: dict[tuple[tuple[int, ...], str, str], Any] = {}
@@ -295,21 +294,11 @@ class C10dTransport(Connected):
         self._waiters.append(made := Waiter(f"weft-{name}-{self.rank}", kept, ring, link))
         return made
 
-    def put(self, key: str, value: bytes) -> None:
-        self._meeting.put(f"user/{key}", bytes(value))
-
-    def get(self, key: str, timeout: float | None = None) -> bytes:
-        patience = self.deadline if timeout is None else timeout
-        return self._meeting.get(f"user/{key}", patience, lambda: self.look_around(()))
-
     def note(self, what: str) -> None:
         self._watch.tell(what)
 
     def whereabouts(self, rank: int) -> str:
         return self._watch.whereabouts(rank)
-
-    def missing(self, needed: Sequence[int] = ()) -> str:
-        return self._meeting.roll.missing(needed)
 
     def look_around(self, needed: Sequence[int]) -> None:
         self._watch.look_around(needed)

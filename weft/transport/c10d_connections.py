@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 
 from weft.core.errors import RankError
-from weft.transport.base import Transport
 from weft.transport.hosts import SlowLink
+from weft.transport.rendezvous import Met
 from weft.transport.stuck import Waiting
 
 FIRST_TAG = 16  # below: the collectives' and the exchange's own
@@ -68,7 +68,7 @@ class Connections:
             future.set_exception(error)
 
 
-class Connected(Transport):
+class Connected(Met):
     """A transport over process groups, and how calls of these begin and end."""
 
     @abstractmethod

@@ -19,7 +19,7 @@ import torch.distributed as dist
 
 from weft.core.errors import DeadlineError, RankError, SecretError
 from weft.core.rank import Rank
-from weft.transport.base import SPEAK, PeerFailed, default_deadline
+from weft.transport.base import SPEAK, PeerFailed, Transport, default_deadline
 from weft.transport.memory import Segment, available, page_bytes
 from weft.transport.peers import STARTED_BY_AGENT
 from weft.transport.roll import SETTLE, WELL, Lost, Outsider, Roll, run_of, tell_end, tell_failure
@@ -378,3 +378,21 @@ class Meeting:
             f"the store at {self.host}:{self.port} is gone ({str(error).splitlines()[0]}): {self.server}, which serves "
             "it, has ended"
         )
+
+
+class Met(Transport):
+    """A transport of ranks that met, whose keys are in the store of their meeting."""
+
+    def __init__(self, rank: Rank, meeting: Meeting, deadline: float | None) -> None:
+        super().__init__(rank.index, rank.world_size, deadline)
+        self._meeting = meeting
+
+    def put(self, key: str, value: bytes) -> None:
+        self._meeting.put(f"user/{key}", bytes(value))
+
+    def get(self, key: str, timeout: float | None = None) -> bytes:
+        patience = self.deadline if timeout is None else timeout
+        return self._meeting.get(f"user/{key}", patience, lambda: self.look_around(()))
+
+    def missing(self, needed: Sequence[int] = ()) -> str:
+        return self._meeting.roll.missing(needed)

@@ -103,9 +103,8 @@ class Binder:
 
     def _of_kernel(self, call: Call, op: Op, error: Exception) -> Exception:
         if not (op.writes or op.random) and self.memory.knows(call.args):
-            held, n = [self.memory.known(a) for a in call.args], len(call.args) - len(op.keywords)
             try:
-                self.kernel(call)(*held[:n], **dict(zip(op.keywords, held[n:], strict=True)))
+                op.compute([self.memory.known(a) for a in call.args], self.kernel(call))
             except Exception as checked:
                 error = checked
         return explain.explain(op, error, tuple(map(self._shown, call.args)))

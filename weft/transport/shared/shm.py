@@ -14,11 +14,11 @@ from torch import Tensor
 
 from weft.core.errors import RankError
 from weft.core.rank import Rank
-from weft.transport.base import Channel, Group, Transport
+from weft.transport.base import Channel, Group
 from weft.transport.board import ALIVE, Board
 from weft.transport.check import PROGRAM
 from weft.transport.memory import LINE, PAGE, Segment
-from weft.transport.rendezvous import Meeting
+from weft.transport.rendezvous import Meeting, Met
 from weft.transport.roll import LATE, tell_failure
 from weft.transport.shared.shm_group import ShmGroup, bytes_needed
 from weft.transport.shared.shm_link import Inlet, Outlet, ShmChannel, link_bytes
@@ -33,12 +33,11 @@ class _Yielder(threading.local):
         self.poll = select.poll()
 
 
-class ShmTransport(Transport):
+class ShmTransport(Met):
     backend = "shm"
 
     def __init__(self, rank: Rank, meeting: Meeting, deadline: float | None = None) -> None:
-        super().__init__(rank.index, rank.world_size, deadline)
-        self._meeting = meeting
+        super().__init__(rank, meeting, deadline)
         self._kept: list[Segment] = []
         self._outlets: dict[tuple[int, str], Outlet] = {}
         self._inlets: dict[tuple[int, str], Inlet] = {}
@@ -71,9 +70,6 @@ class ShmTransport(Transport):
                     self._meeting.roll.settled(rank)  # its files are closed a moment before its end is reported
             self.look_around(ranks)  # raises if one has ended, and says how
             raise
-
-    def missing(self, needed: Sequence[int] = ()) -> str:
-        return self._meeting.roll.missing(needed)
 
     def _make_group(self, ranks: tuple[int, ...], line: str) -> Group:
         key = "group/" + ",".join(map(str, ranks)) + f"/{line}" * bool(line)
@@ -171,14 +167,6 @@ class ShmTransport(Transport):
         if self.rank == src:
             self._sending = [one for one in self._sending if not one.opened()] + [made]
         return made
-
-    def put(self, key: str, value: bytes) -> None:
-        self._meeting.put(f"user/{key}", bytes(value))
-
-    def get(self, key: str, timeout: float | None = None) -> bytes:
-        return self._meeting.get(
-            f"user/{key}", self.deadline if timeout is None else timeout, lambda: self.look_around(())
-        )
 
     def note(self, what: str) -> None:
         if not self._met:
