@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from weft.compiler.local_node import written
 from weft.compiler.streams import kind_of
@@ -35,6 +35,7 @@ class Key(NamedTuple):
     device: Device | None = None  # where its values lie; None: where the placement says
 
 
+NO_CHAIN: Final = ("variable", "input", "host", "source", "unpack", "output", "steer")
 Line = tuple[Placement | None, bool, Device | None]
 
 
@@ -55,6 +56,17 @@ def is_alias(node: Node, variables: Container[Value]) -> bool:
     return node.view and node.args[0] in variables
 
 
+def variables_of(job: Job) -> dict[Value, Value]:
+    """From variables and views of them to the variables."""
+    found: dict[Value, Value] = {}
+    for n in job.nodes:
+        if n.op == "variable":
+            found[n.outputs[0]] = n.outputs[0]
+        elif is_alias(n, found):
+            found.update(dict.fromkeys(n.outputs, found[n.args[0]]))
+    return found
+
+
 def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict[Node, tuple[Key, ...]]:
     """The chains of each node that runs: one, or two where it crosses from one placement to another."""
     found: dict[Node, tuple[Key, ...]] = {}
@@ -62,24 +74,12 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
     cut: dict[Line, int] = {}  # the least depth of what follows
     awaited: dict[tuple[Line, Key], int] = {}  # the depth of the first reader of a stream's chain
     made_in: dict[Value, Key | None] = {}  # the chain that makes a value; None: it is there before any chain runs
-    memory: dict[Value, Value] = {}  # from variables and views of them to the variables
+    memory = variables_of(job)
     using: dict[Value, set[Key]] = {}  # the chains that read or write a variable,
     writing: dict[Value, set[Key]] = {}  # and those that write it
     for node in job.nodes:
-        if node.op in ("variable", "input", "host", "source"):
-            for v in node.outputs:
-                made_in[v] = None
-                if node.op == "variable":
-                    memory[v] = v
-            continue
-        if is_alias(node, memory):
-            memory.update(dict.fromkeys(node.outputs, memory[node.args[0]]))
+        if node.op in NO_CHAIN or is_alias(node, memory):
             made_in.update(dict.fromkeys(node.outputs))
-            continue
-        if node.op in ("output", "steer"):
-            continue
-        if node.op == "unpack":
-            made_in[node.outputs[0]] = None
             continue
         places = [placement_of(v) for v in node.operands()]
         there = placement_of(node.outputs[0]) if node.outputs else (places[0] if places else None)

@@ -71,7 +71,7 @@ class _Lowering:
         self.mine = [k for k in self.keys if k.placement is None or rank in k.placement]
         # A single chain shares its thread with both ends: none can run ahead.
         self.ahead = options.ahead if len(self.mine) > 1 else 1
-        self.memory = self._variables()
+        self.memory = chains.variables_of(job)
         self.aliases = [
             n
             for n in job.nodes
@@ -252,16 +252,6 @@ class _Lowering:
             self._export(v, packet)
         packet.entries[v] = v.local_shape(self.rank)
         return packet
-
-    def _variables(self) -> dict[Value, Value]:
-        """From variables and their views to the variable of each."""
-        memory: dict[Value, Value] = {}
-        for n in self.job.nodes:
-            if n.op == "variable":
-                memory[n.outputs[0]] = n.outputs[0]
-            elif chains.is_alias(n, memory):
-                memory.update(dict.fromkeys(n.outputs, memory[n.args[0]]))
-        return memory
 
     def _needed(self, nodes: list[Node]) -> list[Node]:
         """The views of variables that these nodes read."""

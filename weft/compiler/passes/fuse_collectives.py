@@ -16,7 +16,7 @@ from weft.boxing.costs import Costs
 from weft.boxing.links import Links
 from weft.boxing.steps import AllReduce
 from weft.compiler.buckets import kind
-from weft.compiler.chains import is_alias
+from weft.compiler.chains import variables_of
 from weft.compiler.options import Options
 from weft.compiler.passes.layouts import work
 from weft.compiler.streams import device_of
@@ -54,12 +54,10 @@ def _late(job: Job, options: Options) -> None:
 def _early(job: Job, options: Options) -> None:
     """Move each collective with a stream behind its last producer, in buckets."""
     place = {n: i for i, n in enumerate(job.nodes)}
-    memory: set[Value] = set()
+    memory = variables_of(job)
     moving: dict[Node, int] = {}
     for node in job.nodes:
-        if node.op == "variable" or is_alias(node, memory):
-            memory.update(node.outputs)
-        elif device_of(node, options) and memory.isdisjoint(node.operands()):  # else it is read where it stands
+        if device_of(node, options) and memory.keys().isdisjoint(node.operands()):  # else it is read where it stands
             moving[node] = max(place[job.producer[v]] for v in node.operands())
     if not moving:
         return
