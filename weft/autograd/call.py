@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -16,7 +16,6 @@ from weft.core.dispatch import here
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError
 from weft.interpreter import conversions, stack
-from weft.ops import OPS
 from weft.ops.declaration import Op
 from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor, of_shard, of_torch, of_value, rewrap
@@ -113,18 +112,8 @@ def record(
             several = type(t) in (list, tuple)
             saved.append([_as_used(*pair) for pair in zip(t, given, strict=True)] if several else _as_used(t, given))
             versions.append([_before(v, before) for v in t] if several else _before(t, before))
-        elif kind == "dtype":
-            saved.append(args[place].dtype)
-            versions.append(0)
-        elif kind in ("placement", "sbp"):
-            saved.append(getattr(args[place], kind))
-            versions.append(0)
-        elif kind == "shapes":
-            saved.append(tuple(tuple(t.shape) for t in args[place]))
-            versions.append(0)
-        elif kind == "shape":
-            t = args[place]
-            saved.append(tuple(t.shape) if isinstance(t, Tensor) else None)
+        elif kind in NOTED:
+            saved.append(NOTED[kind](args[place]))
             versions.append(0)
         elif kind == "output":
             y = outputs[place]
@@ -148,18 +137,21 @@ def record(
             y._requires_grad = True
 
 
+NOTED: Final[dict[str, Callable[[Any], Any]]] = {  # what is saved of an operand, if not its value
+    "dtype": lambda t: t.dtype,
+    "placement": lambda t: t.placement,
+    "sbp": lambda t: t.sbp,
+    "shape": lambda t: tuple(t.shape) if isinstance(t, Tensor) else None,
+    "shapes": lambda ts: tuple(tuple(t.shape) for t in ts),
+}
+
+
 def in_own_dtypes(edges: tuple[Any, ...], operands: list[Any], dtype: DType) -> tuple[Any, ...]:
     """Edges that cast gradients to the dtypes of operands that were promoted."""
     return tuple(
-        e if e is None or t.dtype is dtype else _casting(e, t.dtype) for e, t in zip(edges, operands, strict=True)
+        e if e is None or t.dtype is dtype else Node.of("cast", (e,), (t.dtype,), (0,))
+        for e, t in zip(edges, operands, strict=True)
     )
-
-
-def _casting(edge: Any, dtype: DType) -> Node:
-    node = Node()
-    node.op, node.sequence, node.edges = OPS["cast"], next_sequence(), (edge,)
-    node.saved, node.versions, node.attributes = (dtype,), (0,), ()
-    return node
 
 
 def as_it_is(t: Any) -> Any:

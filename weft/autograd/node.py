@@ -112,6 +112,14 @@ class Node(Hooked):
     def __init__(self) -> None:
         self.hooks = self.retained = self.outputs = self.origin = None
 
+    @staticmethod
+    def of(op: str, edges: tuple[Any, ...], saved: tuple[Any, ...] = (), versions: tuple[int, ...] = ()) -> Node:
+        """The node of a call that the program didn't make."""
+        node = Node()
+        node.op, node.sequence, node.edges = OPS[op], next_sequence(), edges
+        node.saved, node.versions, node.attributes = saved, versions, ()
+        return node
+
     def name(self) -> str:
         return f"{self.op.name}_backward"
 
@@ -216,10 +224,7 @@ def opened(packed: Packed) -> Tensor:
 
 def leading(leaf: Tensor) -> Node:
     """A node that passes gradients on to a leaf, for a tensor that stands for it."""
-    node = Node()
-    node.op, node.sequence, node.edges = OPS["clone"], next_sequence(), (leaf,)
-    node.saved = node.versions = node.attributes = ()
-    return node
+    return Node.of("clone", (leaf,))
 
 
 class Overwritten(Tensor):
@@ -256,11 +261,9 @@ def _tied(gradient: Tensor | None, edge: Any) -> Tensor | None:
     """A gradient that is being recorded and doesn't depend on its operand, made to look as if it did."""
     if gradient is None or edge is None:
         return gradient
-    tied, node = rewrap(gradient), Node()
-    node.op, node.sequence = OPS["steady"], next_sequence()
-    node.edges = (gradient.node or gradient) if gradient._requires_grad else None, edge
-    node.saved = node.versions = node.attributes = ()
-    tied.node, tied._requires_grad = node, True
+    tied = rewrap(gradient)
+    before = (gradient.node or gradient) if gradient._requires_grad else None
+    tied.node, tied._requires_grad = Node.of("steady", (before, edge)), True
     return tied
 
 
