@@ -83,6 +83,15 @@ def gathers(group: Group) -> None:
     same(table, torch.cat([data(i, (5, w), torch.float32) for i, w in enumerate(widths)], 1))
 
 
+def in_bytes(group: Group) -> None:
+    """Of lengths that differ, and of none."""
+    for lengths in ([3, 0, 70_001, 1], [0] * 4):
+        sent = [bytes(i % 251 + me for i in range(lengths[me])) for me in range(group.size)]
+        assert group.all_gather_bytes(sent[group.index]) == sent
+        for root in range(group.size):
+            assert group.broadcast_bytes(sent[group.index], root) == sent[root]
+
+
 def scatters(group: Group) -> None:
     for dtype, reduce, lengths in itertools.product(
         (torch.float32, torch.int64, torch.bool), ("sum", "max"), ([4] * 4, [3, 0, 2, 5], [0] * 4, [700_001, 0, 1, 2])
@@ -198,9 +207,9 @@ def body() -> None:
         {tuple(r for r in ranks if r < n) for ranks in ((0,), (0, 1), (2, 1, 0), (3, 1), (0, 1, 2, 3))}
     ):
         if me in ranks:
-            group = transport.group(ranks)
+            group = transport.group(ranks) if ranks != tuple(range(n)) else transport.everyone()
             assert group is transport.group(ranks) and group.ranks == ranks and group.ranks[group.index] == me
-            for part in (all_reduces, gathers, scatters, all_to_alls, broadcasts):
+            for part in (all_reduces, gathers, in_bytes, scatters, all_to_alls, broadcasts):
                 part(group)
             group.barrier()
     exchanges(transport)
