@@ -71,9 +71,8 @@ def refusal(op: Op, local: tuple[Any, ...]) -> Exception | None:
     """What a kernel raises for operands of zeros, which hold no memory; None if it works."""
     if op.random or op.dynamic or op.writes or _works(op, _scaled(op, local, 0)):
         return None
-    n = len(local) - len(op.keywords)
     try:
-        op.kernel(*local[:n], **dict(zip(op.keywords, local[n:], strict=True)))
+        op.run(local)
     except Exception as cause:
         return cause
     return None
@@ -116,9 +115,8 @@ def _works(op: Op, local: tuple[Any, ...]) -> bool:
 
 def _made(op: Op, local: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """What a kernel returns; None if it fails."""
-    n = len(local) - len(op.keywords)
     try:
-        made = op.kernel(*local[:n], **dict(zip(op.keywords, local[n:], strict=True)))
+        made = op.run(local)
     except torch.linalg.LinAlgError:  # because of its values
         return ()
     except Exception:

@@ -70,6 +70,7 @@ class Where:
     output_shapes: tuple[tuple[int, ...], ...]
 
 
+OPERAND_FACTS: Final = frozenset({"shape", "shapes", "dtype", "placement", "sbp"})  # a gradient may ask for x_shape
 WRITTEN_LATER: Final = frozenset({"unpack", "__doc__"})
 
 
@@ -161,6 +162,7 @@ class Op:
         gradients = self._gradient_names()
         saves = []
         for name in inspect.signature(f).parameters:
+            operand, _, fact = name.rpartition("_")
             if name in gradients:
                 saves.append(("gradient", gradients[name]))
             elif name == "needs":
@@ -168,15 +170,8 @@ class Op:
             elif name in self.names:
                 place = self.names.index(name)
                 saves.append(("operand" if place in self.operands else "attribute", place))
-            elif name.endswith("_shape") and name.removesuffix("_shape") in self.names:
-                saves.append(("shape", self.names.index(name.removesuffix("_shape"))))
-            elif name.endswith(("_placement", "_sbp")) and name.rpartition("_")[0] in self.names:
-                operand, _, what = name.rpartition("_")
-                saves.append((what, self.names.index(operand)))
-            elif name.endswith("_shapes") and name.removesuffix("_shapes") in self.names:
-                saves.append(("shapes", self.names.index(name.removesuffix("_shapes"))))
-            elif name.endswith("_dtype") and name.removesuffix("_dtype") in self.names:
-                saves.append(("dtype", self.names.index(name.removesuffix("_dtype"))))
+            elif fact in OPERAND_FACTS and operand in self.names:
+                saves.append((fact, self.names.index(operand)))
             elif name in self.returns:
                 saves.append(("output", self.returns.index(name)))
             else:
@@ -258,6 +253,11 @@ class Op:
         return f
 
     # ---- queries ----------------------------------------------------------------------------------
+
+    def run(self, args: Sequence[Any]) -> Any:
+        """What the kernel gives for complete positional arguments."""
+        n = len(args) - len(self.keywords)
+        return self.kernel(*args[:n], **dict(zip(self.keywords, args[n:], strict=True)))
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Complete positional arguments, defaults included; raises a TypeError like Python's."""
@@ -404,6 +404,14 @@ def _params(kernel: Callable[..., Any]) -> Iterable[Param]:
             )
         text = written(text)
         yield Param(p.name, OPERAND_KINDS.get(text, "attribute"), text, p.default, p.kind is p.KEYWORD_ONLY)
+
+
+def positional(*rows: tuple[str, str, Any], gives: str = "Any") -> inspect.Signature:
+    """A signature of positional parameters: their names, types and defaults."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return inspect.Signature(
+        [inspect.Parameter(n, kind, annotation=t, default=d) for n, t, d in rows], return_annotation=gives
+    )
 
 
 def written(annotation: Any) -> str:

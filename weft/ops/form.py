@@ -79,8 +79,7 @@ def _of_one_element(op: Op, args: tuple[Any, ...]) -> tuple[Form, ...] | None:
         return None
     try:
         ones = [torch.ones((1,) * len(a.shape), dtype=a.dtype.torch) if isinstance(a, Form) else a for a in args]
-        n = len(ones) - len(op.keywords)
-        made = op.kernel(*ones[:n], **dict(zip(op.keywords, ones[n:], strict=True)))
+        made = op.run(ones)
     except Exception:  # a kernel that the CPU lacks, or operands that don't fit
         return None
     results = made if isinstance(made, tuple) else (made,)

@@ -75,8 +75,7 @@ def _infer(name: str, frozen: tuple[Any, ...]) -> tuple[Form, ...]:
     if "device" in op.names:
         meta[op.names.index("device")] = META
     try:
-        n = len(meta) - len(op.keywords)
-        result = op.kernel(*meta[:n], **dict(zip(op.keywords, meta[n:], strict=True)))
+        result = op.run(meta)
     except Exception as cause:
         shown = tuple(_shown(a, "meta") for a in args)
         if any(words in str(cause) for words in READS_VALUES):

@@ -243,11 +243,6 @@ def masked_select(x: Tensor, mask: Tensor) -> Tensor:
 
 @public("flow tensor")
 def masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """x with `value` where the mask is true.
-
-    >>> flow.masked_fill(flow.ones(2), flow.tensor([True, False]), 0.).tolist()
-    [0.0, 1.0]
-    """
     if isinstance(value, Tensor):
         return _filled(x, mask, value)
     return ops.masked_fill(x, _mask(mask), value)

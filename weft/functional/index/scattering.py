@@ -27,11 +27,6 @@ _scatter_to = overwriting(OPS["scatter"])
 
 @public("flow tensor")
 def gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
-    """The elements of x at an index along a dimension.
-
-    >>> flow.gather(flow.tensor([[1, 2], [3, 4]]), 1, flow.tensor([[1], [0]])).tolist()
-    [[2], [3]]
-    """
     idle("gather(sparse_grad)", sparse_grad)
     return ops.gather(x, dim, index)
 

@@ -2,63 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from weft.api.signature import door
 from weft.api.table import public
 from weft.core.dispatch import in_own_dtypes
 from weft.core.errors import ArgumentError
+from weft.functional.results import QR, SVD, Eigen, Packed, SVDWithV, Triangles, returning
 from weft.ops import ops
 from weft.ops.linalg.decompositions import with_ones
 from weft.tensor.tensor import Tensor
 
-
-class Eigen(NamedTuple):
-    """Eigenvalues, of symmetric matrices ascending, and their eigenvectors as columns."""
-
-    eigenvalues: Tensor
-    eigenvectors: Tensor
-
-
-class QR(NamedTuple):
-    """Orthogonal columns, and an upper triangular matrix."""
-
-    Q: Tensor
-    R: Tensor
-
-
-class SVD(NamedTuple):
-    """Left singular vectors as columns, singular values, descending, and right singular vectors as rows."""
-
-    U: Tensor
-    S: Tensor
-    Vh: Tensor
-
-
-class SVDWithV(NamedTuple):
-    """Left singular vectors as columns, singular values, descending, and right singular vectors as columns."""
-
-    U: Tensor
-    S: Tensor
-    V: Tensor
-
-
-class Triangles(NamedTuple):
-    """The result of `lu`: x = P @ L @ U."""
-
-    P: Any
-    L: Any
-    U: Any
-
-
-class Packed(NamedTuple):
-    """The result of `lu_factor`."""
-
-    LU: Any
-    pivots: Any
-
-
-eigvals = ops.eigvals
+eig, eigvals = returning(Eigen, "eig"), ops.eigvals
 
 
 @public("flow tensor")
@@ -136,15 +91,6 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
     least = min(n, m)
     lower = with_ones(ops.tril(ops.narrow(LU_data, -1, 0, least), -1))
     return Triangles(order, lower, ops.triu(ops.narrow(LU_data, -2, 0, least), 0))
-
-
-def eig(x: Any) -> Eigen:
-    """The complex eigenvalues of square matrices, and their eigenvectors as columns.
-
-    >>> flow.linalg.eig(flow.tensor([[0., 1.], [-1., 0.]])).eigenvalues.tolist()
-    [1j, -1j]
-    """
-    return Eigen(*ops.eig(x))
 
 
 def eigh(x: Tensor, UPLO: str = "L") -> Eigen:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -14,26 +14,12 @@ from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.functional.linalg import norms
 from weft.functional.linalg.decompositions import svdvals
+from weft.functional.results import SignAndSize, returning
 from weft.ops import ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
 
-
-class SignAndSize(NamedTuple):
-    """A determinant: its sign, and the logarithm of its absolute value."""
-
-    sign: Tensor
-    logabsdet: Tensor
-
-
-@public("flow tensor")
-def slogdet(x: Tensor) -> SignAndSize:
-    """The sign of the determinant of matrices, and the logarithm of its absolute value.
-
-    >>> flow.linalg.slogdet(flow.eye(2)).logabsdet.item()
-    0.0
-    """
-    return SignAndSize(*ops.slogdet(x))
+slogdet = public("flow tensor")(returning(SignAndSize, "slogdet"))
 
 
 @public("flow tensor")

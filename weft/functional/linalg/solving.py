@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from weft.api.signature import door
 from weft.api.table import public
@@ -14,6 +14,7 @@ from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.functional.linalg.decompositions import lu_unpack, nothing, svd, svdvals
 from weft.functional.linalg.properties import matrix_rank, tolerance
+from weft.functional.results import Solution
 from weft.functional.shape.views import movedim
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
@@ -86,15 +87,6 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
     overdetermined = rows > columns and bool((rank == columns).all())
     left = ops.sum((ops.matmul(A, x) - b).square(), -2) if overdetermined else nothing(A)
     return Solution(ops.squeeze(x, -1) if vector else x, left, rank, svdvals(A))
-
-
-class Solution(NamedTuple):
-    """The result of `lstsq`."""
-
-    solution: Any
-    residuals: Any
-    rank: Any
-    singular_values: Any
 
 
 @in_own_dtypes

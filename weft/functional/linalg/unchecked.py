@@ -2,41 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from weft.api.signature import door
 from weft.core.errors import OpError
 from weft.functional.linalg.decompositions import check_pivot
+from weft.functional.results import Inverse, PackedInfo, Root, Solved
 from weft.ops import ops
-
-
-class Root(NamedTuple):
-    """The result of `cholesky_ex`."""
-
-    L: Any
-    info: Any
-
-
-class Inverse(NamedTuple):
-    """The result of `inv_ex`."""
-
-    inverse: Any
-    info: Any
-
-
-class Solved(NamedTuple):
-    """The result of `solve_ex`."""
-
-    result: Any
-    info: Any
-
-
-class PackedInfo(NamedTuple):
-    """The result of `lu_factor_ex`."""
-
-    LU: Any
-    pivots: Any
-    info: Any
 
 
 def _checked(name: str, wanted: bool, info: Any, why: str) -> None:

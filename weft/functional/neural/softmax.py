@@ -17,17 +17,11 @@ from weft.tensor.tensor import Tensor
 
 @public("neural flow tensor")
 def softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
-    """exp(x), normalized to sum to one along a dimension.
-
-    >>> flow.softmax(flow.zeros(2), 0).tolist()
-    [0.5, 0.5]
-    """
     return ops.softmax(x if dtype is None else cast(x, dtype), _usual(x) if dim is None else dim)
 
 
 @public("neural flow tensor")
 def log_softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
-    """log(softmax(x)), numerically stable."""
     return ops.log_softmax(x if dtype is None else cast(x, dtype), _usual(x) if dim is None else dim)
 
 

@@ -42,11 +42,6 @@ def is_complex(x: Tensor) -> bool:
 
 @public("flow tensor", "conj conj_physical")
 def conj(x: Tensor) -> Tensor:
-    """The complex conjugate; x itself, if it is real.
-
-    >>> flow.conj(flow.tensor([1 + 2j])).tolist()
-    [(1-2j)]
-    """
     return x if isinstance(x, Tensor) and not x.dtype.is_complex else ops.conj(x)
 
 

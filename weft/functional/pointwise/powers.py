@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.core.errors import DtypeError
+from weft.functional.results import Parts, returning
 from weft.functional.tensor.conversion import cast
 from weft.functional.tensor.in_place import with_in_place
 from weft.ops import ops
@@ -38,18 +39,4 @@ def float_power(x: Any, exponent: Any) -> Any:
     return ops.pow(*(cast(t, wide) if isinstance(t, Tensor) else t for t in (x, exponent)))
 
 
-class Parts(NamedTuple):
-    """The result of `frexp`."""
-
-    mantissa: Any
-    exponent: Any
-
-
-@public("flow tensor")
-def frexp(x: Any) -> Parts:
-    """The elements as mantissa * 2 ** exponent, with mantissas from 0.5 to 1.
-
-    >>> [part.tolist() for part in flow.frexp(flow.tensor([6.0]))]
-    [[0.75], [3]]
-    """
-    return Parts(*ops.frexp(x))
+public("flow tensor")(returning(Parts, "frexp"))

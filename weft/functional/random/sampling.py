@@ -42,11 +42,6 @@ bernoulli.overwriting = (  # type: ignore[attr-defined]
 
 @public("flow tensor")
 def multinomial(x: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
-    """Draws of indices, with probabilities proportional to x along its last dimension.
-
-    >>> flow.multinomial(flow.tensor([0., 3., 0.]), 1).tolist()
-    [1]
-    """
     with drawing(generator):
         return ops.multinomial(x, num_samples, replacement)
 

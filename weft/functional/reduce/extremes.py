@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from weft.api.signature import overloaded
 from weft.api.table import public
-from weft.functional.reduce.sorting import Ranked
+from weft.functional.results import Extremes, Ranked
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
-
-
-class Extremes(NamedTuple):
-    """The smallest and the largest element."""
-
-    min: Tensor
-    max: Tensor
 
 
 @public("flow tensor")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
+from weft.functional.results import Histogram
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
@@ -36,13 +37,6 @@ def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     part = cast(ops.where(inside, part, float(bins)), dtypes.int64)
     counts = ops.index_put_zeros(ops.ones_like(flat), [part], (bins + 1,))
     return cast(ops.narrow(counts, 0, 0, bins), x.dtype)
-
-
-class Histogram(NamedTuple):
-    """The result of `histogram`."""
-
-    hist: Any
-    bin_edges: Any
 
 
 @public("flow tensor")

@@ -11,7 +11,7 @@ from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, OptionError, ShapeError
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
-from weft.functional.reduce.sorting import Ranked
+from weft.functional.results import Ranked
 from weft.functional.shape.views import movedim
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops

@@ -11,8 +11,8 @@ from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
-from weft.functional.reduce.sorting import Ranked
 from weft.functional.reduce.sums import in_dtype
+from weft.functional.results import Ranked, returning
 from weft.functional.tensor.in_place import with_in_place
 from weft.ops import OPS, ops
 from weft.ops.shape.views import dim_of
@@ -159,15 +159,5 @@ def _running(name: str) -> None:
 
 _running("cumsum")
 _running("cumprod")
-
-
-@public("flow tensor")
-def cummax(x: Tensor, dim: int) -> Ranked:
-    """The cumulative maximum along a dimension, and its index."""
-    return Ranked(*ops.cummax(x, dim))
-
-
-@public("flow tensor")
-def cummin(x: Tensor, dim: int) -> Ranked:
-    """The cumulative minimum along a dimension, and its index."""
-    return Ranked(*ops.cummin(x, dim))
+for _name in ("cummax", "cummin"):
+    public("flow tensor")(returning(Ranked, _name))

@@ -2,55 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
+from weft.functional.results import Ranked, returning
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
-
-class Ranked(NamedTuple):
-    """Elements and their indices."""
-
-    values: Tensor
-    indices: Tensor
-
-
-@public("flow tensor")
-def sort(x: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Ranked:
-    """The elements sorted along a dimension, and their indices.
-
-    >>> flow.sort(flow.tensor([3, 1, 2])).indices.tolist()
-    [1, 2, 0]
-    """
-    return Ranked(*ops.sort(x, dim, descending, stable))
-
-
-@public("flow tensor")
-def topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Ranked:
-    """The k largest (or smallest) elements along a dimension, and their indices.
-
-    >>> flow.topk(flow.tensor([3, 1, 2]), 2).values.tolist()
-    [3, 2]
-    """
-    return Ranked(*ops.topk(x, k, dim, largest, sorted))
-
-
-@public("flow tensor")
-def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Ranked:
-    """The k-th smallest element along a dimension, and its index."""
-    return Ranked(*ops.kthvalue(x, k, dim, keepdim))
-
-
-@public("flow tensor")
-def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> Ranked:
-    """The most frequent element along a dimension, and its index."""
-    return Ranked(*ops.mode(x, dim, keepdim))
+for _name in ("sort", "topk", "kthvalue", "mode"):
+    public("flow tensor")(returning(Ranked, _name))
 
 
 @public("flow")

@@ -21,21 +21,11 @@ def in_dtype(reduce: Callable[..., Tensor], dtype: Any, x: Tensor, *rest: Any) -
 
 @public("flow tensor")
 def sum(x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The sum of the elements, over some dimensions or all.
-
-    >>> flow.ones(2, 3).sum(1).tolist()
-    [3.0, 3.0]
-    """
     return ops.sum(x, dim, keepdim) if dtype is None else in_dtype(ops.sum, dtype, x, dim, keepdim)
 
 
 @public("flow tensor")
 def mean(x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The mean of the elements, over some dimensions or all.
-
-    >>> flow.mean(flow.tensor([[1., 3.]])).item()
-    2.0
-    """
     return ops.mean(x, dim, keepdim) if dtype is None else in_dtype(ops.mean, dtype, x, dim, keepdim)
 
 

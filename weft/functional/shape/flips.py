@@ -51,9 +51,4 @@ def rot90(x: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
 
 @public("flow tensor")
 def flip(x: Tensor, *dims: Sizes) -> Tensor:
-    """x with the order of elements reversed along some dimensions.
-
-    >>> flow.arange(3).flip(0).tolist()
-    [2, 1, 0]
-    """
     return ops.flip(x, size_of("flip", dims))

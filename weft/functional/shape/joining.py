@@ -16,11 +16,6 @@ from weft.tensor.tensor import Tensor
 
 @public("flow", short=Short("stack"))
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """The tensors stacked along a new dimension.
-
-    >>> flow.stack([flow.ones(2), flow.zeros(2)]).tolist()
-    [[1.0, 1.0], [0.0, 0.0]]
-    """
     if not tensors:
         raise ArgumentError("stack expects a non-empty TensorList; got none")
     if here.trace is None:

@@ -21,11 +21,6 @@ from weft.tensor.tensor import Tensor
 
 @public("flow tensor", short=Short("reshape", "d0.reshape(*shape)"))
 def reshape(x: Tensor, *shape: Sizes) -> Tensor:
-    """x with another shape, sharing memory if strides allow; -1 is inferred.
-
-    >>> flow.arange(6).reshape(3, -1).tolist()
-    [[0, 1], [2, 3], [4, 5]]
-    """
     return ops.reshape(x, size_of("reshape", shape))
 
 
@@ -60,11 +55,6 @@ def view_as(x: Tensor, other: Tensor) -> Tensor:
 
 @public("flow tensor", short=Short("permute", "d0.permute(*dims)"))
 def permute(x: Tensor, *dims: Sizes) -> Tensor:
-    """x with its dimensions permuted.
-
-    >>> flow.ones(2, 3, 4).permute(2, 0, 1).shape
-    torch.Size([4, 2, 3])
-    """
     order = size_of("permute", dims)
     n = x.ndim
     if sorted(d % n if -n <= d < n else d for d in order) != list(range(n)):
@@ -80,11 +70,6 @@ def permute(x: Tensor, *dims: Sizes) -> Tensor:
 
 @public("flow tensor", short=Short("expand", "d0.expand(*shape)"))
 def expand(x: Tensor, *shape: Sizes) -> Tensor:
-    """x expanded to a larger shape, as a view; -1 keeps a dimension.
-
-    >>> flow.tensor([[1.], [2.]]).expand(2, 3).tolist()
-    [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]
-    """
     return _expanded(x, size_of("expand", shape))
 
 
@@ -193,11 +178,6 @@ def adjoint(x: Tensor) -> Tensor:
 
 @public("flow tensor")
 def as_strided(x: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
-    """A view of x's memory with these sizes and strides, from an offset; x must be contiguous.
-
-    >>> flow.as_strided(flow.arange(6), (2, 2), (3, 1)).tolist()
-    [[0, 1], [3, 4]]
-    """
     at = 0 if storage_offset is None else storage_offset - x.storage_offset()
     last = at + sum((n - 1) * step for n, step in zip(size, stride, strict=False))
     if here.trace is not None and 0 not in size and not 0 <= at <= last < x.numel():

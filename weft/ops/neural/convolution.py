@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
@@ -12,7 +11,7 @@ from torch import Tensor
 
 from weft.core.errors import ShapeError
 from weft.core.sbp import Sbp, broadcast, partial_sum, split
-from weft.ops.declaration import Op, Size, op
+from weft.ops.declaration import REQUIRED, Op, Size, op, positional
 from weft.ops.form import Form, alike
 from weft.ops.kernels import aten
 from weft.ops.notation import Rule
@@ -197,9 +196,8 @@ def _convolution(dims: int, transposed: bool) -> Op:
             sum(dy, (0, *range(2, len(dy.shape)))) if needs[2] else None,
         )
 
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     asked = ("dy", "x", "weight", "bias_shape", "needs", *declared.names[3:])
-    gradient.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in asked])  # type: ignore[attr-defined]
+    gradient.__signature__ = positional(*((n, "Any", REQUIRED) for n in asked))  # type: ignore[attr-defined]
     declared.grad(gradient)
     declared.samples(lambda rand: _samples(rand, dims, transposed))
     return declared

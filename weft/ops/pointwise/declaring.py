@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from torch import Tensor
 
-from weft.ops.declaration import REQUIRED, Op, Scalar, op
+from weft.ops.declaration import REQUIRED, Op, Scalar, op, positional
 
 NEURAL: Final = "flow.nn.functional"
 
@@ -37,11 +37,8 @@ def unary(
         return kernel(x, *given)
 
     body: Any = with_options if options else plain
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    takes = [(n, value, type(value).__name__) for n, value in options.items()]
-    body.__signature__ = inspect.Signature(
-        [inspect.Parameter(n, kind, default=v, annotation=a) for n, v, a in (("x", REQUIRED, "Tensor"), *takes)]
-    )
+    takes = [(n, type(value).__name__, value) for n, value in options.items()]
+    body.__signature__ = positional(("x", "Tensor", REQUIRED), *takes)
     body.__name__, body.__doc__ = name, doc + example(name, shows, place)
     declared = op("... -> ...", linear="x" if linear else "", steady="x" if steady else "")(body)
     if out:
@@ -55,9 +52,7 @@ def unary(
 
 def of_two(second: str = "other", first: str = "Tensor | Scalar") -> inspect.Signature:
     """The signature of an op with two operands, of which the second may be a number."""
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    given = (("input", first), (second, "Tensor | Scalar"))
-    return inspect.Signature([inspect.Parameter(name, kind, annotation=text) for name, text in given])
+    return positional(("input", first, REQUIRED), (second, "Tensor | Scalar", REQUIRED))
 
 
 def binary(

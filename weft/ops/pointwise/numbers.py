@@ -27,7 +27,11 @@ rad2deg.grad(lambda dy: rad2deg(dy))
 
 @op("... -> ..., ...", returns="mantissa exponent*")
 def frexp(x: Tensor) -> Any:
-    """x as mantissa * 2 ** exponent, with mantissas from 0.5 to 1."""
+    """x as mantissa * 2 ** exponent, with mantissas from 0.5 to 1.
+
+    >>> [part.tolist() for part in flow.frexp(flow.tensor([6.0]))]
+    [[0.75], [3]]
+    """
     return tuple(torch.frexp(x))
 
 

@@ -1,0 +1,47 @@
+"""The named tuples that functions with several results return, with torch's names for the fields."""
+
+# ruff: noqa: UP014  # a row each
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from weft.api.table import named
+from weft.ops import OPS
+from weft.ops.declaration import positional
+from weft.tensor.tensor import Tensor
+
+Eigen = NamedTuple("Eigen", [("eigenvalues", Tensor), ("eigenvectors", Tensor)])
+Extremes = NamedTuple("Extremes", [("min", Tensor), ("max", Tensor)])
+Histogram = NamedTuple("Histogram", [("hist", Tensor), ("bin_edges", Tensor)])
+Inverse = NamedTuple("Inverse", [("inverse", Tensor), ("info", Tensor)])
+Packed = NamedTuple("Packed", [("LU", Tensor), ("pivots", Tensor)])
+PackedInfo = NamedTuple("PackedInfo", [("LU", Tensor), ("pivots", Tensor), ("info", Tensor)])
+Parts = NamedTuple("Parts", [("mantissa", Tensor), ("exponent", Tensor)])
+QR = NamedTuple("QR", [("Q", Tensor), ("R", Tensor)])
+Ranked = NamedTuple("Ranked", [("values", Tensor), ("indices", Tensor)])
+Root = NamedTuple("Root", [("L", Tensor), ("info", Tensor)])
+SignAndSize = NamedTuple("SignAndSize", [("sign", Tensor), ("logabsdet", Tensor)])
+Solution = NamedTuple(
+    "Solution", [("solution", Tensor), ("residuals", Tensor), ("rank", Tensor), ("singular_values", Tensor)]
+)
+Solved = NamedTuple("Solved", [("result", Tensor), ("info", Tensor)])
+SVD = NamedTuple("SVD", [("U", Tensor), ("S", Tensor), ("Vh", Tensor)])
+SVDWithV = NamedTuple("SVDWithV", [("U", Tensor), ("S", Tensor), ("V", Tensor)])
+Triangles = NamedTuple("Triangles", [("P", Tensor), ("L", Tensor), ("U", Tensor)])
+
+
+def returning(kind: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The op of this name, whose results have names."""
+    op = OPS[name]
+    run = op.entry
+
+    @named(name, op.__doc__)
+    def call(*args: Any) -> Any:
+        return kind(*run(*args))
+
+    call.__module__ = op.__module__
+    rows = ((p.name, p.type, p.default) for p in op.params)
+    call.__signature__ = positional(*rows, gives=kind.__name__)  # type: ignore[attr-defined]
+    return call
