@@ -13,13 +13,8 @@ from weft.api.bound import Bound
 from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.core.placement import Placement
-from weft.functional.linalg.decompositions import QR, SVDWithV, Triangles
-from weft.functional.linalg.properties import SignAndSize
-from weft.functional.pointwise.powers import Parts
 from weft.functional.random.generators import DefaultGenerator
-from weft.functional.reduce.extremes import Extremes
-from weft.functional.reduce.histograms import Histogram
-from weft.functional.reduce.sorting import Ranked
+from weft.functional.results import Extremes, Histogram, Parts, QR, Ranked, SVDWithV, SignAndSize, Triangles
 
 __all__ = [
     "Generator", "GradScaler", "OutOfMemoryError", "Parameter", "Size", "Tensor", "_C", "accelerator", "amp", "asyncs",
@@ -979,10 +974,18 @@ def ctc_loss(
     """
 
 def cummax(x: Tensor, dim: _int, *, out: Any = None) -> Ranked:
-    """The cumulative maximum along a dimension, and its index."""
+    """The cumulative largest element along a dimension, and its index.
+
+    >>> flow.cummax(flow.tensor([2., 3., 1.]), 0)[0].tolist()
+    [2.0, 3.0, 3.0]
+    """
 
 def cummin(x: Tensor, dim: _int, *, out: Any = None) -> Ranked:
-    """The cumulative minimum along a dimension, and its index."""
+    """The cumulative smallest element along a dimension, and its index.
+
+    >>> flow.cummin(flow.tensor([2., 3., 1.]), 0)[0].tolist()
+    [2.0, 2.0, 1.0]
+    """
 
 def cumprod(x: Tensor, dim: _int, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """The cumulative product along a dimension.
@@ -1120,7 +1123,7 @@ def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
 def eig(x: Tensor, *, out: Any = None) -> tuple[Tensor, Tensor]:
     """The complex eigenvalues of square matrices, and their eigenvectors as columns, of length one.
 
-    >>> flow.linalg.eig(flow.tensor([[0., 1.], [-1., 0.]]))[0].tolist()
+    >>> flow.linalg.eig(flow.tensor([[0., 1.], [-1., 0.]])).eigenvalues.tolist()
     [1j, -1j]
     """
 
@@ -1235,7 +1238,7 @@ def exp_(x: Tensor) -> Tensor:
 def expand(x: Tensor, *shape: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
     """x expanded to a larger shape, as a view; -1 keeps a dimension.
 
-    >>> flow.tensor([[1.], [2.]]).expand(2, 3).tolist()
+    >>> flow.expand(flow.tensor([[1.], [2.]]), (2, 3)).tolist()
     [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]
     """
 
@@ -1319,7 +1322,7 @@ def flatten(x: Tensor, start_dim: _int = 0, end_dim: _int = -1, *, out: Tensor |
 def flip(x: Tensor, *dims: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
     """x with the order of elements reversed along some dimensions.
 
-    >>> flow.arange(3).flip(0).tolist()
+    >>> flow.flip(flow.arange(3), (0,)).tolist()
     [2, 1, 0]
     """
 
@@ -1380,8 +1383,8 @@ def frac(x: Tensor, *, out: Tensor | None = None) -> Tensor:
 def frac_(x: Tensor) -> Tensor:
     """`frac`, in place."""
 
-def frexp(x: Any, *, out: Any = None) -> Parts:
-    """The elements as mantissa * 2 ** exponent, with mantissas from 0.5 to 1.
+def frexp(x: Tensor, *, out: Any = None) -> Parts:
+    """x as mantissa * 2 ** exponent, with mantissas from 0.5 to 1.
 
     >>> [part.tolist() for part in flow.frexp(flow.tensor([6.0]))]
     [[0.75], [3]]
@@ -1425,7 +1428,7 @@ def full_like(
     """A tensor like x, filled with one value."""
 
 def gather(x: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
-    """The elements of x at an index along a dimension.
+    """The elements of x selected along a dimension by an index: y[i][j] = x[index[i][j]][j] for dim 0.
 
     >>> flow.gather(flow.tensor([[1, 2], [3, 4]]), 1, flow.tensor([[1], [0]])).tolist()
     [[2], [3]]
@@ -1856,7 +1859,11 @@ def kron(x: Any, other: Any) -> Any:
     """
 
 def kthvalue(x: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> Ranked:
-    """The k-th smallest element along a dimension, and its index."""
+    """The k-th smallest element along a dimension, and its index.
+
+    >>> flow.kthvalue(flow.tensor([3., 1., 2.]), 2).values.item()
+    2.0
+    """
 
 def layer_norm(
     x: Tensor, normalized_shape: tuple[_int, ...] | list[_int], weight: Tensor | None = None,
@@ -1987,7 +1994,11 @@ def log_(x: Tensor) -> Tensor:
     """`log`, in place."""
 
 def log_softmax(x: Tensor, dim: _int | None = None, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """log(softmax(x)), numerically stable."""
+    """log(softmax(x)), computed without overflow.
+
+    >>> flow.exp(flow.log_softmax(flow.zeros(2), 0)).tolist()
+    [0.5, 0.5]
+    """
 
 def logaddexp(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
@@ -2253,7 +2264,11 @@ def mm(x: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of two matrices."""
 
 def mode(x: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> Ranked:
-    """The most frequent element along a dimension, and its index."""
+    """The most frequent element along a dimension, and its index.
+
+    >>> flow.mode(flow.tensor([3, 1, 3])).values.item()
+    3
+    """
 
 def moveaxis(
     x: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int], *, out: Tensor | None = None
@@ -2528,7 +2543,7 @@ def pdist(input: Any, p: _float = 2.0) -> Any:
 def permute(x: Tensor, *dims: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
     """x with its dimensions permuted.
 
-    >>> flow.ones(2, 3, 4).permute(2, 0, 1).shape
+    >>> flow.permute(flow.ones(2, 3, 4), (2, 0, 1)).shape
     torch.Size([4, 2, 3])
     """
 
@@ -2750,7 +2765,7 @@ def repeat_interleave(
 def reshape(x: Tensor, *shape: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
     """x with another shape, sharing memory if strides allow; -1 is inferred.
 
-    >>> flow.arange(6).reshape(3, -1).tolist()
+    >>> flow.reshape(flow.arange(6), (3, -1)).tolist()
     [[0, 1], [2, 3], [4, 5]]
     """
 
@@ -3050,7 +3065,7 @@ def slogdet(x: Tensor, *, out: Any = None) -> SignAndSize:
     """
 
 def softmax(x: Tensor, dim: _int | None = None, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """exp(x), normalized to sum to one along a dimension.
+    """exp(x) divided by its sum along a dimension.
 
     >>> flow.softmax(flow.zeros(2), 0).tolist()
     [0.5, 0.5]
@@ -3087,7 +3102,7 @@ def solve(a: Tensor, b: Tensor, *, out: Tensor | None = None) -> Tensor:
 def sort(x: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, out: Any = None) -> Ranked:
     """The elements sorted along a dimension, and their indices.
 
-    >>> flow.sort(flow.tensor([3, 1, 2])).indices.tolist()
+    >>> flow.sort(flow.tensor([3., 1., 2.])).indices.tolist()
     [1, 2, 0]
     """
 
@@ -3185,7 +3200,7 @@ def sum(
 ) -> Tensor:
     """The sum of the elements, over some dimensions or all.
 
-    >>> flow.ones(2, 3).sum(1).tolist()
+    >>> flow.sum(flow.ones(2, 3), 1).tolist()
     [3.0, 3.0]
     """
 
@@ -3321,8 +3336,8 @@ def topk(
 ) -> Ranked:
     """The k largest (or smallest) elements along a dimension, and their indices.
 
-    >>> flow.topk(flow.tensor([3, 1, 2]), 2).values.tolist()
-    [3, 2]
+    >>> flow.topk(flow.tensor([3., 1., 2.]), 2).values.tolist()
+    [3.0, 2.0]
     """
 
 def trace(x: Tensor, *, out: Tensor | None = None) -> Tensor:

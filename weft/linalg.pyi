@@ -2,12 +2,13 @@
 
 """flow.linalg: cholesky, eig, eigh, eigvals, eigvalsh, lu, lu_factor, qr, svd, svdvals, matrix_norm, norm, vector_norm, lstsq, lu_solve, pinv, solve, solve_triangular, tensorinv, tensorsolve, inv, cross, matrix_exp, matrix_power, multi_dot, vander, vecdot, matmul, cond, diagonal, matrix_rank, slogdet, det, cholesky_ex, inv_ex, lu_factor_ex, solve_ex"""
 
+from typing import Any
 from weft.core.errors import OpError
+from weft.functional.results import Eigen, SignAndSize
 from weft.tensor.tensor import Tensor
 
 LinAlgError = OpError
 from weft.functional.linalg.decompositions import cholesky as cholesky
-from weft.functional.linalg.decompositions import eig as eig
 from weft.functional.linalg.decompositions import eigh as eigh
 from weft.functional.linalg.decompositions import eigvalsh as eigvalsh
 from weft.functional.linalg.decompositions import lu as lu
@@ -27,7 +28,6 @@ from weft.functional.linalg.products import vecdot as vecdot
 from weft.functional.linalg.properties import cond as cond
 from weft.functional.linalg.properties import diagonal as diagonal
 from weft.functional.linalg.properties import matrix_rank as matrix_rank
-from weft.functional.linalg.properties import slogdet as slogdet
 from weft.functional.linalg.solving import lstsq as lstsq
 from weft.functional.linalg.solving import lu_solve as lu_solve
 from weft.functional.linalg.solving import pinv as pinv
@@ -45,6 +45,13 @@ def det(x: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     >>> flow.linalg.det(flow.tensor([[2., 0.], [0., 4.]])).item()
     8.0
+    """
+
+def eig(x: Tensor, *, out: Any = None) -> Eigen:
+    """The complex eigenvalues of square matrices, and their eigenvectors as columns, of length one.
+
+    >>> flow.linalg.eig(flow.tensor([[0., 1.], [-1., 0.]])).eigenvalues.tolist()
+    [1j, -1j]
     """
 
 def eigvals(x: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -66,4 +73,11 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
 
     >>> flow.matmul(flow.ones(2, 3), flow.ones(3, 4)).tolist()
     [[3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0]]
+    """
+
+def slogdet(x: Tensor, *, out: Any = None) -> SignAndSize:
+    """The sign of the determinant of matrices, and the logarithm of its absolute value.
+
+    >>> flow.linalg.slogdet(flow.eye(2)).logabsdet.item()
+    0.0
     """

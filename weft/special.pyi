@@ -207,7 +207,11 @@ def log_ndtr(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the normal distribution's CDF."""
 
 def log_softmax(x: Tensor, dim: int | None = None, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """log(softmax(x)), numerically stable."""
+    """log(softmax(x)), computed without overflow.
+
+    >>> flow.exp(flow.log_softmax(flow.zeros(2), 0)).tolist()
+    [0.5, 0.5]
+    """
 
 def logit(x: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
     """log(x / (1 - x)), the inverse of sigmoid; x is clamped to [eps, 1 - eps] if eps is given.
@@ -324,7 +328,7 @@ def sinc(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def softmax(x: Tensor, dim: int | None = None, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """exp(x), normalized to sum to one along a dimension.
+    """exp(x) divided by its sum along a dimension.
 
     >>> flow.softmax(flow.zeros(2), 0).tolist()
     [0.5, 0.5]

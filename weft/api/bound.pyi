@@ -10,13 +10,8 @@ from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.core.placement import Placement
 from weft.core.sbp import Sbp
-from weft.functional.linalg.decompositions import QR, SVDWithV, Triangles
-from weft.functional.linalg.properties import SignAndSize
-from weft.functional.pointwise.powers import Parts
 from weft.functional.random.generators import DefaultGenerator
-from weft.functional.reduce.extremes import Extremes
-from weft.functional.reduce.histograms import Histogram
-from weft.functional.reduce.sorting import Ranked
+from weft.functional.results import Extremes, Histogram, Parts, QR, Ranked, SVDWithV, SignAndSize, Triangles
 from weft.nn.utils.rnn import PackedSequence
 from weft.ops.declaration import Op
 from weft.tensor.hook import RemovableHook
@@ -1158,7 +1153,7 @@ class Bound:
     ) -> Any: ...
 
     @staticmethod
-    def frexp(x: Any) -> Parts: ...
+    def frexp(x: Tensor) -> Parts: ...
 
     @staticmethod
     def frobenius_norm(x: Tensor, dim: Any = None, keepdim: _bool = False) -> Tensor: ...

@@ -430,7 +430,11 @@ def local_response_norm(input: Any, size: int, alpha: float = 0.0001, beta: floa
     """x divided by a power of the mean square of neighboring channels."""
 
 def log_softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
-    """log(softmax(x)), numerically stable."""
+    """log(softmax(x)), computed without overflow.
+
+    >>> flow.exp(flow.log_softmax(flow.zeros(2), 0)).tolist()
+    [0.5, 0.5]
+    """
 
 def logsigmoid(x: Tensor) -> Tensor:
     """log(sigmoid(x)), exact for large negative x.
@@ -665,7 +669,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = 'mean') -> 
     """log(1 + exp(-target * input)), for targets 1 and -1."""
 
 def softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
-    """exp(x), normalized to sum to one along a dimension.
+    """exp(x) divided by its sum along a dimension.
 
     >>> flow.softmax(flow.zeros(2), 0).tolist()
     [0.5, 0.5]

@@ -43,8 +43,8 @@ from weft.ops.shape.slicing import basic_index_zeros as basic_index_zeros
 from weft.ops.neural.channel_norm import batch_norm as batch_norm
 from weft.ops.neural.channel_norm import batch_norm_grad as batch_norm_grad
 from weft.ops.neural.thresholds import bent as bent
-from weft.ops.neural.bent_error import bent_error as bent_error
-from weft.ops.neural.bent_error import bent_error_grad as bent_error_grad
+from weft.ops.neural.losses import bent_error as bent_error
+from weft.ops.neural.losses import bent_error_grad as bent_error_grad
 from weft.ops.random.draws import bernoulli as bernoulli
 from weft.ops.pointwise.integral_functions import bessel_j0 as bessel_j0
 from weft.ops.pointwise.integral_functions import bessel_j1 as bessel_j1
@@ -320,8 +320,8 @@ from weft.ops.reduce.ordering import sort as sort
 from weft.ops.pointwise.polynomials import spherical_bessel_j0 as spherical_bessel_j0
 from weft.ops.pointwise.elementary import sqrt as sqrt
 from weft.ops.pointwise.arithmetic import square as square
-from weft.ops.neural.square_error import square_error as square_error
-from weft.ops.neural.square_error import square_error_grad as square_error_grad
+from weft.ops.neural.losses import square_error as square_error
+from weft.ops.neural.losses import square_error_grad as square_error_grad
 from weft.ops.shape.views import squeeze as squeeze
 from weft.ops.shape.joining import stack as stack
 from weft.ops.random.draws import standard_gamma as standard_gamma

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from types import NoneType
+from typing import Any, TypeVar
 
 import torch
 
@@ -19,6 +20,8 @@ from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, of_torch
 from weft.vm.machine import vm_of
 
+T = TypeVar("T")
+
 
 def is_available() -> bool:
     """Whether a CUDA device can be used.
@@ -32,6 +35,18 @@ def is_available() -> bool:
 def _index(device: Any) -> int:
     found = Device("cuda", device) if isinstance(device, int) else Device("cuda" if device is None else device)
     return found.check().index
+
+
+def _asks(name: str, gives: type[T], says: str, *without: T) -> Callable[..., T]:
+    """A question about a device that torch answers, or `without` one."""
+    question = getattr(torch.cuda, name)
+
+    @named(name, says)
+    def ask(device: Any = None) -> Any:
+        return without[0] if without and not is_available() else question(_index(device))
+
+    ask.__annotations__["return"] = gives
+    return ask
 
 
 def current_device() -> int:
@@ -59,16 +74,8 @@ def synchronize(device: Any = None) -> None:
 
 
 Stream, Event = torch.cuda.Stream, torch.cuda.Event  # kernels are torch's, and so are their streams
-
-
-def current_stream(device: Any = None) -> torch.cuda.Stream:
-    """The stream of this thread's ops on a device."""
-    return torch.cuda.current_stream(_index(device))
-
-
-def default_stream(device: Any = None) -> torch.cuda.Stream:
-    """The stream that ops use unless `stream` says otherwise."""
-    return torch.cuda.default_stream(_index(device))
+current_stream = _asks("current_stream", Stream, "The stream of this thread's ops on a device.")
+default_stream = _asks("default_stream", Stream, "The stream that ops use unless `stream` says otherwise.")
 
 
 @contextlib.contextmanager
@@ -128,19 +135,9 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     return torch.cuda.memory_summary(_index(device), abbreviated) if is_available() else "there is no CUDA device here"
 
 
-def get_device_name(device: Any = None) -> str:
-    """The product name of the device."""
-    return torch.cuda.get_device_name(_index(device))
-
-
-def get_device_properties(device: Any = None) -> Any:
-    """Name, memory and other properties of a device."""
-    return torch.cuda.get_device_properties(_index(device))
-
-
-def get_device_capability(device: Any = None) -> tuple[int, int]:
-    """The device's compute capability."""
-    return torch.cuda.get_device_capability(_index(device))
+get_device_name = _asks("get_device_name", str, "The product name of the device.")
+get_device_properties = _asks("get_device_properties", Any, "Name, memory and other properties of a device.")
+get_device_capability = _asks("get_device_capability", tuple[int, int], "The device's compute capability.")
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
@@ -153,41 +150,22 @@ def is_tf32_supported() -> bool:
     return is_available() and torch.cuda.is_tf32_supported()
 
 
-def _counted(name: str, says: str) -> Callable[..., int]:
-    count = getattr(torch.cuda, name)
-
-    @named(name, f"{says}, in bytes; 0 without a device.")
-    def ask(device: Any = None) -> int:
-        return count(_index(device)) if is_available() else 0
-
-    return ask
-
-
-memory_allocated = _counted("memory_allocated", "Device memory that tensors use")
-max_memory_allocated = _counted("max_memory_allocated", "Peak device memory that tensors used")
-memory_reserved = _counted("memory_reserved", "Device memory that the process has reserved")
-max_memory_reserved = _counted("max_memory_reserved", "Peak device memory that the process reserved")
-
-
-def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """The device's free and total memory, in bytes."""
-    return torch.cuda.mem_get_info(_index(device))
-
-
-def reset_peak_memory_stats(device: Any = None) -> None:
-    """Reset the peak of memory use."""
-    if is_available():
-        torch.cuda.reset_peak_memory_stats(_index(device))
-
-
-def reset_accumulated_memory_stats(device: Any = None) -> None:
-    """Reset the accumulated memory statistics."""
-    if is_available():
-        torch.cuda.reset_accumulated_memory_stats(_index(device))
-
-
-reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats  # deprecated names
+memory_allocated, max_memory_allocated, memory_reserved, max_memory_reserved = (
+    _asks(name, int, f"{says}, in bytes; 0 without a device.", 0)
+    for name, says in (
+        ("memory_allocated", "Device memory that tensors use"),
+        ("max_memory_allocated", "Peak device memory that tensors used"),
+        ("memory_reserved", "Device memory that the process has reserved"),
+        ("max_memory_reserved", "Peak device memory that the process reserved"),
+    )
+)
 memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
+mem_get_info = _asks("mem_get_info", tuple[int, int], "The device's free and total memory, in bytes.")
+reset_peak_memory_stats = _asks("reset_peak_memory_stats", NoneType, "Reset the peak of memory use.", None)
+reset_accumulated_memory_stats = _asks(
+    "reset_accumulated_memory_stats", NoneType, "Reset the accumulated memory statistics.", None
+)
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats  # deprecated names
 
 
 def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
@@ -197,9 +175,9 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
     torch.cuda.set_per_process_memory_fraction(float(fraction), _index(device))
 
 
-def get_per_process_memory_fraction(device: Any = None) -> float:
-    """The fraction of the device's memory that this process may use."""
-    return torch.cuda.get_per_process_memory_fraction(_index(device))
+get_per_process_memory_fraction = _asks(
+    "get_per_process_memory_fraction", float, "The fraction of the device's memory that this process may use."
+)
 
 
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:
@@ -214,23 +192,19 @@ def device_of(obj: Any) -> Iterator[None]:
         yield
 
 
-def _driver_query(name: str, says: str) -> Callable[..., Any]:
-    """A query that the device's driver answers."""
-    question = getattr(torch.cuda, name)
-
-    @named(name, f"{says}, as the device's driver reports it.")
-    def ask(device: Any = None) -> Any:
-        return question(_index(device))
-
-    return ask
-
-
-utilization = _driver_query("utilization", "Utilization over the last second, in percent")
-memory_usage = _driver_query("memory_usage", "Memory bandwidth utilization over the last second, in percent")
-temperature = _driver_query("temperature", "Temperature, in degrees Celsius")
-power_draw = _driver_query("power_draw", "Power draw, in milliwatts")
-clock_rate = _driver_query("clock_rate", "Clock rate, in MHz")
-list_gpu_processes = _driver_query("list_gpu_processes", "Processes that use the device's memory, and how much")
+utilization, memory_usage, temperature, power_draw, clock_rate = (
+    _asks(name, int, f"{says}, as the device's driver reports it.")
+    for name, says in (
+        ("utilization", "Utilization over the last second, in percent"),
+        ("memory_usage", "Memory bandwidth utilization over the last second, in percent"),
+        ("temperature", "Temperature, in degrees Celsius"),
+        ("power_draw", "Power draw, in milliwatts"),
+        ("clock_rate", "Clock rate, in MHz"),
+    )
+)
+list_gpu_processes = _asks(
+    "list_gpu_processes", str, "Processes that use the device's memory, and how much, as its driver reports it."
+)
 
 # torch's own: what neither takes nor returns tensors
 device_count, init, is_initialized = torch.cuda.device_count, torch.cuda.init, torch.cuda.is_initialized

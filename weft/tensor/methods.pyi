@@ -8,12 +8,7 @@ from typing import Any, overload
 from weft.core.placement import Placement
 from weft.distributed.mesh import DeviceMesh
 from weft.distributed.tensor.placement_types import Placement
-from weft.functional.linalg.decompositions import QR, SVDWithV
-from weft.functional.linalg.properties import SignAndSize
-from weft.functional.pointwise.powers import Parts
-from weft.functional.reduce.extremes import Extremes
-from weft.functional.reduce.histograms import Histogram
-from weft.functional.reduce.sorting import Ranked
+from weft.functional.results import Extremes, Histogram, Parts, QR, Ranked, SVDWithV, SignAndSize
 from weft.tensor.hook import RemovableHook
 from weft.tensor.tensor import Tensor
 
@@ -527,10 +522,10 @@ class Methods:
         """x on a CUDA device, by default the current one."""
 
     def cummax(self, dim: _int) -> Ranked:
-        """The cumulative maximum along a dimension, and its index."""
+        """The cumulative largest element along a dimension, and its index."""
 
     def cummin(self, dim: _int) -> Ranked:
-        """The cumulative minimum along a dimension, and its index."""
+        """The cumulative smallest element along a dimension, and its index."""
 
     def cumprod(self, dim: _int, *, dtype: Any = None) -> Tensor:
         """The cumulative product along a dimension."""
@@ -736,13 +731,13 @@ class Methods:
         """`frac`, in place."""
 
     def frexp(self) -> Parts:
-        """The elements as mantissa * 2 ** exponent, with mantissas from 0.5 to 1."""
+        """x as mantissa * 2 ** exponent, with mantissas from 0.5 to 1."""
 
     def full_tensor(self, *, grad_placements: Sequence[Any] | None = None) -> Tensor:
         """The whole as a local tensor, on each rank of the mesh."""
 
     def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
-        """The elements of x at an index along a dimension."""
+        """The elements of x selected along a dimension by an index: y[i][j] = x[index[i][j]][j] for dim 0."""
 
     def gcd(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """The greatest common divisor."""
@@ -1105,7 +1100,7 @@ class Methods:
         """Overwrite x with draws from the log-normal distribution."""
 
     def log_softmax(self, dim: _int | None = None, dtype: Any = None) -> Tensor:
-        """log(softmax(x)), numerically stable."""
+        """log(softmax(x)), computed without overflow."""
 
     def logaddexp(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """log(exp(a) + exp(b)), without overflow."""
@@ -1648,7 +1643,7 @@ class Methods:
         """The sign of the determinant of matrices, and the logarithm of its absolute value."""
 
     def softmax(self, dim: _int | None = None, dtype: Any = None) -> Tensor:
-        """exp(x), normalized to sum to one along a dimension."""
+        """exp(x) divided by its sum along a dimension."""
 
     def softplus(self, beta: _float = 1.0, threshold: _float = 20.0) -> Tensor:
         """log(1 + exp(beta x)) / beta: a smooth relu; x itself where beta x is above the threshold."""

@@ -87,6 +87,11 @@ def _labels(input: Any, target: Any, ignore_index: Any) -> Any:
 def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor:
+    """-input at the label, input being log probabilities. Dimension 1 holds the classes.
+
+    >>> flow.nn.functional.nll_loss(flow.tensor([[-1., -2.]]), flow.tensor([1])).item()
+    2.0
+    """
     return ops.nll_loss(input, _labels(input, target, ignore_index), weight, ignore_index, reduction)
 
 

@@ -17,6 +17,11 @@ from weft.tensor.tensor import Tensor
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:
+    """The input sampled at the positions of a grid, from -1 to 1.
+
+    >>> flow.nn.functional.grid_sample(flow.tensor([[[[1., 3.]]]]), flow.zeros(1, 1, 1, 2)).item()
+    2.0
+    """
     return ops.grid_sample(input, grid, mode, padding_mode, bool(align_corners))
 
 

@@ -11,8 +11,7 @@ from weft.core.program_line import warn
 from weft.functional.tensor.dtypes import promote_types
 from weft.ops import ops
 from weft.ops.explain import describe
-from weft.ops.neural.bent_error import bent_error
-from weft.ops.neural.square_error import square_error
+from weft.ops.neural.losses import bent_error, square_error
 from weft.tensor.tensor import Tensor
 
 

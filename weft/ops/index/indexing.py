@@ -179,6 +179,15 @@ def _along(x: Size, index: Size, dim: int) -> tuple[str, str]:
     return " ".join(left), " ".join(right)
 
 
+def scattering(x: Size, dim: int, index: Size, src: Any, *_: Any) -> str | None:
+    """The notation of an op that writes src, a tensor or a number, to x along one dimension."""
+    if not x or (isinstance(src, tuple) and tuple(index) != tuple(src)):
+        return None
+    left, right = _along(x, index, dim)
+    right = right.replace("i", "i!")
+    return f"{left}, {right}{f', {right}' if isinstance(src, tuple) else ''} -> {left}"
+
+
 @op(linear="x")
 def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
     """The elements of x selected along a dimension by an index: y[i][j] = x[index[i][j]][j] for dim 0.
@@ -234,13 +243,7 @@ def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     return torch.scatter_add(x, dim, index, src)
 
 
-@scatter_add.layout
-def _(x, dim, index, src):
-    if not x or tuple(index) != tuple(src):
-        return None
-    left, right = _along(x, index, dim)
-    right = right.replace("i", "i!")
-    return f"{left}, {right}, {right} -> {left}"
+scatter_add.layout(scattering)
 
 
 @scatter_add.inplace
@@ -264,13 +267,7 @@ def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | Scalar) -> Tensor:
     return torch.scatter(x, dim, index, src)
 
 
-@scatter.layout
-def _(x, dim, index, src):
-    if not x or (isinstance(src, tuple) and tuple(index) != tuple(src)):
-        return None
-    left, right = _along(x, index, dim)
-    right = right.replace("i", "i!")
-    return f"{left}, {right}{f', {right}' if isinstance(src, tuple) else ''} -> {left}"
+scatter.layout(scattering)
 
 
 @scatter.inplace

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import op
-from weft.ops.index.indexing import _along, gather, scatter_add
+from weft.ops.index.indexing import gather, scatter_add, scattering
 from weft.ops.pointwise.arithmetic import div, mul, sub
 from weft.ops.pointwise.copies import cast, where
 from weft.ops.pointwise.logic import eq
@@ -23,13 +23,7 @@ def scatter_reduced(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str
     return torch.scatter_reduce(x, dim, index, src, reduce, include_self=include_self)
 
 
-@scatter_reduced.layout
-def _(x, dim, index, src, reduce, include_self):
-    if not x or tuple(index) != tuple(src):
-        return None
-    left, right = _along(x, index, dim)
-    right = right.replace("i", "i!")
-    return f"{left}, {right}, {right} -> {left}"
+scatter_reduced.layout(scattering)
 
 
 @scatter_reduced.grad

@@ -214,7 +214,7 @@ permutation_of.samples(lambda rand: [(torch.tensor([[2, 2, 3], [1, 2, 3]], dtype
 def eig(x: Tensor) -> Any:
     """The complex eigenvalues of square matrices, and their eigenvectors as columns, of length one.
 
-    >>> flow.linalg.eig(flow.tensor([[0., 1.], [-1., 0.]]))[0].tolist()
+    >>> flow.linalg.eig(flow.tensor([[0., 1.], [-1., 0.]])).eigenvalues.tolist()
     [1j, -1j]
     """
     return tuple(torch.linalg.eig(x))

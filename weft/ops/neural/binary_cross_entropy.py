@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import torch
 from torch import Tensor
 
 from weft.core.errors import OptionError
 from weft.ops.declaration import op
 from weft.ops.form import alike
+from weft.ops.kernels import aten
 from weft.ops.neural.activations import clamp
 from weft.ops.pointwise.arithmetic import div, mul, sub
 from weft.ops.pointwise.elementary import log
-
-kernels: Any = torch._C._nn  # type: ignore[attr-defined]
 
 
 @op("..., ... -> ...")
@@ -30,7 +26,7 @@ def binary_cross_entropy_each(x: Tensor, target: Tensor) -> Tensor:
                 f"binary_cross_entropy: all elements of {name} should be between 0 and 1; they lie from "
                 f"{float(ends.min):g} to {float(ends.max):g}. Of scores, take binary_cross_entropy_with_logits"
             )
-    return kernels.binary_cross_entropy(x, target, None, 0)
+    return aten.binary_cross_entropy(x, target, None, 0)
 
 
 @binary_cross_entropy_each.grad

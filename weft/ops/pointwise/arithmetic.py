@@ -14,7 +14,9 @@ from weft.ops.pointwise.declaring import binary, unary
 from weft.ops.pointwise.logic import eq, gt, lt
 from weft.ops.shape.broadcast import fit
 
-conj = unary("conj", torch.conj_physical, "The complex conjugate; x itself, if it is real.", "3.0 -> 3.0", linear=True)
+conj = unary(
+    "conj", torch.conj_physical, "The complex conjugate; x itself, if it is real.", "1 + 2j -> (1-2j)", linear=True
+)
 conj.grad(lambda dy: conj(dy))
 
 

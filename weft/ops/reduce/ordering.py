@@ -68,7 +68,7 @@ searchsorted.samples(lambda rand: [(rand(6).sort()[0], rand(4, 3)), (rand(4, 6).
 def sort(x: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     """The elements sorted along a dimension, and their indices.
 
-    >>> flow.sort(flow.tensor([3., 1., 2.]))[1].tolist()
+    >>> flow.sort(flow.tensor([3., 1., 2.])).indices.tolist()
     [1, 2, 0]
     """
     return tuple(torch.sort(x, dim=dim, descending=descending, stable=stable))
@@ -103,7 +103,7 @@ argsort.samples(lambda rand: [rand(4, 6), (rand(4, 6), 0, True)])
 def topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """The k largest (or smallest) elements along a dimension, and their indices.
 
-    >>> flow.topk(flow.tensor([3., 1., 2.]), 2)[0].tolist()
+    >>> flow.topk(flow.tensor([3., 1., 2.]), 2).values.tolist()
     [3.0, 2.0]
     """
     return tuple(torch.topk(x, k, dim, largest, sorted))
@@ -124,7 +124,7 @@ topk.samples(lambda rand: [(rand(4, 6), 2), (rand(4, 6), 3, 0, False)])
 def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     """The k-th smallest element along a dimension, and its index.
 
-    >>> flow.kthvalue(flow.tensor([3., 1., 2.]), 2)[0].item()
+    >>> flow.kthvalue(flow.tensor([3., 1., 2.]), 2).values.item()
     2.0
     """
     return tuple(torch.kthvalue(x, k, dim, keepdim))
@@ -139,7 +139,7 @@ kthvalue.samples(lambda rand: [(rand(4, 6), 2), (rand(4, 5), 3, 0, True)])
 def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent element along a dimension, and its index.
 
-    >>> flow.mode(flow.tensor([3, 1, 3]))[0].item()
+    >>> flow.mode(flow.tensor([3, 1, 3])).values.item()
     3
     """
     return tuple(torch.mode(x, dim, keepdim))

@@ -119,18 +119,8 @@ def _reshape_rules(x: tuple[int, ...], shape: Size) -> list[Rule]:
     return found
 
 
-view.layout(lambda x, shape: _reshape_rules(x, shape))
-
-reshape.layout(lambda x, shape: _reshape_rules(x, shape))
-
-view.grad(lambda dy, x_shape: reshape(dy, tuple(x_shape)))
-
-reshape.grad(lambda dy, x_shape: reshape(dy, tuple(x_shape)))
-
-view.scattered(lambda base, part, shape: reshape(part, tuple(base.shape)))
-
-reshape.scattered(lambda base, part, shape: reshape(part, tuple(base.shape)))
-
+view.layout(_reshape_rules)
+reshape.layout(_reshape_rules)
 view.samples(lambda rand: [(rand(4, 6), (24,)), (rand(4, 6), (2, 2, 6))])
 
 
@@ -218,8 +208,6 @@ def _(x, dim):
     return f"{' '.join(names)} -> {' '.join(out)}"
 
 
-unsqueeze.grad(lambda dy, x_shape: reshape(dy, tuple(x_shape)))
-unsqueeze.scattered(lambda base, part, dim: reshape(part, tuple(base.shape)))
 unsqueeze.samples(lambda rand: [(rand(4, 6), 0), (rand(4, 6), -1)])
 
 
@@ -250,6 +238,8 @@ def _squeezed(x: tuple[int, ...], dim: int | Size | None) -> tuple[int, ...]:
     return tuple(d for d in chosen if x and x[d] == 1)  # a number may name a dimension that it lacks
 
 
-squeeze.grad(lambda dy, x_shape: reshape(dy, tuple(x_shape)))
-squeeze.scattered(lambda base, part, dim: reshape(part, tuple(base.shape)))
 squeeze.samples(lambda rand: [(rand(4, 1, 6),), (rand(4, 1, 2), 1), (rand(4, 1, 3), (1, 2))])
+
+for _op in (view, reshape, unsqueeze, squeeze):
+    _op.grad(lambda dy, x_shape: reshape(dy, tuple(x_shape)))
+    _op.scattered(lambda base, part, *_: reshape(part, tuple(base.shape)))
