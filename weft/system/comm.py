@@ -6,7 +6,8 @@ rank to another. Ranks are always counted in the world.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -78,6 +79,16 @@ def _dense(data: torch.Tensor) -> torch.Tensor:
     return data if data.is_contiguous() else data.contiguous()
 
 
+@contextlib.contextmanager
+def _written(what: str, t: Any) -> Iterator[torch.Tensor]:
+    """Contiguous memory for a local tensor's new data, which is the tensor's own if that is contiguous."""
+    data = _data(what, t, True)
+    whole = _dense(data)
+    yield whole
+    if whole is not data:
+        data.copy_(whole)
+
+
 def _same(what: str, left: torch.Tensor, right: torch.Tensor) -> None:
     if left.shape != right.shape or left.dtype != right.dtype:
         raise ShapeError(
@@ -87,11 +98,8 @@ def _same(what: str, left: torch.Tensor, right: torch.Tensor) -> None:
 
 def all_reduce(tensor: Tensor, op: str = "sum", group: Ranks = None) -> Tensor:
     """Replace the tensor on every rank with the sum (or max, min) over all ranks."""
-    data = _data("all_reduce", tensor, True)
-    whole = _dense(data)
-    _members("all_reduce", group).all_reduce(whole, op)
-    if whole is not data:
-        data.copy_(whole)
+    with _written("all_reduce", tensor) as whole:
+        _members("all_reduce", group).all_reduce(whole, op)
     return tensor
 
 
@@ -155,11 +163,8 @@ def reduce_scatter_tensor(output_tensor: Tensor, input_tensor: Tensor, op: str =
 
 def broadcast(tensor: Tensor, src: int = 0, group: Ranks = None) -> None:
     """Replace the tensor on every rank with the one of rank `src`."""
-    data = _data("broadcast", tensor, True)
-    whole = _dense(data)
-    _members("broadcast", group).broadcast(whole, _place("broadcast", src, group))
-    if whole is not data:
-        data.copy_(whole)
+    with _written("broadcast", tensor) as whole:
+        _members("broadcast", group).broadcast(whole, _place("broadcast", src, group))
 
 
 def reduce(tensor: Tensor, dst: int = 0, op: str = "sum", group: Ranks = None) -> None:
@@ -215,11 +220,8 @@ def recv(src: int, shape: Any = None, dtype: Any = None, device: Any = None, *, 
     transport = transport_of()
     transport.note(f"comm.recv from rank {_rank('recv', src)}")
     if out is not None:
-        data = _data("recv", out, True)
-        dense = _dense(data)
-        transport.recv(dense, src)
-        if dense is not data:
-            data.copy_(dense)
+        with _written("recv", out) as whole:
+            transport.recv(whole, src)
         return out
     if (shape is None) != (dtype is None):
         raise ArgumentError(f"comm.recv(): give both shape and dtype, or neither; got shape={shape}, dtype={dtype}")

@@ -59,11 +59,16 @@ class Generator:
         return other
 
 
-class DefaultGenerator:
+class DefaultGenerator(Generator):
     """The running rank's own source, as a generator."""
 
+    device = Device("cpu")
+
+    def __init__(self) -> None:
+        """Which rank's it is, is asked at each use."""
+
     @property
-    def source(self) -> random.Source:
+    def source(self) -> random.Source:  # type: ignore[override]
         return random.of()
 
     @property
@@ -71,15 +76,6 @@ class DefaultGenerator:
         found = random.generator(random.CPU)  # in a loader's thread, the loader's
         assert found is not None
         return found
-
-    def manual_seed(self, seed: int) -> DefaultGenerator:
-        return manual_seed(seed)
-
-    def seed(self) -> int:
-        return seed()
-
-    def initial_seed(self) -> int:
-        return initial_seed()
 
     def get_state(self) -> Tensor:
         return get_rng_state()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from weft.api.table import public
+from weft.api.table import named, public
 from weft.core.dtype import bool_
 from weft.core.errors import DtypeError, ShapeError
 from weft.functional.create import creation
@@ -14,26 +15,6 @@ from weft.functional.tensor.dtypes import promote_types
 from weft.ops import ops
 from weft.ops.reduce.sums import dims_of, spread
 from weft.tensor.tensor import Tensor
-
-
-@public("flow")
-def var_mean(
-    x: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None
-) -> Any:
-    """The variance and the mean."""
-    if isinstance(dim, bool):  # PyTorch's overload
-        dim, unbiased = None, dim
-    return var(x, dim, unbiased, keepdim, correction=correction), ops.mean(x, dim, keepdim)
-
-
-@public("flow")
-def std_mean(
-    x: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None
-) -> Any:
-    """The standard deviation and the mean."""
-    if isinstance(dim, bool):
-        dim, unbiased = None, dim
-    return std(x, dim, unbiased, keepdim, correction=correction), ops.mean(x, dim, keepdim)
 
 
 @public("flow tensor")
@@ -117,3 +98,18 @@ def std(
 ) -> Tensor:
     """The standard deviation of the elements, over some dimensions or all."""
     return ops.root(var(x, dim, unbiased, keepdim, correction=correction))
+
+
+def _with_mean(spread: Callable[..., Tensor], says: str) -> None:
+    @public("flow")
+    @named(f"{spread.__name__}_mean", f"{says} and the mean.")
+    def both(
+        x: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None
+    ) -> Any:
+        if isinstance(dim, bool):  # PyTorch's overload
+            dim, unbiased = None, dim
+        return spread(x, dim, unbiased, keepdim, correction=correction), ops.mean(x, dim, keepdim)
+
+
+_with_mean(var, "The variance")
+_with_mean(std, "The standard deviation")

@@ -29,6 +29,7 @@ from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 
 Function = Callable[..., Any]
+Arguments = dict[str, Any]
 
 FILES: Final = ("module",)  # of flow.nn's names
 ERRORS: Final = {
@@ -43,6 +44,23 @@ def _always(f: Any) -> Change:
 def _init(change: Change) -> Change:
     """Replace an `__init__`; wrong arguments are explained, as for Weft's layers."""
     return lambda theirs: constructing(change(theirs.__wrapped__))
+
+
+def _adapting(adapt: Callable[..., None], *options: Any) -> Change:
+    """An `__init__` whose arguments, by name, are checked or changed first."""
+
+    def change(theirs: Function) -> Function:
+        takes = inspect.signature(theirs)
+
+        @functools.wraps(theirs)
+        def init(*args: Any, **kwargs: Any) -> None:
+            given = takes.bind(*args, **kwargs).arguments
+            adapt(given, *options)
+            theirs(**given)
+
+        return init
+
+    return _init(change)
 
 
 def _without(*dropped: str) -> Change:
@@ -143,34 +161,22 @@ CONTAINER: Final = {
 # ---- pooling -----------------------------------------------------------------------------------------
 
 
-def _sized(dims: int) -> Change:
-    def change(theirs: Function) -> Function:
-        @functools.wraps(theirs)
-        def init(
-            self: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, *rest: Any, **more: Any
-        ) -> None:  # fmt: skip
-            ratios = check_sizes(dims, output_size, output_ratio)[1]
-            theirs(self, kernel_size, output_size, ratios or None, *rest, **more)
-
-        return init
-
-    return change
+def _sized(given: Arguments, dims: int) -> None:
+    ratios = check_sizes(dims, given.get("output_size"), given.get("output_ratio"))[1]
+    given["output_ratio"] = ratios or None
 
 
-POOLING: Final = {f"FractionalMaxPool{n}d.__init__": _init(_sized(n)) for n in (2, 3)}
+POOLING: Final = {f"FractionalMaxPool{n}d.__init__": _adapting(_sized, n) for n in (2, 3)}
 
 # ---- upsampling --------------------------------------------------------------------------------------
 
 
-def _by_any_list(theirs: Function) -> Function:
-    @functools.wraps(theirs)
-    def init(self: Any, size: Any = None, scale_factor: Any = None, *rest: Any, **more: Any) -> None:
-        theirs(self, size, tuple(scale_factor) if isinstance(scale_factor, list) else scale_factor, *rest, **more)
-
-    return init
+def _by_any_list(given: Arguments) -> None:
+    if isinstance(given.get("scale_factor"), list):
+        given["scale_factor"] = tuple(given["scale_factor"])
 
 
-UPSAMPLING: Final = {"Upsample.__init__": _init(_by_any_list)}
+UPSAMPLING: Final = {"Upsample.__init__": _adapting(_by_any_list)}
 
 # ---- activations -------------------------------------------------------------------------------------
 
@@ -266,17 +272,13 @@ class _Mixin:
 GIVEN["torch.nn.modules.lazy.LazyModuleMixin"] = _Mixin
 
 
-def _whole(theirs: Function) -> Function:
-    @functools.wraps(theirs)
-    def init(self: Any, in_features: int, out_features: int, *rest: Any, **more: Any) -> None:
-        if any(not isinstance(n, Integral) or isinstance(n, bool) or n < 0 for n in (in_features, out_features)):
-            raise OptionError(f"a layer's sizes must be nonnegative integers; got {in_features} and {out_features}")
-        theirs(self, in_features, out_features, *rest, **more)
-
-    return init
+def _whole(given: Arguments) -> None:
+    sizes = given["in_features"], given["out_features"]
+    if any(not isinstance(n, Integral) or isinstance(n, bool) or n < 0 for n in sizes):
+        raise OptionError(f"a layer's sizes must be nonnegative integers; got {sizes[0]} and {sizes[1]}")
 
 
-LINEAR: Final = {"LazyLinear": _lazily(-1), "Linear.__init__": _init(_whole)}
+LINEAR: Final = {"LazyLinear": _lazily(-1), "Linear.__init__": _adapting(_whole)}
 
 # ---- convolutions ------------------------------------------------------------------------------------
 
@@ -284,27 +286,16 @@ LINEAR: Final = {"LazyLinear": _lazily(-1), "Linear.__init__": _init(_whole)}
 SIZES: Final = ("kernel_size", "stride", "padding", "dilation", "output_padding")
 
 
-def _in_dims(count: int) -> Change:
+def _in_dims(given: Arguments, count: int) -> None:
     """Sizes are one number, or one for each dimension."""
-
-    def change(theirs: Function) -> Function:
-        takes = inspect.signature(theirs)
-
-        @functools.wraps(theirs)
-        def init(*args: Any, **kwargs: Any) -> None:
-            for name, value in takes.bind(*args, **kwargs).arguments.items():
-                if name in SIZES and not (name == "padding" and isinstance(value, str)):
-                    several(value, count, name)
-            theirs(*args, **kwargs)
-
-        return init
-
-    return change
+    for name, value in given.items():
+        if name in SIZES and not (name == "padding" and isinstance(value, str)):
+            several(value, count, name)
 
 
 KINDS: Final = [(f"{kind}{n}d", n) for kind in ("Conv", "ConvTranspose") for n in (1, 2, 3)]
 CONV: Final = {
-    **{f"{name}.__init__": _init(_in_dims(n)) for name, n in KINDS},
+    **{f"{name}.__init__": _adapting(_in_dims, n) for name, n in KINDS},
     **{f"Lazy{name}": _lazily(-1 - n) for name, n in KINDS},
 }
 

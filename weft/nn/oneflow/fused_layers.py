@@ -9,7 +9,7 @@ from typing import Any
 from weft.core.errors import OptionError
 from weft.functional.neural.margin_losses import combined_margin_loss
 from weft.nn import functional as F
-from weft.nn.layers.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
+from weft.nn.layers.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d, _BatchNorm
 from weft.nn.layers.linear import Linear
 from weft.nn.layers.normalization import RMSNorm
 from weft.nn.module.module import Module
@@ -17,29 +17,22 @@ from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 
-class FusedBatchNorm1d(BatchNorm1d):
+class _Added(_BatchNorm):
+    def forward(self, x: Tensor, addend: Tensor | None = None) -> Tensor:
+        y = super().forward(x)
+        return ops.relu(y if addend is None else ops.add(y, addend))
+
+
+class FusedBatchNorm1d(_Added, BatchNorm1d):
     """relu(BatchNorm1d(x) + addend); the addend is optional."""
 
-    def forward(self, x: Tensor, addend: Tensor | None = None) -> Tensor:
-        return _added(super().forward(x), addend)
 
-
-class FusedBatchNorm2d(BatchNorm2d):
+class FusedBatchNorm2d(_Added, BatchNorm2d):
     """relu(BatchNorm2d(x) + addend); the addend is optional."""
 
-    def forward(self, x: Tensor, addend: Tensor | None = None) -> Tensor:
-        return _added(super().forward(x), addend)
 
-
-class FusedBatchNorm3d(BatchNorm3d):
+class FusedBatchNorm3d(_Added, BatchNorm3d):
     """relu(BatchNorm3d(x) + addend); the addend is optional."""
-
-    def forward(self, x: Tensor, addend: Tensor | None = None) -> Tensor:
-        return _added(super().forward(x), addend)
-
-
-def _added(y: Tensor, addend: Tensor | None) -> Tensor:
-    return ops.relu(y if addend is None else ops.add(y, addend))
 
 
 class RMSLayerNorm(RMSNorm):
