@@ -411,7 +411,7 @@ class Methods:
         """Overwrite x with draws from the Cauchy distribution."""
 
     def cdouble(self) -> Tensor:
-        """x in complex128."""
+        """x as complex128."""
 
     def ceil(self) -> Tensor:
         """The smallest integer that is at least x."""
@@ -423,7 +423,7 @@ class Methods:
         """`celu`, in place."""
 
     def cfloat(self) -> Tensor:
-        """x in complex64."""
+        """x as complex64."""
 
     def char(self) -> Tensor:
         """x as int8."""

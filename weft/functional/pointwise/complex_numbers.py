@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from weft.api.table import public
 from weft.core import dtype as dtypes
-from weft.functional.tensor.conversion import cast
 from weft.ops import ops
 from weft.ops.pointwise.complex_numbers import imag as imag_of
 from weft.ops.pointwise.complex_numbers import polar as polar_of
@@ -59,21 +58,3 @@ def isreal(x: Tensor) -> Tensor:
 def resolve_conj(x: Tensor) -> Tensor:
     """x: conjugation and negation are never lazy here."""
     return x
-
-
-@public("flow tensor")
-def is_neg(x: Tensor) -> bool:
-    """False: negation is never lazy here."""
-    return False
-
-
-@public("tensor")
-def cfloat(x: Tensor) -> Tensor:
-    """x in complex64."""
-    return cast(x, dtypes.complex64)
-
-
-@public("tensor")
-def cdouble(x: Tensor) -> Tensor:
-    """x in complex128."""
-    return cast(x, dtypes.complex128)

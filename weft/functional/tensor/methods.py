@@ -83,16 +83,16 @@ def is_same_size(x: Tensor, other: Tensor) -> bool:
     return x.shape == other.shape
 
 
-@public("flow tensor")
-def is_inference(x: Tensor) -> bool:
-    """False: tensors made in inference mode are ordinary ones."""
-    return False
+def _never(name: str, why: str) -> None:
+    @public("flow tensor")
+    @named(name, f"False: {why}.")
+    def is_so(x: Tensor) -> bool:
+        return False
 
 
-@public("flow tensor")
-def is_conj(x: Tensor) -> bool:
-    """False: conjugation is never lazy."""
-    return False
+_never("is_inference", "tensors made in inference mode are ordinary ones")
+_never("is_conj", "conjugation is never lazy")
+_never("is_neg", "negation is never lazy here")
 
 
 @public("tensor")
