@@ -66,6 +66,24 @@ from weft.core import errors, sbp
 from weft.core import log as _log
 from weft.core.device import Device as device
 from weft.core.dtype import DType as dtype
+from weft.core.dtype import (
+    bfloat16,
+    complex64,
+    complex128,
+    float8_e4m3fn,
+    float8_e5m2,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)  # fmt: skip
 from weft.core.errors import OutOfMemoryError
 from weft.core.placement import Placement as placement
 from weft.functional.create import global_view
@@ -96,11 +114,10 @@ __version__ = "0.1.0"
 
 # every public function of the table: flow.relu, flow.matmul, flow.ones, ...
 globals().update(table.listed("flow"))
-globals().update({d.name: d for d in (*_dtypes.every, *_dtypes.kept)})
 # names that Python has too
 globals().update(
-    float=_dtypes.float32, double=_dtypes.float64, half=_dtypes.float16, int=_dtypes.int32, long=_dtypes.int64,
-    short=_dtypes.int16, char=_dtypes.int8, byte=_dtypes.uint8, cfloat=_dtypes.complex64, cdouble=_dtypes.complex128,
+    bool=_dtypes.bool_, float=float32, double=float64, half=float16, int=int32, long=int64, short=int16, char=int8,
+    byte=uint8, cfloat=complex64, cdouble=complex128,
 )  # fmt: skip
 # numbers, and PyTorch's words for how memory lies, which kernels decide here
 pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None

@@ -120,6 +120,14 @@ def test_generators() -> None:
     assert flow.equal(a, flow.rand(3, generator=flow.Generator().manual_seed(7)))
 
 
+def test_the_ranks_own_generator_is_one() -> None:
+    ours = flow.default_generator
+    assert isinstance(ours, flow.Generator) and ours.manual_seed(3) is ours and ours.device.type == "cpu"
+    flow.rand(2)
+    other = ours.clone_state()
+    assert flow.equal(flow.rand(3), flow.rand(3, generator=other))
+
+
 def test_the_state_of_random_numbers_is_kept_and_put_back() -> None:
     flow.manual_seed(11)
     assert flow.initial_seed() == flow.default_generator.initial_seed() == 11

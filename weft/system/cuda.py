@@ -136,8 +136,12 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
 
 
 get_device_name = _asks("get_device_name", str, "The product name of the device.")
-get_device_properties = _asks("get_device_properties", Any, "Name, memory and other properties of a device.")
 get_device_capability = _asks("get_device_capability", tuple[int, int], "The device's compute capability.")
+
+
+def get_device_properties(device: Any = None) -> Any:
+    """Name, memory and other properties of a device."""
+    return torch.cuda.get_device_properties(_index(device))
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
