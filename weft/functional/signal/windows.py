@@ -5,37 +5,32 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from typing import Any
+
+import torch
 
 from weft.api.signature import door
 from weft.api.table import named, public
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, OptionError
 from weft.functional.create import creation
-from weft.functional.tensor.conversion import cast
-from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
-Weights = Callable[[Any, int], Any]  # of the indices 0, 1, ... and the last index of the window
 
-
-def _window(name: str, m: int, sym: bool, weights: Weights, where: dict[str, Any], alone: bool = False) -> Tensor:
-    """M samples of a window function, in the given dtype; a single sample is 1, unless `alone`."""
+def _window(name: str, m: int, sym: bool, where: dict[str, Any], **options: Any) -> Tensor:
+    """M samples of one of torch's window functions, computed in float64, in the given dtype."""
     unknown = sorted(where.keys() - {"dtype", "device", "placement", "sbp", "requires_grad"})
     if unknown:
         raise ArgumentError(f"{name}(): got an unexpected argument {unknown[0]!r}")
     if isinstance(m, bool) or not isinstance(m, int) or m < 0:
         raise OptionError(f"{name}(): M must be a number of samples; got {m!r}")
-    wanted = dtypes.of(where.pop("dtype", None) or creation.get_default_dtype())
+    wanted = dtypes.of(where.get("dtype") or creation.get_default_dtype())
     if not wanted.is_floating_point:
         raise OptionError(f"{name}(): a window needs a floating dtype; got {wanted}")
-    grad = where.pop("requires_grad", False)
-    places = creation.arange(m, dtype=dtypes.float64, **where)
-    end = max(m - 1, 0) if sym or m < 2 else m
-    y = ops.ones_like(places) if m < 2 and not alone else weights(places, end)
-    return creation.finished(cast(y, wanted), grad)
+    data = getattr(torch.signal.windows, name)(m, sym=sym, dtype=torch.float64, **options).to(wanted.torch)
+    there = (where.get(n) for n in ("device", "placement", "sbp"))
+    return creation.placed(name, data, *there, where.get("requires_grad", False))
 
 
 def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **where: Any) -> Tensor:
@@ -47,81 +42,63 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **where: Any
     shares = list(a)
     if not shares:
         raise OptionError("general_cosine(): a needs one coefficient or more")
-
-    def weights(k: Any, end: int) -> Any:
-        turn: Any = k * (2 * math.pi / end)
-        total: Any = ops.full_like(k, shares[0], None)
-        for i, share in enumerate(shares[1:], 1):
-            total = total + (turn * i).cos() * (share if i % 2 == 0 else -share)
-        return total
-
-    return _window("general_cosine", M, sym, weights, where)
+    return _window("general_cosine", M, sym, where, a=shares)
 
 
 def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, **where: Any) -> Tensor:
     """The generalized Hamming window: alpha - (1 - alpha) * cos."""
-    return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, **where)
+    return _window("general_hamming", M, sym, where, alpha=alpha)
 
 
 def hamming(M: int, *, sym: bool = True, **where: Any) -> Tensor:
     """Hamming's window."""
-    return general_hamming(M, sym=sym, **where)
+    return _window("hamming", M, sym, where)
 
 
 def hann(M: int, *, sym: bool = True, **where: Any) -> Tensor:
     """The Hann window: a raised cosine from zero to zero."""
-    return general_hamming(M, alpha=0.5, sym=sym, **where)
+    return _window("hann", M, sym, where)
 
 
 def blackman(M: int, *, sym: bool = True, **where: Any) -> Tensor:
     """Blackman's window."""
-    return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, **where)
+    return _window("blackman", M, sym, where)
 
 
 def nuttall(M: int, *, sym: bool = True, **where: Any) -> Tensor:
     """Nuttall's window."""
-    return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, **where)
+    return _window("nuttall", M, sym, where)
 
 
 def bartlett(M: int, *, sym: bool = True, **where: Any) -> Tensor:
     """The triangular window from zero to zero."""
-    return _window("bartlett", M, sym, lambda k, end: 1 - (k * (2 / end) - 1).abs(), where)
+    return _window("bartlett", M, sym, where)
 
 
 def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **where: Any) -> Tensor:
     """The Kaiser window: narrower with higher beta."""
     if beta < 0:
         raise OptionError(f"kaiser(): beta must be at least 0; got {beta}")
-
-    def weights(k: Any, end: int) -> Any:
-        away = (k * (2 / end) - 1) * beta
-        height = ops.clamp(beta * beta - away.square(), 0.0).sqrt()  # type: ignore[attr-defined]
-        return ops.i0(height) / ops.i0(ops.full_like(k, float(beta), None))  # type: ignore[operator]
-
-    return _window("kaiser", M, sym, weights, where)
+    return _window("kaiser", M, sym, where, beta=beta)
 
 
 def cosine(M: int, *, sym: bool = True, **where: Any) -> Tensor:
     """The cosine window: half a wave."""
-    return _window("cosine", M, sym, lambda k, end: ((k + 0.5) * (math.pi / (end + 1))).sin(), where, True)
+    return _window("cosine", M, sym, where)
 
 
 def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **where: Any) -> Tensor:
     """The Gaussian window with standard deviation `std` in samples."""
     if std <= 0:
         raise OptionError(f"gaussian(): std must be above 0; got {std}")
-    return _window("gaussian", M, sym, lambda k, end: (-0.5 * ((k - end / 2) / std).square()).exp(), where, True)
+    return _window("gaussian", M, sym, where, std=std)
 
 
 def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, **where: Any) -> Tensor:
     """The exponential window, decaying to 1 / e within tau samples of the center."""
     if tau <= 0 or (sym and center is not None):
         raise OptionError(f"exponential(): tau is above 0, and center goes with sym=False; got {tau} and {center}")
-
-    def weights(k: Any, end: int) -> Any:
-        return (-((k - (end / 2 if center is None else center)) / tau).abs()).exp()
-
-    return _window("exponential", M, sym, weights, where, True)
+    return _window("exponential", M, sym, where, center=center, tau=tau)
 
 
 __all__ = [
