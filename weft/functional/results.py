@@ -38,8 +38,8 @@ def returning(kind: Callable[..., Any], name: str) -> Callable[..., Any]:
     run = op.entry
 
     @named(name, op.__doc__)
-    def call(*args: Any) -> Any:
-        return kind(*run(*args))
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return kind(*run(*args, **kwargs))
 
     call.__module__ = op.__module__
     rows = ((p.name, p.type, p.default) for p in op.params)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from weft.api.table import named, public
+from weft.api.table import public
 from weft.autograd import no_grad
 from weft.autograd.inplace import assign
 from weft.core import dtype as dtypes
@@ -15,7 +15,6 @@ from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.functional.index import indexing
 from weft.ops import ops
-from weft.ops.declaration import REQUIRED, positional
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
 
@@ -178,35 +177,71 @@ def throw_error(x: Any) -> Any:
 # ---- resizing ----------------------------------------------------------------------------------------
 
 
-def _upsampling(name: str, mode: str, says: str) -> None:
-    dims, bends = int(name[-2]), mode != "nearest"
-    scales = ["scale_factor"] if dims == 1 else [f"{side}_scale" for side in ("depth", "height", "width")[-dims:]]
-
-    @public("bound")
-    @named(name, says)
-    def upsample(x: Any, *given: Any) -> Any:
-        *factors, size, data_format = given
-        corners = factors.pop() if bends else False
-        if data_format != "channels_first":
-            raise ArgumentError(f'upsample: data_format is "channels_first"; got {data_format!r}. Write x.permute(...)')
-        if size is not None:
-            return ops.resize(x, tuple(size), mode, corners)
-        wanted = tuple(math.floor(n * s) for n, s in zip(x.shape[2:], factors, strict=True))
-        return ops.resize(x, wanted, mode, corners, tuple(map(float, factors)))
-
-    upsample.__signature__ = positional(  # type: ignore[attr-defined]
-        ("x", "Any", REQUIRED), *((n, "float", 1.0) for n in scales), *[("align_corners", "bool", False)] * bends,
-        ("output_size", "Any", None), ("data_format", "str", "channels_first"),
-    )  # fmt: skip
+def _resized(x: Any, mode: str, scales: Sequence[float], size: Any, corners: bool, data_format: str) -> Any:
+    if data_format != "channels_first":
+        raise ArgumentError(f'upsample: data_format is "channels_first"; got {data_format!r}. Write x.permute(...)')
+    if size is not None:
+        return ops.resize(x, tuple(size), mode, corners)
+    wanted = tuple(math.floor(n * s) for n, s in zip(x.shape[2:], scales, strict=True))
+    return ops.resize(x, wanted, mode, corners, tuple(map(float, scales)))
 
 
-for _row in (
-    ("upsample_nearest_1d", "nearest", "Sequences resized to the nearest neighbor."),
-    ("upsample_linear_1d", "linear", "Sequences resized by linear interpolation."),
-    ("upsample_nearest_2d", "nearest", "Images resized to the nearest neighbor."),
-    ("upsample_bilinear_2d", "bilinear", "Images resized by bilinear interpolation."),
-    ("upsample_bicubic_2d", "bicubic", "Images resized by bicubic interpolation."),
-    ("upsample_nearest_3d", "nearest", "Volumes resized to the nearest neighbor."),
-    ("upsample_trilinear_3d", "trilinear", "Volumes resized by trilinear interpolation."),
-):
-    _upsampling(*_row)
+_FIRST = "channels_first"
+
+
+@public("bound")
+def upsample_nearest_1d(x: Any, scale_factor: float = 1.0, output_size: Any = None, data_format: str = _FIRST) -> Any:
+    """Sequences resized to the nearest neighbor."""
+    return _resized(x, "nearest", (scale_factor,), output_size, False, data_format)
+
+
+@public("bound")
+def upsample_linear_1d(
+    x: Any, scale_factor: float = 1.0, align_corners: bool = False, output_size: Any = None, data_format: str = _FIRST
+) -> Any:
+    """Sequences resized by linear interpolation."""
+    return _resized(x, "linear", (scale_factor,), output_size, align_corners, data_format)
+
+
+@public("bound")
+def upsample_nearest_2d(
+    x: Any, height_scale: float = 1.0, width_scale: float = 1.0, output_size: Any = None, data_format: str = _FIRST
+) -> Any:
+    """Images resized to the nearest neighbor."""
+    return _resized(x, "nearest", (height_scale, width_scale), output_size, False, data_format)
+
+
+@public("bound")
+def upsample_bilinear_2d(
+    x: Any, height_scale: float = 1.0, width_scale: float = 1.0, align_corners: bool = False, output_size: Any = None,
+    data_format: str = _FIRST,
+) -> Any:  # fmt: skip
+    """Images resized by bilinear interpolation."""
+    return _resized(x, "bilinear", (height_scale, width_scale), output_size, align_corners, data_format)
+
+
+@public("bound")
+def upsample_bicubic_2d(
+    x: Any, height_scale: float = 1.0, width_scale: float = 1.0, align_corners: bool = False, output_size: Any = None,
+    data_format: str = _FIRST,
+) -> Any:  # fmt: skip
+    """Images resized by bicubic interpolation."""
+    return _resized(x, "bicubic", (height_scale, width_scale), output_size, align_corners, data_format)
+
+
+@public("bound")
+def upsample_nearest_3d(
+    x: Any, depth_scale: float = 1.0, height_scale: float = 1.0, width_scale: float = 1.0, output_size: Any = None,
+    data_format: str = _FIRST,
+) -> Any:  # fmt: skip
+    """Volumes resized to the nearest neighbor."""
+    return _resized(x, "nearest", (depth_scale, height_scale, width_scale), output_size, False, data_format)
+
+
+@public("bound")
+def upsample_trilinear_3d(
+    x: Any, depth_scale: float = 1.0, height_scale: float = 1.0, width_scale: float = 1.0, align_corners: bool = False,
+    output_size: Any = None, data_format: str = _FIRST,
+) -> Any:  # fmt: skip
+    """Volumes resized by trilinear interpolation."""
+    return _resized(x, "trilinear", (depth_scale, height_scale, width_scale), output_size, align_corners, data_format)

@@ -159,5 +159,5 @@ def _running(name: str) -> None:
 
 _running("cumsum")
 _running("cumprod")
-for _name in ("cummax", "cummin"):
-    public("flow tensor")(returning(Ranked, _name))
+public("flow tensor")(returning(Ranked, "cummax"))
+public("flow tensor")(returning(Ranked, "cummin"))

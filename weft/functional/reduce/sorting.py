@@ -14,8 +14,10 @@ from weft.functional.tensor.conversion import cast
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
-for _name in ("sort", "topk", "kthvalue", "mode"):
-    public("flow tensor")(returning(Ranked, _name))
+public("flow tensor")(returning(Ranked, "sort"))
+public("flow tensor")(returning(Ranked, "topk"))
+public("flow tensor")(returning(Ranked, "kthvalue"))
+public("flow tensor")(returning(Ranked, "mode"))
 
 
 @public("flow")

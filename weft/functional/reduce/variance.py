@@ -100,9 +100,9 @@ def std(
     return ops.root(var(x, dim, unbiased, keepdim, correction=correction))
 
 
-def _with_mean(spread: Callable[..., Tensor], says: str) -> None:
+def _with_mean(name: str, spread: Callable[..., Tensor], says: str) -> None:
     @public("flow")
-    @named(f"{spread.__name__}_mean", f"{says} and the mean.")
+    @named(name, f"{says} and the mean.")
     def both(
         x: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None
     ) -> Any:
@@ -111,5 +111,5 @@ def _with_mean(spread: Callable[..., Tensor], says: str) -> None:
         return spread(x, dim, unbiased, keepdim, correction=correction), ops.mean(x, dim, keepdim)
 
 
-_with_mean(var, "The variance")
-_with_mean(std, "The standard deviation")
+_with_mean("var_mean", var, "The variance")
+_with_mean("std_mean", std, "The standard deviation")
