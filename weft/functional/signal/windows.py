@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
+from torch.signal import windows as theirs
 
 from weft.api.signature import door
 from weft.api.table import named, public
@@ -28,9 +29,9 @@ def _window(name: str, m: int, sym: bool, where: dict[str, Any], **options: Any)
     wanted = dtypes.of(where.get("dtype") or creation.get_default_dtype())
     if not wanted.is_floating_point:
         raise OptionError(f"{name}(): a window needs a floating dtype; got {wanted}")
-    data = getattr(torch.signal.windows, name)(m, sym=sym, dtype=torch.float64, **options).to(wanted.torch)
-    there = (where.get(n) for n in ("device", "placement", "sbp"))
-    return creation.placed(name, data, *there, where.get("requires_grad", False))
+    data = getattr(theirs, name)(m, sym=sym, dtype=torch.float64, **options).to(wanted.torch)
+    device, placement, sbp = (where.get(n) for n in ("device", "placement", "sbp"))
+    return creation.placed(name, data, device, placement, sbp, where.get("requires_grad", False))
 
 
 def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **where: Any) -> Tensor:
