@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 import hashlib
-import math
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Any, Final
@@ -26,8 +26,9 @@ from weft.ops import OPS
 from weft.plan.calls import Call, Place, Result, Step
 
 GAIN: Final = 0.95  # a fused call must take less than so much of the time of the calls within it
-SAMPLE: Final = 2e-3  # seconds of one sample of both
-SAMPLES: Final = 7
+SAMPLE: Final = 5e-4  # seconds of one sample of all: on a busy machine only a short one may run undisturbed
+SAMPLES: Final = range(28, 70)  # at least, and at most, where the shortest don't agree
+AGREE: Final = 1.02  # the third shortest sample takes at most so much of the time of the shortest
 
 measured: dict[Any, bool] = {}
 
@@ -125,7 +126,8 @@ def _numbers(r: Result) -> torch.Tensor:
 
 
 def least(functions: Sequence[Callable[[], None]]) -> list[float]:
-    best = [math.inf] * len(functions)
+    """The seconds of a call of each, by samples in turn, until the shortest ones agree."""
+    took: list[list[float]] = [[] for _ in functions]
     with torch.no_grad():
         for f in functions:
             f()
@@ -133,10 +135,12 @@ def least(functions: Sequence[Callable[[], None]]) -> list[float]:
         for f in functions:
             f()
         n = max(1, int(SAMPLE * len(functions) / max(perf_counter() - start, 1e-9)))
-        for _ in range(SAMPLES):
-            for i, f in enumerate(functions):
+        for number in range(SAMPLES.stop):
+            for f, samples in zip(functions, took, strict=True):
                 start = perf_counter()
                 for _ in range(n):
                     f()
-                best[i] = min(best[i], (perf_counter() - start) / n)
-    return best
+                bisect.insort(samples, (perf_counter() - start) / n)
+            if number >= SAMPLES.start and all(s[2] < AGREE * s[0] for s in took):
+                break
+    return [s[0] for s in took]

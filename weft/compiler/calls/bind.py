@@ -7,7 +7,7 @@ depend on these are rebuilt and passed to the compiled code.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 
@@ -25,6 +25,14 @@ from weft.runtime.one_thread import alone
 from weft.tensor.tensor import of_torch
 
 Dependency = int | str  # a register, "act" (its number in the launch), "first" (whether it is the first)
+
+
+class Rewritten(NamedTuple):
+    """What a call's parameters and results are for some memory, which it keeps, and an act."""
+
+    cells: dict[str, Any]
+    static: dict[str, torch.Tensor]
+    on: list[Any]
 
 
 class Draws(Protocol):
@@ -46,6 +54,7 @@ class Binder:
     ) -> None:  # fmt: skip
         self.name, self.step, self.variables, self.draws = name, step, variables, draws
         self.dependents = _dependents(step)
+        self.depends = {i: [d for d, calls in self.dependents.items() if i in calls] for i in range(len(step.calls))}
         self.arena, self.rank, self.line = arena, rank, line
         self.forms = {r.name: r for c in step.calls for r in c.results}
         self._reset()
@@ -54,6 +63,7 @@ class Binder:
         self.memory = Memory(self.arena)
         self.source = Source(self.name, self.memory)
         self.carrier = Carrier(self.source, self.memory, self.forms, self.rank, self.line)
+        self.known: dict[tuple[Any, ...], Rewritten] = {}
 
     def bind(self, slots: Mapping[int, torch.Tensor], phase: int, tell: Tell | None = None) -> Callable[[], None]:
         """The function for these copies of the registers, in this act of a launch; `tell` is called with timings."""
@@ -80,7 +90,22 @@ class Binder:
         changed += ["act"] * (phase != memory.phase) + ["first"] * ((phase == 0) != (memory.phase == 0))
         memory.slots, memory.phase = slots, phase
         again = sorted({i for d in changed for i in self.dependents.get(d, ())})
-        return all(self.source.rewrite(self.source.written[i], self._call) for i in again)
+        return all(map(self._again, again))
+
+    def _again(self, i: int) -> bool:
+        """Rewrite a call, or take what that gave for the same memory and act; False if the source would change."""
+        memory, source, written = self.memory, self.source, self.source.written[i]
+        now = {"act": memory.phase, "first": memory.phase == 0}
+        on = [memory.slots[d] if isinstance(d, int) else now[d] for d in self.depends[i]]
+        key = (i, *(id(a) if isinstance(a, torch.Tensor) else a for a in on))
+        if key not in self.known:
+            if not source.rewrite(written, self._call):
+                return False
+            made = {r.name: memory.static[r.name] for r in written.call.results if r.name in memory.static}
+            self.known[key] = Rewritten({name: source.cells[name] for name in written.names}, made, on)
+        source.cells.update(self.known[key].cells)
+        memory.static.update(self.known[key].static)
+        return True
 
     def explained(self, error: Exception) -> Exception:
         """The error to raise for that of a kernel: one of Weft's, which names the op, its operands and the program's
