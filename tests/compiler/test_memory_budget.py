@@ -11,7 +11,7 @@ import pytest
 
 import weft as flow
 from weft import nn
-from weft.compiler import passes
+from weft.compiler import faster, inductor, passes
 from weft.compiler.passes import memory_budget
 from weft.core.errors import CompileError, GraphError
 from weft.job.job import Job
@@ -182,6 +182,19 @@ def test_without_one_large_values_that_cost_little_are_made_again(monkeypatch: p
     assert held(whole) - held(graph) >= 1 << 20 and whole.job.reasons == []
     for p, q in zip(plain.parameters(), twin.parameters(), strict=True):
         np.testing.assert_array_equal(p.detach().numpy(), q.detach().numpy())
+
+
+def test_who_asks_for_fused_kernels_gives_less_time_for_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    again = []
+    monkeypatch.setattr(inductor, "missing", lambda: "it isn't asked")  # nothing need be compiled to see this
+    monkeypatch.setattr(faster, "warn_once", lambda what: None)
+    monkeypatch.setattr(memory_budget, "HASTE", 0.0)
+    for asked in (False, True):
+        graph = Train(model())
+        graph.config.enable_inductor(asked)
+        graph.compile(flow.randn(2048, 32))
+        again.append([n for n in graph.job.nodes if n.name.endswith(".again")])
+    assert again[0] and not again[1]
 
 
 @pytest.mark.parametrize("budget", [False, True])

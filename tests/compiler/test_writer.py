@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
 import weft as flow
 from weft import nn
+from weft.compiler.calls.bind import Binder
+from weft.compiler.calls.source import Source
 from weft.ops import OPS
+from weft.plan.calls import parse
 
 
 def test_calls_are_prepared_once_for_all_launches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,3 +40,35 @@ def test_calls_are_prepared_once_for_all_launches(monkeypatch: pytest.MonkeyPatc
         assert net(x * factor).allclose(expected, atol=1e-3)  # layer_norm undoes the factor
     assert prepared == once
     net.close()
+
+
+def test_a_call_is_rewritten_once_for_each_copy_of_what_it_touches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not for each combination of the copies of all registers, of which a pipeline has hundreds."""
+    rewritten: list[str] = []
+    plain = Source.rewrite
+
+    def watched(self: Source, was: Any, write: Any) -> bool:
+        rewritten.append(was.call.op)
+        return plain(self, was, write)
+
+    monkeypatch.setattr(Source, "rewrite", watched)
+    step = parse([
+        "arena 64", "%x = read() : float32[4] register 1+0+16 each", "%y = read() : float32[4] register 2+0",
+        "%u = relu(%x) : float32[4] arena+0", "%v = relu(%y) : float32[4] register 3+0",
+        "%w = add(%u, %v) : float32[4] register 4+0",
+    ])  # fmt: skip
+    copies = {1: 1, 2: 2, 3: 3, 4: 5}
+    memory = {r: [torch.zeros(8).view(torch.uint8) for _ in range(n)] for r, n in copies.items()}
+    draws: Any = None
+    binder = Binder("step", step, 0, torch.zeros(64, dtype=torch.uint8), {}, None, draws)
+    for act in range(120):
+        slots = {r: memory[r][act % n] for r, n in copies.items()}
+        x, y = (slots[r].view(torch.float32) for r in (1, 2))
+        x[:], y[:4] = torch.randn(8), torch.randn(4)
+        function = binder.bind(slots, act % 2)
+        slots[4].zero_()
+        function()
+        given = x[4:] if act % 2 else x[:4]
+        assert torch.equal(slots[4].view(torch.float32)[:4], given.relu() + y[:4].relu())
+    each = {op: rewritten.count(op) for op in {*rewritten}}
+    assert each == {"read": 2 + 2, "relu": 2 + 6, "add": 15}

@@ -26,8 +26,8 @@ from weft.plan.calls import Call, Place, Result
 from weft.plan.overwriting import overwrites
 from weft.plan.usage import meanwhile, show
 
-SHARE: Final = 0.02, 0.01  # of a step's estimated time (measured: up to 0.03), for recompute without a budget; the
-# second where Inductor is asked for speed: that leaves out attention, most of the time for a tenth of the memory
+SHARE: Final = 0.02  # of a step's estimated time (measured: up to 0.03), for recompute without a budget
+HASTE: Final = 0.01  # the same where Inductor is asked for speed: what takes most of the time frees least per second
 LARGE: Final = 1 << 18  # least bytes of a value recomputed without a budget
 STEP: Final = 32  # within a budget, a round lowers what is held by one in so many parts at most
 MOST: Final = 8  # nodes recomputed together
@@ -44,7 +44,7 @@ def run(job: Job, options: Options) -> None:
     if not budget and (len(ranks(job)) > 1 or not _worthwhile(job)):
         return
     marked, models = asked(job), [Model(job, rank) for rank in ranks(job)]
-    left = math.inf if budget else SHARE[options.inductor] * total(job.nodes)
+    left = math.inf if budget else (HASTE if options.inductor else SHARE) * total(job.nodes)
     before, model = _most(models, marked)
     now, best = before, (before.bytes, marked)
     step = before.bytes / STEP if budget else math.inf
