@@ -38,9 +38,9 @@ ROWS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def parameters() -> tuple[list[torch.nn.Parameter], list[flow.nn.Parameter]]:
+def parameters(dtype: torch.dtype = torch.float32) -> tuple[list[torch.nn.Parameter], list[flow.nn.Parameter]]:
     torch.manual_seed(0)
-    theirs = [torch.nn.Parameter(torch.randn(s)) for s in SHAPES]
+    theirs = [torch.nn.Parameter(torch.randn(s, dtype=dtype)) for s in SHAPES]
     return theirs, [flow.nn.Parameter(of_torch(p.detach().clone())) for p in theirs]
 
 
@@ -55,16 +55,59 @@ def same(theirs: list[Any], ours: list[Any]) -> None:
         torch.testing.assert_close(q.detach().to_torch(), p.detach(), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64], ids=["real", "complex"])
 @pytest.mark.parametrize("row", ROWS, ids=lambda r: f"{r[0]}-{list(r[1])}")
-def test_ten_steps_are_torchs(row: tuple[str, dict[str, Any]]) -> None:
+def test_ten_steps_are_torchs(row: tuple[str, dict[str, Any]], dtype: torch.dtype) -> None:
     name, options = row
-    theirs, ours = parameters()
+    theirs, ours = parameters(dtype)
     a, b = getattr(torch.optim, name)(theirs, **options), getattr(flow.optim, name)(ours, **options)
     for step in range(10):
         give(theirs, ours, skip=1 if step in (0, 4) else None)  # a parameter without a gradient keeps its own count
         a.step()
         b.step()
         same(theirs, ours)
+
+
+def test_momentum_may_begin_and_pause_between_steps() -> None:
+    """As by OneCycleLR, which cycles it from the first step on."""
+    theirs, ours = parameters()
+    a, b = torch.optim.SGD(theirs, lr=0.1), flow.optim.SGD(ours, lr=0.1)
+    for momentum in (0.0, 0.9, 0.8, 0.0, 0.7):
+        a.param_groups[0]["momentum"] = b.param_groups[0]["momentum"] = momentum
+        give(theirs, ours)
+        a.step()
+        b.step()
+        same(theirs, ours)
+
+
+def test_complex_parameters_step_alike_in_a_graph() -> None:
+    for name in ("SGD", "AdamW", "RMSprop", "NAdam"):
+
+        def trained(compiled: bool) -> Any:
+            w = flow.nn.Parameter(flow.complex(flow.arange(4.0), flow.ones(4)))
+            optimizer = getattr(flow.optim, name)([w], lr=0.1, **({"momentum": 0.9} if name == "SGD" else {}))
+
+            class Train(flow.nn.Graph):
+                def __init__(self) -> None:
+                    super().__init__()
+                    self.add_optimizer(optimizer)
+
+                def build(self, x: Any) -> Any:
+                    loss = (w * x).abs().square().sum()
+                    loss.backward()
+                    return loss
+
+            train, x = Train(), flow.complex(flow.ones(4), flow.full((4,), 0.5))
+            for _ in range(3):
+                if compiled:
+                    train(x)
+                else:
+                    optimizer.zero_grad()
+                    (w * x).abs().square().sum().backward()
+                    optimizer.step()
+            return w.detach().to_torch()
+
+        torch.testing.assert_close(trained(True), trained(False))
 
 
 FLAG = (False, True)
@@ -345,6 +388,7 @@ def test_global_parameters_of_every_layout(name: str) -> None:
         (lambda w: flow.optim.SGD([w], nesterov=True), "Nesterov momentum requires"),
         (lambda w: flow.optim.Adam([w], betas=(0.9, 1.0)), "Invalid beta parameter at index 1"),
         (lambda w: flow.optim.AdamW([w], eps=-1.0), "Invalid epsilon value"),
+        (lambda w: flow.optim.Muon([flow.nn.Parameter(flow.ones(2, 2).cfloat())]), "doesn't support complex"),
         (
             lambda w: flow.optim.SGD([w]).load_state_dict({"state": {}, "param_groups": []}),
             "different number of parameter groups: 0",

@@ -34,12 +34,12 @@ class Bucket:
 
 
 class Plan:
-    """The buckets of a parameter group, and the parameters' state when they were formed."""
+    """The buckets of a parameter group, and the parameters' state and the names of theirs when they were formed."""
 
-    __slots__ = ("forms", "buckets")
+    __slots__ = ("forms", "states", "buckets")
 
-    def __init__(self, forms: list[Any], buckets: list[Bucket]) -> None:
-        self.forms, self.buckets = forms, buckets
+    def __init__(self, forms: list[Any], states: tuple[str, ...], buckets: list[Bucket]) -> None:
+        self.forms, self.states, self.buckets = forms, states, buckets
 
 
 def form(p: Tensor) -> Any:

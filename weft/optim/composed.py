@@ -60,6 +60,9 @@ class Composed(Optimizer, ABC):
     def _moved(
         self, group: Mapping[str, Any], x: Any, grad: Any, t: Any, lr: Any, bucket: Bucket, states: Sequence[Any]
     ) -> tuple[Any, ...]:
+        if x.is_complex():  # a pair of real numbers, as in torch: a square is of each part
+            x, grad, *states = map(ops.view_as_real, (x, grad, *states))
+            return tuple(map(ops.view_as_complex, self._moved(group, x, grad, t, lr, bucket, states)))
         if group.get("maximize"):
             grad = ops.neg(grad)
         decay = group.get("weight_decay")

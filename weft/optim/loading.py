@@ -52,8 +52,8 @@ def placed_state(what: str, value: Any, p: Tensor, placed: dict[Any, Tensor], na
 
 
 def filled_like(p: Tensor, value: float) -> Tensor:
-    """A constant state with its parameter's layout, also along dimensions of size one."""
-    made = ops.full_like(p.detach(), float(value), None)
+    """A constant state with its parameter's layout, also along dimensions of size one; complex numbers are pairs."""
+    made = ops.full_like(p.detach(), complex(value, value) if p.dtype.is_complex else float(value), None)
     made = made if p.is_local else ops.to_global(made, p.placement, p.sbp)
     made.part_of = p.part_of
     return made

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from weft.core import dtype as dtypes
-from weft.core.errors import OptionError
+from weft.core.errors import DtypeError, OptionError
 from weft.ops import ops
 from weft.optim.composed import Composed
 from weft.optim.ranges import at_least_zero, options
@@ -38,6 +38,8 @@ class Muon(Composed):
         if options["adjust_lr_fn"] not in LR_BY_SHAPE:
             raise OptionError(f"adjust_lr_fn must be 'original' or 'match_rms_adamw'; got {options['adjust_lr_fn']!r}")
         for p in options.get("params", ()):
+            if p.dtype.is_complex:
+                raise DtypeError("Muon doesn't support complex numbers; give such parameters to Adam")
             if p.ndim != 2:
                 raise OptionError(
                     f"Muon is for matrices; a parameter has shape {list(p.shape)}. Give vectors, embeddings and "

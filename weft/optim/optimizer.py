@@ -194,7 +194,7 @@ class Optimizer:
         self.agreement.step(type(self).__name__, self.param_groups)
         for i, group in enumerate(self.param_groups):
             plan, params = self._plans[i], group["params"]
-            if plan is None or not self._is_current(plan, params):
+            if plan is None or plan.states != self.states_of(group) or not self._is_current(plan, params):
                 plan = self._plans[i] = self._plan(group, [p for p in params if p._grad is not None])
                 warn_of_lr_scale(self, group)
             lr = group["lr"]
@@ -242,7 +242,7 @@ class Optimizer:
                 together.setdefault((where or (p.device, p.dtype), fresh, _count(step)), []).append(p)
             buckets = [self._bucket(names, key[1], members) for key, members in together.items()]
         wanted = {id(p) for p in params}
-        return Plan([form(p) if id(p) in wanted else None for p in group["params"]], buckets)
+        return Plan([form(p) if id(p) in wanted else None for p in group["params"]], names, buckets)
 
     def _follow(self, p: Tensor, moved: dict[Any, Tensor]) -> None:
         """Move a parameter's states to its new layout."""

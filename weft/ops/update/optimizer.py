@@ -6,7 +6,8 @@ every step. `step` counts the updates so far, and the op increments it, unless a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -52,7 +53,23 @@ def _dense(lists: Sequence[Sequence[Tensor]]) -> list[list[Tensor]]:
 
 
 def _all_dense(*lists: Sequence[Tensor]) -> bool:
-    return all(t.is_contiguous() for tensors in lists for t in tensors)
+    return all(t.is_contiguous() and not t.is_complex() for tensors in lists for t in tensors)
+
+
+def _in_pairs(kernel: Callable[..., tuple[()]]) -> Callable[..., tuple[()]]:
+    """An update to which complex numbers are pairs of real ones, as in torch: a square is of each part."""
+
+    @functools.wraps(kernel)
+    def call(*args: Any) -> tuple[()]:
+        if args[0] and args[0][0].is_complex():
+            args = tuple([pairs(t) for t in a] if isinstance(a, (list, tuple)) else a for a in args)
+        return kernel(*args)
+
+    return call
+
+
+def pairs(t: Tensor) -> Tensor:
+    return torch.view_as_real(t.resolve_conj())
 
 
 def _give_back(lists: Sequence[Sequence[Tensor]], dense: Sequence[Sequence[Tensor]]) -> None:
@@ -87,6 +104,7 @@ def _plain_sgd(
 
 
 @op(returns="", writes="params momenta")
+@_in_pairs
 def sgd_update(
     params: Sequence[Tensor], grads: Sequence[Tensor], momenta: Sequence[Tensor], lr: Tensor | Scalar,
     momentum: float = 0.0, dampening: float = 0.0, weight_decay: float = 0.0, nesterov: bool = False,
@@ -177,7 +195,7 @@ def _adam(name: str, fused: Any, decoupled: bool, doc: str) -> Op:
 
     kernel.__name__, kernel.__doc__, step_dense.__name__ = name, doc, name + "_dense"
     counted_dense.__name__ = name + "_counted"
-    declared = op(returns="", writes="params means squares most step")(kernel)
+    declared = op(returns="", writes="params means squares most step")(_in_pairs(kernel))
     declared.prepared(prepare)
     _alike(declared)
     return declared
@@ -211,6 +229,7 @@ adamw_update = _adam(
 
 
 @op(returns="", writes="params sums step")
+@_in_pairs
 def adagrad_update(
     params: Sequence[Tensor], grads: Sequence[Tensor], sums: Sequence[Tensor], step: Tensor, lr: Tensor | Scalar,
     lr_decay: float = 0.0, weight_decay: float = 0.0, eps: float = 1e-10, maximize: bool = False, counted: bool = False,
@@ -229,6 +248,7 @@ def adagrad_update(
 
 
 @op(returns="", writes="params squares means momenta")
+@_in_pairs
 def rmsprop_update(
     params: Sequence[Tensor], grads: Sequence[Tensor], squares: Sequence[Tensor], means: Sequence[Tensor],
     momenta: Sequence[Tensor], lr: Tensor | Scalar, alpha: float = 0.99, eps: float = 1e-8,
@@ -256,6 +276,7 @@ def rmsprop_update(
 
 
 @op(returns="", writes="params squares deltas")
+@_in_pairs
 def adadelta_update(
     params: Sequence[Tensor], grads: Sequence[Tensor], squares: Sequence[Tensor], deltas: Sequence[Tensor],
     lr: Tensor | Scalar, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0.0, maximize: bool = False,
