@@ -277,10 +277,14 @@ WAVE, WINDOW = torch.randn(2, 64, generator=torch.Generator().manual_seed(1)), t
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"center": False}, {"normalized": True, "pad_mode": "constant"}, {"win_length": 8}]
-)
+    "options",
+    [
+        {}, {"center": False}, {"normalized": True, "pad_mode": "constant"}, {"win_length": 8},
+        {"win_length": 9, "center": False, "align_to_window": True},
+    ],
+)  # fmt: skip
 def test_transforms_over_time_and_back(options: dict[str, Any]) -> None:
-    window = torch.ones(8) if "win_length" in options else WINDOW
+    window = torch.ones(options["win_length"]) if "win_length" in options else WINDOW
     expected = torch.stft(WAVE, 16, 4, window=window, return_complex=True, **options)
     got = flow.stft(of_torch(WAVE), 16, 4, window=of_torch(window), return_complex=True, **options)
     torch.testing.assert_close(got.to_torch(), expected)

@@ -111,6 +111,14 @@ def gradient(m: Any, x: torch.Tensor) -> torch.Tensor:
     return torch.func.grad(lambda w: (w * x).sin().sum())(m.layer.weight.sum()).reshape(1) * m.layer(x)
 
 
+def adapted(m: Any, x: torch.Tensor) -> torch.Tensor:
+    """A step within, as in MAML."""
+    y = m.layer(x).mean().square()
+    params = dict(m.layer.named_parameters())
+    steps = torch.autograd.grad(y, list(params.values()), create_graph=True)
+    return torch.func.functional_call(m.layer, {n: p - g for (n, p), g in zip(params.items(), steps, strict=True)}, x)
+
+
 def seeded(m: Any, x: torch.Tensor) -> torch.Tensor:
     torch.manual_seed(7)
     return m.inner(m.layer(x)) + torch.randn(4, generator=torch.Generator().manual_seed(3))
@@ -130,6 +138,8 @@ CASES: dict[str, Method] = {
     "a hook": watched,
     "inference mode": unrecorded,
     "autograd.grad": differentiated,
+    "functional_call": adapted,
+    "stft": lambda m, x: torch.stft(m.layer(x), 4, window=torch.hann_window(4), return_complex=True).abs().sum(-1),
     "random numbers": seeded,
 }
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+import weft as flow
 from weft.core.dispatch import intercept
+from weft.core.errors import MissingKernelError
 from weft.ops import OPS
 from weft.optim.fast_call import fast_call
 from weft.tensor.tensor import of_torch
@@ -28,3 +30,10 @@ def test_both_paths_leave_the_same(name: str) -> None:
         assert any(not torch.equal(t, y.to_torch()) for t, y in zip(before, quick, strict=True))
         for a, b in zip(quick, general, strict=True):
             torch.testing.assert_close(a.to_torch(), b.to_torch(), rtol=0, atol=0)
+
+
+def test_an_error_of_a_kernel_is_told_though_the_call_left_out_defaults() -> None:
+    w = flow.nn.Parameter(flow.ones(4, dtype=flow.float8_e4m3fn))
+    w.grad = w.detach().clone()
+    with pytest.raises(MissingKernelError, match="adam_update has no kernel for Float8_e4m3fn"):
+        flow.optim.Adam([w]).step()

@@ -32,6 +32,7 @@ from weft.interop.facade import Facade, facade, inward, records_inward, records_
 from weft.interop.inside import inside
 from weft.interop.torch_modules import data_of, on_torchs_tensors, outside_of_modules
 from weft.nn.module.module import Module
+from weft.nn.utils.stateless import functional_call
 from weft.tensor.tensor import Tensor
 from weft.transport.c10d import SENDING
 
@@ -91,6 +92,18 @@ def counterpart(theirs: Function, name: str) -> Function:
             return (ours(*args, **kwargs) if both else made)(*given, **named)
 
         return later
+
+    return call
+
+
+def _with_other_members(theirs: Function, name: str) -> Function:
+    """What `torch.func.functional_call` calls: Weft's own for a module of Weft's, also inside a module of torch's."""
+
+    @functools.wraps(theirs)
+    def call(module: Any, given: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(module, Module):
+            return theirs(module, given, *args, **kwargs)
+        return functional_call(module, inward(given) if inside.depth else given, *args, **kwargs)
 
     return call
 
@@ -267,7 +280,7 @@ ENTRY: Final = "<weft entry"
 ROOMS: Final = ("ops", "interpreter", "functional.create", "functional.shape", "functional.random")
 KERNELS: Final = tuple(f"{__name__.partition('.')[0]}.{room}." for room in ROOMS)
 TRANSFORMS: Final = ("vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "linearize",
-                     "functionalize", "functional_call", "stack_module_state")  # fmt: skip
+                     "functionalize", "stack_module_state")  # fmt: skip
 CLIPS: Final = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm")
 PARAMETRIZE: Final = ("register_parametrization", "remove_parametrizations")
 NORMED: Final = ("weight_norm", "remove_weight_norm")
@@ -289,7 +302,7 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
     "torch.nn.utils": {**dict.fromkeys(CLIPS, counterpart), **dict.fromkeys(NORMED, _wrap_once)},
     "torch.nn.utils.weight_norm": dict.fromkeys(NORMED, _wrap_once),
     "torch.nn.utils.clip_grad": dict.fromkeys(CLIPS[:2], counterpart),
-    "torch.nn.utils.stateless": {"functional_call": counterpart},
+    "torch.nn.utils.stateless": {"_functional_call": _with_other_members},
     "torch.nn.utils.parametrize": dict.fromkeys(PARAMETRIZE, _wrap_once),
     "torch.nn.utils.parametrizations": dict.fromkeys(("orthogonal", "spectral_norm", "weight_norm"), _wrap_once),
     "torch.nn.init": {name: counterpart for name in vars(torch.nn.init) if name.endswith("_") and name[0] != "_"},

@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.api.signature import door
 from weft.api.table import public
-from weft.core.errors import ArgumentError, ShapeError
+from weft.core.errors import ArgumentError, OptionError, ShapeError
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.ops import ops
@@ -198,11 +198,12 @@ def _window(window: Any, length: int, n_fft: int, like: Any) -> Any:
 def stft(
     input: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None,
     center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
-    return_complex: bool | None = None,
+    return_complex: bool | None = None, align_to_window: bool | None = None,
 ) -> Any:  # fmt: skip
     """The short-time Fourier transform, one window every `hop_length` samples: (..., frequencies, windows).
 
-    With `return_complex=False` complex numbers are pairs in a last dimension.
+    With `return_complex=False` complex numbers are pairs in a last dimension. Uncentred windows that are shorter than
+    `n_fft` begin and end with the signal under `align_to_window`.
 
     >>> flow.stft(flow.ones(8), 4, window=flow.ones(4), center=False, return_complex=True).shape
     torch.Size([3, 5])
@@ -211,6 +212,10 @@ def stft(
         raise ShapeError(f"stft(): takes a signal, or a batch of them; got shape {list(input.shape)}")
     hop, length = n_fft // 4 if hop_length is None else hop_length, n_fft if win_length is None else win_length
     x = ops.unsqueeze(input, 0) if input.ndim == 1 else input
+    if center and align_to_window is not None:
+        raise OptionError("stft: align_to_window should only be set when center = False")
+    if align_to_window:
+        x = ops.pad_with(x, ((n_fft - length) // 2, n_fft - length - (n_fft - length) // 2), 0.0)
     if center:
         around = (n_fft // 2, n_fft // 2)
         x = ops.pad_with(x, around, 0.0) if pad_mode == "constant" else ops.pad_edges(x, around, pad_mode)
