@@ -392,6 +392,18 @@ def test_sequences_are_packed_inside(kind: str) -> None:
     for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
         torch.testing.assert_close(p.grad.to_torch(), q.grad, rtol=1e-4, atol=1e-5)
 
+    @on(2)
+    def run() -> None:
+        P = flow.placement("cpu", ranks=[0, 1])
+        ours, whole = flow.from_torch(copy.deepcopy(theirs)), flow.from_torch(copy.deepcopy(theirs)).to_global(P, B)
+        for model, given in ((ours, flow.from_torch(x)), (whole, flow.from_torch(x).to_global(P, B))):
+            model.zero_grad()
+            model(given, [5, 1, 2])[0].square().sum().backward()
+        for p, q in zip(whole.parameters(), ours.parameters(), strict=True):
+            torch.testing.assert_close(p.grad.numpy(), q.grad.numpy(), rtol=1e-4, atol=1e-5)
+
+    run()
+
 
 def test_what_torchs_layers_call_within() -> None:
     class Pooling(torch.nn.Module):

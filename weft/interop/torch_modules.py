@@ -133,6 +133,10 @@ class TorchModule(Module, TORCHS):
         found = super()._named_members(*args, **kwargs)
         return ((name, cached_facade(t)) for name, t in found) if inside.depth else found
 
+    def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> Any:
+        with without_torch_function():  # as torch's recurrent layers call it from their own
+            return super()._apply(fn, recurse)
+
     def to(self, *args: Any, **kwargs: Any) -> Any:
         with without_torch_function():
             return super().to(*inward(args), **inward(kwargs))
