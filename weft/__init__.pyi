@@ -3170,11 +3170,12 @@ def std_mean(
 def stft(
     input: Any, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Any = None,
     center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None,
-    return_complex: _bool | None = None
+    return_complex: _bool | None = None, align_to_window: _bool | None = None
 ) -> Any:
     """The short-time Fourier transform, one window every `hop_length` samples: (..., frequencies, windows).
 
-    With `return_complex=False` complex numbers are pairs in a last dimension.
+    With `return_complex=False` complex numbers are pairs in a last dimension. Uncentred windows that are shorter than
+    `n_fft` begin and end with the signal under `align_to_window`.
 
     >>> flow.stft(flow.ones(8), 4, window=flow.ones(4), center=False, return_complex=True).shape
     torch.Size([3, 5])

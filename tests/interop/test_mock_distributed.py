@@ -166,8 +166,80 @@ assert torch.equal(*weights)
 print("done")
 """
 
+STAGED = """
+import weft as flow
+flow.mock_torch.enable()
+import copy
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.pipelining import (
+    PipelineStage, Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B, ScheduleInterleavedZeroBubble)
 
-@pytest.mark.parametrize("program", [PROGRAM, SHARDED, UNEVEN], ids=["tensors", "sharded", "uneven"])
+dist.init_process_group("gloo")
+rank, everyone = dist.get_rank(), dist.group.WORLD
+assert everyone is dist.distributed_c10d._get_default_group() and everyone.size() == dist.get_world_size(everyone) == 2
+torch.manual_seed(0)
+layers, x, y = [nn.Sequential(nn.Linear(4, 4), nn.Tanh()) for _ in range(4)], torch.randn(8, 4), torch.randn(8, 4)
+whole = copy.deepcopy(nn.Sequential(*layers))
+for part, target in zip(x.chunk(4), y.chunk(4)):
+    (nn.functional.mse_loss(whole(part), target) / 4).backward()
+
+def run(kind, *modules):
+    stages = [PipelineStage(m, rank + 2 * i, 2 * len(modules), torch.device("cpu"), group=everyone)
+              for i, m in enumerate(modules)]
+    schedule = kind(stages if len(modules) > 1 else stages[0], 4, loss_fn=nn.functional.mse_loss)
+    losses = []
+    y_ = schedule.step(x) if rank == 0 else schedule.step(target=y, losses=losses)
+    return losses, y_
+
+for kind in (ScheduleGPipe, Schedule1F1B, ScheduleInterleaved1F1B):
+    mine = [rank, rank + 2] if kind is ScheduleInterleaved1F1B else [2 * rank, 2 * rank + 1]
+    modules = [copy.deepcopy(layers[i]) for i in mine]
+    losses, made = run(kind, *(modules if kind is ScheduleInterleaved1F1B else [nn.Sequential(*modules)]))
+    for i, module in zip(mine, modules):
+        assert torch.allclose(module[0].weight.grad, whole[i][0].weight.grad, atol=1e-6), (kind, i)
+    if rank == 1:
+        assert torch.allclose(made, whole(x)) and len(losses) == 4
+        assert abs(sum(losses) / 4 - nn.functional.mse_loss(whole(x), y)) < 1e-6
+dist.barrier()
+try:
+    run(ScheduleInterleavedZeroBubble, layers[rank], layers[rank + 2])
+    raise AssertionError
+except RuntimeError as error:
+    assert rank == 0 or "use Schedule1F1B" in str(error), error
+print("done")
+"""
+
+HOOKED = """
+import weft as flow
+flow.mock_torch.enable()
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+dist.init_process_group("gloo")
+rank, found = dist.get_rank(), []
+exact = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=4, start_powerSGD_iter=2, min_compression_rate=0)
+for state, hook in ((None, None), (None, default_hooks.fp16_compress_hook), (exact, powerSGD_hook.powerSGD_hook)):
+    torch.manual_seed(0)
+    model = DDP(nn.Linear(4, 4))
+    if hook is not None:
+        model.register_comm_hook(state, hook)
+    for step in range(4):
+        model.zero_grad()
+        model(torch.randn(8, 4) + rank).square().sum().backward()
+    found.append(model.weight.grad.clone())
+assert torch.allclose(found[0], found[1], rtol=1e-2, atol=1e-2) and torch.allclose(found[0], found[2], rtol=1e-3)
+print("done")
+"""
+
+
+@pytest.mark.parametrize(
+    "program", [PROGRAM, SHARDED, UNEVEN, STAGED, HOOKED], ids=["tensors", "sharded", "uneven", "staged", "hooked"]
+)
 def test_programs_of_torchs_names_run(tmp_path: Path, program: str) -> None:
     (tmp_path / "main.py").write_text(program)
     root = str(Path(__file__).parents[2])

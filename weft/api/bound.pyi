@@ -2962,7 +2962,7 @@ class Bound:
     def stft(
         input: Any, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Any = None,
         center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None,
-        return_complex: _bool | None = None
+        return_complex: _bool | None = None, align_to_window: _bool | None = None
     ) -> Any: ...
 
     @staticmethod

@@ -5,6 +5,7 @@ where the ranks are, whatever backend is named. The launcher is also
 `python -m weft.distributed.launch`.
 """
 
+from weft.core.derived import GIVEN
 from weft.core.errors import RankError
 from weft.distributed import algorithms, checkpoint, fsdp, tensor
 from weft.distributed.collectives import (
@@ -27,6 +28,7 @@ from weft.distributed.groups import (
     Backend,
     GroupMember,
     ProcessGroup,
+    _get_default_group,
     destroy_process_group,
     get_backend,
     get_global_rank,
@@ -61,6 +63,7 @@ from weft.distributed.objects import (
 from weft.transport import FileStore, HashStore, PrefixStore, Store, TCPStore
 
 DistError = DistBackendError = DistNetworkError = DistStoreError = RankError  # communication errors
+GIVEN["torch.distributed.distributed_c10d._get_default_group"] = _get_default_group
 
 __all__ = [
     "Backend", "DeviceMesh", "DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "FileStore",

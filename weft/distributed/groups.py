@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Sequence
 from datetime import timedelta
@@ -57,10 +58,22 @@ class ProcessGroup:
         return f"<group of ranks {list(self.ranks)}>"
 
 
-class group:
-    """`group.WORLD`: everyone."""
+@functools.cache
+def _of_everyone(world_size: int) -> ProcessGroup:
+    return ProcessGroup(range(world_size))
 
-    WORLD: Final = None
+
+def _get_default_group() -> ProcessGroup:
+    """The group of all ranks, always the same object."""
+    return _of_everyone(current().world_size)
+
+
+class _HasWorld(type):
+    WORLD: Final = property(lambda cls: _get_default_group())
+
+
+class group(metaclass=_HasWorld):
+    """`group.WORLD`: everyone."""
 
 
 class GroupMember(group):
@@ -113,7 +126,7 @@ def _meet(init_method: str | None) -> None:
 
 def destroy_process_group(group: Any = None) -> None:
     """Undo `init_process_group`. Transports stay open: global tensors may still need them."""
-    if group is None:
+    if group in (None, _get_default_group()):
         current().resources.pop(JOINED, None)
 
 

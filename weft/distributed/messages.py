@@ -14,7 +14,7 @@ from typing import Any
 from weft.core.errors import ArgumentError, RankError
 from weft.core.idle import idle
 from weft.core.rank import Rank, current
-from weft.distributed.groups import root
+from weft.distributed.groups import get_group_rank, root
 from weft.system import comm
 from weft.tensor.tensor import Tensor
 from weft.transport import transport_of
@@ -162,6 +162,7 @@ class P2POp:
         idle("distributed.P2POp(tag)", tag)
         self.op, self.tensor, self.group, self.tag = op, tensor, group, tag
         self.peer = root("P2POp", peer, group_peer, group)
+        self.group_peer = get_group_rank(group, self.peer)
 
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:

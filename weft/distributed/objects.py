@@ -222,9 +222,10 @@ def scatter_object_list(
 
 
 def send_object_list(
-    object_list: list[Any], dst: int | None = None, group: Any = None, device: Any = None, group_dst: int | None = None
-) -> None:
-    """Send the objects of the list to another rank."""
+    object_list: list[Any], dst: int | None = None, group: Any = None, device: Any = None,
+    group_dst: int | None = None, use_batch: bool = False,
+) -> None:  # fmt: skip
+    """Send the objects of the list to another rank. `use_batch` has no effect: it is about NCCL's connections."""
     to = root("send_object_list", dst, group_dst, group)
     raw = _encoded("send_object_list", list(object_list))
     send(of_torch(torch.tensor([len(raw)])), to, group)
@@ -232,8 +233,9 @@ def send_object_list(
 
 
 def recv_object_list(
-    object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
-) -> int:
+    object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None,
+    group_src: int | None = None, use_batch: bool = False,
+) -> int:  # fmt: skip
     """Replace the objects of the list with those that another rank sends; returns the sender's rank."""
     of = root("recv_object_list", src, group_src, group)
     length = of_torch(torch.zeros(1, dtype=torch.int64))

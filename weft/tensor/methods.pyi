@@ -1690,7 +1690,7 @@ class Methods:
     def stft(
         self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Any = None,
         center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None,
-        return_complex: _bool | None = None
+        return_complex: _bool | None = None, align_to_window: _bool | None = None
     ) -> Any:
         """The short-time Fourier transform, one window every `hop_length` samples: (..., frequencies, windows)."""
 

@@ -1,5 +1,6 @@
-"""`torch.distributed.algorithms`: `Join`, and torch's wrapper that recomputes a module's activations."""
+"""`torch.distributed.algorithms`: `Join`, torch's communication hooks, and its wrapper that recomputes activations."""
 
 from weft.core.derived import Derived
 
 Derived(f"{__name__}._checkpoint.checkpoint_wrapper", "torch.distributed.algorithms._checkpoint.checkpoint_wrapper")
+Derived(f"{__name__}.ddp_comm_hooks", "torch.distributed.algorithms.ddp_comm_hooks")

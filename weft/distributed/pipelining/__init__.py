@@ -1,0 +1,77 @@
+"""`flow.distributed.pipelining`: stages of a model on ranks of their own, and the schedules by which micro-batches pass
+through them. They are torch's own code, over Weft's tensors and messages.
+
+A model is cut by hand, into one module per stage.
+"""
+
+import sys
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Final
+
+from weft.core.derived import Derived, lazily
+from weft.core.errors import ArgumentError
+from weft.distributed.objects import recv_object_list, send_object_list
+from weft.functional.create.creation import empty
+
+if TYPE_CHECKING:
+    from weft.distributed.pipelining.schedules import (
+        Schedule1F1B,
+        ScheduleDualPipeV,
+        ScheduleGPipe,
+        ScheduleInterleaved1F1B,
+        ScheduleInterleavedZeroBubble,
+        ScheduleLoopedBFS,
+        ScheduleZBVZeroBubble,
+    )
+    from weft.distributed.pipelining.stage import PipelineStage
+
+FILES: Final = {
+    "schedules": (
+        "Schedule1F1B", "ScheduleDualPipeV", "ScheduleGPipe", "ScheduleInterleaved1F1B",
+        "ScheduleInterleavedZeroBubble", "ScheduleLoopedBFS", "ScheduleZBVZeroBubble",
+    ),
+    "stage": ("PipelineStage",), "microbatch": (), "_backward": (), "_debug": (), "_utils": (),
+}  # fmt: skip
+
+
+def _values(record: Any) -> list[Any]:
+    return [getattr(record, f.name) for f in fields(record)]
+
+
+def _send_meta(self: Any, meta: Any, dst_stage: int) -> None:
+    """Tell another stage the forms of tensors, as plain data, where torch would pickle the records."""
+    (told,) = _values(meta)
+    if any(type(m).__name__ == "_DTensorMeta" for m in told):
+        raise ArgumentError("PipelineStage: stages send each other local tensors; give the next one y.to_local()")
+    plain = [m and _values(m) for m in told]
+    send_object_list([[type(meta).__name__, plain]], self._resolve_peer_global_rank(dst_stage), self.group)
+
+
+def _recv_meta(self: Any, src_stage: int) -> Any:
+    objects: list[Any] = [None]
+    recv_object_list(objects, self._resolve_peer_global_rank(src_stage), self.group)
+    name, plain = objects[0]
+    kinds = sys.modules[f"{__name__}._utils"]
+    return getattr(kinds, name)(tuple(values and kinds._TensorMeta(*values) for values in plain))
+
+
+def _apart(*_: Any) -> Any:
+    raise ArgumentError(
+        "a zero-bubble schedule takes the gradients of weights apart from those of inputs, by the nodes of torch's "
+        "tape; use Schedule1F1B or ScheduleInterleaved1F1B"
+    )
+
+
+CHANGES: Final = {
+    "_backward": {"stage_backward_input": lambda _: _apart},
+    "stage": {"PipelineStage._send_meta": lambda _: _send_meta, "PipelineStage._recv_meta": lambda _: _recv_meta},
+    "_utils": {"_make_tensor_from_meta": lambda _: lambda m, device: empty(m.shape, dtype=m.dtype, device=device)},
+}
+for _file in FILES:
+    Derived(f"{__name__}.{_file}", f"torch.distributed.pipelining.{_file}", {"": CHANGES.get(_file, {})})
+__getattr__ = lazily(__name__, FILES)
+
+__all__ = [
+    "PipelineStage", "Schedule1F1B", "ScheduleDualPipeV", "ScheduleGPipe", "ScheduleInterleaved1F1B",
+    "ScheduleInterleavedZeroBubble", "ScheduleLoopedBFS", "ScheduleZBVZeroBubble",
+]  # fmt: skip
