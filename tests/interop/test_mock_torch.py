@@ -155,6 +155,19 @@ with flow.mock_torch.enable():
     def _(x):
         return x
 
+    @torch.library.custom_op("weft_tests::scaled", mutates_args=())
+    def scaled(x: torch.Tensor, factor: float = 3.0) -> torch.Tensor:
+        return x * factor
+
+    def keep(ctx, inputs, output):
+        ctx.factor = inputs[1]
+
+    scaled.register_autograd(lambda ctx, dy: (dy * ctx.factor * 10, None), setup_context=keep)  # to see that it is asked
+    y = torch.ones(2, requires_grad=True)
+    z = scaled(y) + scaled(x=y, factor=1.0)
+    z.sum().backward()
+    assert z.tolist() == [4.0, 4.0] and y.grad.tolist() == [40.0, 40.0]
+
     x = torch.ones(2, requires_grad=True)
     twice(x).sum().backward()
     assert prune.is_pruned is flow.nn.utils.prune.is_pruned and spectral_norm is flow.nn.utils.spectral_norm

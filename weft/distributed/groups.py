@@ -185,6 +185,15 @@ def get_backend(group: Any = None) -> str:
     return current().resources.get(JOINED) or ("nccl" if torch.cuda.is_available() else "gloo")
 
 
+def get_default_backend_for_device(device: Any) -> str:
+    """The backend that PyTorch's programs name for a device.
+
+    >>> flow.distributed.get_default_backend_for_device("cpu")
+    'gloo'
+    """
+    return "nccl" if str(device).startswith("cuda") else "gloo"
+
+
 def new_group(
     ranks: Sequence[int] | None = None, timeout: timedelta | None = None, backend: str | None = None,
     pg_options: Any = None, use_local_synchronization: bool = False, group_desc: str | None = None,

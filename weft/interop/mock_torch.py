@@ -10,6 +10,7 @@ import __future__
 import builtins
 import functools
 import importlib
+import inspect
 import site
 import sys
 import sysconfig
@@ -20,6 +21,7 @@ from typing import Any, Final
 import torch
 from torch import overrides
 
+from weft.autograd.function import Function
 from weft.core.derived import counterpart
 from weft.core.errors import ArgumentError, WeftError
 
@@ -118,8 +120,8 @@ def _passed(path: str) -> Any:
 
 
 class OwnOp:
-    """The mock of `torch.library.custom_op`: the function itself, written with Weft's ops, from which forms, gradients
-    and layouts follow."""
+    """The mock of `torch.library.custom_op`: the function itself, written with Weft's ops, from which forms and layouts
+    follow, and gradients, unless it is given one."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -131,11 +133,21 @@ class OwnOp:
     def register_fake(self, form: Any = None, /) -> Any:
         return _left_out() if form is None else form
 
-    def register_autograd(self, *_: Any, **__: Any) -> None:
-        raise ArgumentError(
-            f"{self.function.__name__}.register_autograd: under mock_torch its gradient is that of the ops in it; "
-            "write a torch.autograd.Function for another"
-        )
+    def register_autograd(
+        self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None, lib: Any = None
+    ) -> None:
+        """Let its gradient be another than that of the ops in it."""
+        body, parameters = self.function, inspect.signature(self.function)
+        context = setup_context or (lambda ctx, inputs, output: None)
+        methods = {"forward": body, "setup_context": context, "backward": backward}
+        made = type(body.__name__, (Function,), {name: staticmethod(f) for name, f in methods.items()})
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            given = parameters.bind(*args, **kwargs)
+            given.apply_defaults()
+            return made.apply(*given.args, **given.kwargs)
+
+        self.function = call
 
 
 def _left_out(*_: Any, **__: Any) -> Callable[[Any], Any]:

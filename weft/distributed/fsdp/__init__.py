@@ -14,11 +14,14 @@ if TYPE_CHECKING:
         CPUOffload,
         FullOptimStateDictConfig,
         FullStateDictConfig,
+        LocalOptimStateDictConfig,
         LocalStateDictConfig,
         MixedPrecision,
+        OptimStateDictConfig,
         ShardedOptimStateDictConfig,
         ShardedStateDictConfig,
         ShardingStrategy,
+        StateDictConfig,
         StateDictSettings,
         StateDictType,
     )
@@ -26,8 +29,9 @@ if TYPE_CHECKING:
 
 FILES: Final = {
     "api": (
-        "BackwardPrefetch", "CPUOffload", "FullOptimStateDictConfig", "FullStateDictConfig", "LocalStateDictConfig",
-        "MixedPrecision", "ShardedOptimStateDictConfig", "ShardedStateDictConfig", "ShardingStrategy",
+        "BackwardPrefetch", "CPUOffload", "FullOptimStateDictConfig", "FullStateDictConfig",
+        "LocalOptimStateDictConfig", "LocalStateDictConfig", "MixedPrecision", "OptimStateDictConfig",
+        "ShardedOptimStateDictConfig", "ShardedStateDictConfig", "ShardingStrategy", "StateDictConfig",
         "StateDictSettings", "StateDictType",
     ),
     "fully_sharded_data_parallel": ("FullyShardedDataParallel",), "wrap": (),
@@ -38,7 +42,7 @@ __getattr__ = lazily(__name__, FILES)
 
 __all__ = [
     "BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "DTensor", "FSDPModule", "FullOptimStateDictConfig",
-    "FullStateDictConfig", "FullyShardedDataParallel", "LocalStateDictConfig", "MixedPrecision", "MixedPrecisionPolicy",
-    "OffloadPolicy", "ShardedOptimStateDictConfig", "ShardedStateDictConfig", "ShardingStrategy", "StateDictSettings",
-    "StateDictType", "UnshardHandle", "fully_shard", "register_fsdp_forward_method", "wrap",
+    "FullStateDictConfig", "FullyShardedDataParallel", "LocalOptimStateDictConfig", "LocalStateDictConfig",
+    "MixedPrecision", "MixedPrecisionPolicy", "OffloadPolicy", "OptimStateDictConfig", "ShardedOptimStateDictConfig",
+    "ShardedStateDictConfig", "ShardingStrategy", "StateDictConfig", "StateDictSettings", "StateDictType", "UnshardHandle", "fully_shard", "register_fsdp_forward_method", "wrap",
 ]  # fmt: skip
