@@ -162,10 +162,6 @@ class Described(Methods):
     def get_device(self) -> int:
         return self.device.index if self.is_cuda else -1
 
-    def _is_view(self) -> bool:
-        """Whether it is a view of another tensor, in the words of torch's own Python."""
-        return self._view_of is not None
-
     @property
     def _version(self) -> int:
         return self._meta._version

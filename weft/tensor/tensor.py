@@ -141,6 +141,10 @@ class Tensor(Described):
         self.requires_grad = requires_grad
         return self
 
+    def _is_view(self) -> bool:
+        """Whether it is a view of another tensor, in the words of torch's own Python."""
+        return self._view_of is not None
+
     @property
     def is_leaf(self) -> bool:
         return self.grad_fn is None
