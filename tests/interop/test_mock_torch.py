@@ -162,7 +162,7 @@ with flow.mock_torch.enable():
     def keep(ctx, inputs, output):
         ctx.factor = inputs[1]
 
-    scaled.register_autograd(lambda ctx, dy: (dy * ctx.factor * 10, None), setup_context=keep)  # so one sees it is asked
+    scaled.register_autograd(lambda ctx, dy: (dy * ctx.factor * 10, None), setup_context=keep)  # so one sees it
     y = torch.ones(2, requires_grad=True)
     z = scaled(y) + scaled(x=y, factor=1.0)
     z.sum().backward()

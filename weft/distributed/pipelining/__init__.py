@@ -30,7 +30,7 @@ FILES: Final = {
         "Schedule1F1B", "ScheduleDualPipeV", "ScheduleGPipe", "ScheduleInterleaved1F1B",
         "ScheduleInterleavedZeroBubble", "ScheduleLoopedBFS", "ScheduleZBVZeroBubble",
     ),
-    "stage": ("PipelineStage",), "microbatch": (), "_backward": (), "_debug": (), "_utils": (),
+    "stage": ("PipelineStage",), "microbatch": (), "_backward": (), "_utils": (),
 }  # fmt: skip
 
 
