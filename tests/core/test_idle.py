@@ -69,6 +69,7 @@ GIVEN: dict[str, Callable[[], Any]] = {
     "Module.to(memory_format)": lambda: nn.Linear(1, 1).to(memory_format=LAST),
     "clone(memory_format)": lambda: x().clone(memory_format=LAST),
     "contiguous(memory_format)": lambda: x().contiguous(memory_format=LAST),
+    "Tensor.float and the like(memory_format)": lambda: x().double(memory_format=LAST),
     "empty_like and the like(memory_format)": lambda: flow.zeros_like(x(), memory_format=LAST),
     "vmap(chunk_size)": lambda: flow.vmap(flow.sin, chunk_size=2),
     "jacrev(chunk_size)": lambda: flow.func.jacrev(flow.sin, chunk_size=2),

@@ -325,3 +325,17 @@ def test_every_ellipsis_skips_as_many_dimensions_as_in_torch() -> None:
                     of_torch(values)[key]
                 continue
             assert torch.equal(of_torch(values)[key].to_torch(), want), key
+
+
+def test_what_cannot_fill_is_refused() -> None:
+    """By a 0-d tensor, as by a number."""
+    for m in (torch, flow):
+        mask, whole, real = m.tensor([True, False]), m.ones(2, dtype=m.int64), m.ones(2)
+        byte = m.ones(2, dtype=m.uint8)
+        for x, value in ((whole, float("nan")), (whole, 1e300), (whole, 2j), (real, 2j), (byte, 300)):
+            with pytest.raises(RuntimeError, match="value cannot be converted"):
+                x.masked_fill(mask, m.tensor(value))
+            with pytest.raises(RuntimeError, match="value cannot be converted"):
+                x.masked_fill_(mask, m.tensor(value))
+        assert whole.masked_fill(mask, m.tensor(2.7)).tolist() == [2, 1]
+        assert byte.masked_fill(mask, m.tensor(-1)).tolist() == [255, 1]

@@ -22,6 +22,27 @@ def lower(t: Callable[[torch.Tensor], Any]) -> Any:
 
 
 CALLS: dict[str, Callable[[Any, Callable[[torch.Tensor], Any]], Any]] = {
+    "powers of complex numbers": lambda m, t: m.linalg.vander(t(ROW) * (1 + 0.5j), N=3).abs(),
+    "powers of zero": lambda m, t: m.linalg.vander(t(ROW) * 0),
+    "covariance of weighted complex numbers": lambda m, t: m.cov(t(X[0]) * (1 + 0.5j), aweights=t(ROW).abs()).abs(),
+    "waves of a complex window": lambda m, t: m.istft(
+        m.complex(t(X[0, :, :3]), t(SQUARE)), 3, 1, window=m.complex(t(ROW[:3]), t(ROW[1:])), return_complex=True
+    ).abs(),
+    "no images, normalized": lambda m, t: m.nn.functional.local_response_norm(t(X[:0]), 2),
+    "alpha dropout of rows, when it is over": lambda m, t: m.nn.functional.feature_alpha_dropout(t(ROW), 0.5, False),
+    "cosine of short vectors": lambda m, t: m.nn.functional.cosine_embedding_loss(
+        t(X[0]) * 1e-7, t(X[1]) * 1e-7, m.ones(3), reduction="none"
+    ),
+    "cosine of whole numbers": lambda m, t: m.nn.functional.cosine_embedding_loss(
+        m.arange(6).view(2, 3), m.ones(2, 3).long(), m.ones(2)
+    ),
+    "complex equations by factors": lambda m, t: m.linalg.lu_solve(
+        *m.linalg.lu_factor(t(SQUARE) * (1 + 0.5j)), t(X[0].mT) + 1j, left=False
+    ).abs(),
+    "complex equations by factors, adjoint": lambda m, t: m.linalg.lu_solve(
+        *m.linalg.lu_factor(t(SQUARE) * (1 + 0.5j)), t(X[0].mT) + 1j, left=False, adjoint=True
+    ).abs(),
+    "as another format": lambda m, t: t(X).float(memory_format=m.contiguous_format).double(),
     "norm of all, nuclear": lambda m, t: m.norm(t(SQUARE), "nuc"),
     "norm over two dimensions": lambda m, t: t(X).norm("fro", (1, 2)),
     "cosine of what broadcasts": lambda m, t: m.nn.functional.cosine_similarity(t(X[:1]), t(X[:, :1] + 1), -2),

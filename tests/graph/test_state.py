@@ -254,6 +254,26 @@ def test_what_build_makes_and_writes_into_begins_anew_in_each_launch(write: Any)
         assert [t.tolist() for t in graph(x)] == [t.tolist() for t in made(x)]
 
 
+def test_a_copy_of_what_a_launch_changes_is_refused() -> None:
+    """It would be of the weights as they were when the graph was traced."""
+
+    class Copies(nn.Graph):
+        def __init__(self, copied: Any) -> None:
+            super().__init__()
+            self.m, self.copied = nn.Linear(2, 1), copied
+
+        def build(self, x: Any) -> Any:
+            return self.copied(self.m)(x)
+
+    def weight(m: Any) -> Any:
+        w = copy.deepcopy(m.weight)
+        return lambda x: x @ w.T
+
+    for copied in (copy.deepcopy, weight):
+        with pytest.raises(TraceError, match=r"deepcopy.*detach\(\).clone\(\)"):
+            Copies(copied)(flow.ones(3, 2))
+
+
 def test_the_first_value_of_what_is_written_into_may_be_read() -> None:
     class Reads(nn.Graph):
         def build(self, x: Any) -> Any:

@@ -47,7 +47,8 @@ IDLE: Final[dict[str, str]] = {
     **{f"Graph.debug({name})": "an op records the program's line, not the whole stack"
        for name in ("max_py_stack_depth", "only_user_py_stack", "op_repr_with_py_stack")},
     **{f"{name}(memory_format)": FORMATS
-       for name in ("Tensor.to", "Module.to", "clone", "contiguous", "empty_like and the like")},
+       for name in ("Tensor.to", "Tensor.float and the like", "Module.to", "clone", "contiguous",
+                    "empty_like and the like")},
     "vmap(chunk_size)": "slices are computed one by one or together, as the ops allow",
     "jacrev(chunk_size)": "rows are computed one by one already",
     "jacfwd(randomness)": "the function runs once, and draws once for all columns",

@@ -32,6 +32,10 @@ class TracedMemories(Protocol):
     def made(self, t: Any) -> None:
         """The program has made a tensor of data, with which each launch begins, whatever is written into it later."""
 
+    def is_made(self, t: Any) -> bool:
+        """Whether the program has made a tensor, or it has memory from before the trace, which may change."""
+        ...
+
     def stands_over(self, t: Any) -> bool:
         """Whether a tensor has memory from before the trace."""
         ...

@@ -4,6 +4,7 @@ its pipeline stage, and activation checkpointing.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -139,6 +140,9 @@ class ProxyModule:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._origin(*args, **kwargs)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return copy.deepcopy(self._origin, memo)
 
     def __getattr__(self, name: str) -> Any:
         children = self.__dict__.get("_children", {})

@@ -69,6 +69,7 @@ from weft.ops.linalg.unchecked import cholesky_ex as cholesky_ex
 from weft.ops.neural.activations import clamp as clamp
 from weft.ops.neural.activations import clamp_grad as clamp_grad
 from weft.ops.pointwise.copies import clone as clone
+from weft.ops.linalg.determinants import cofactors as cofactors
 from weft.ops.neural.columns import col2im as col2im
 from weft.ops.linalg.decompositions import completion as completion
 from weft.ops.pointwise.arithmetic import conj as conj

@@ -348,7 +348,7 @@ class Methods:
     def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Tensor:
         """Overwrite x with ones, each with probability p, and zeros; p may be a tensor."""
 
-    def bfloat16(self) -> Tensor:
+    def bfloat16(self, *, memory_format: Any = None) -> Tensor:
         """x as bfloat16."""
 
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
@@ -395,13 +395,13 @@ class Methods:
     ) -> Tensor:
         """The products of two batches of matrices, with the extra arguments of `matmul`."""
 
-    def bool(self) -> Tensor:
+    def bool(self, *, memory_format: Any = None) -> Tensor:
         """x as bool."""
 
     def broadcast_to(self, shape: Sequence[_int]) -> Tensor:
         """x broadcast to a larger shape, as a view."""
 
-    def byte(self) -> Tensor:
+    def byte(self, *, memory_format: Any = None) -> Tensor:
         """x as uint8."""
 
     def cast(self, dtype: Any) -> Tensor:
@@ -410,7 +410,7 @@ class Methods:
     def cauchy_(self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Any = None) -> Tensor:
         """Overwrite x with draws from the Cauchy distribution."""
 
-    def cdouble(self) -> Tensor:
+    def cdouble(self, *, memory_format: Any = None) -> Tensor:
         """x as complex128."""
 
     def ceil(self) -> Tensor:
@@ -422,10 +422,10 @@ class Methods:
     def celu_(self, alpha: _float = 1.0) -> Tensor:
         """`celu`, in place."""
 
-    def cfloat(self) -> Tensor:
+    def cfloat(self, *, memory_format: Any = None) -> Tensor:
         """x as complex64."""
 
-    def char(self) -> Tensor:
+    def char(self, *, memory_format: Any = None) -> Tensor:
         """x as int8."""
 
     def check_meta_consistency(self) -> None:
@@ -601,7 +601,7 @@ class Methods:
     def dot(self, other: Tensor) -> Tensor:
         """The inner product of two vectors."""
 
-    def double(self) -> Tensor:
+    def double(self, *, memory_format: Any = None) -> Tensor:
         """x as float64."""
 
     def dsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
@@ -691,7 +691,7 @@ class Methods:
     def flipud(self) -> Tensor:
         """x with its rows reversed."""
 
-    def float(self) -> Tensor:
+    def float(self, *, memory_format: Any = None) -> Tensor:
         """x as float32."""
 
     def float_power(self, exponent: Any) -> Any:
@@ -790,7 +790,7 @@ class Methods:
     def gt_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`gt`, in place."""
 
-    def half(self) -> Tensor:
+    def half(self, *, memory_format: Any = None) -> Tensor:
         """x as float16."""
 
     def hardshrink(self, lambd: _float = 0.5) -> Tensor:
@@ -902,7 +902,7 @@ class Methods:
     def inner(self, other: Any) -> Any:
         """The inner product along the last dimension of both."""
 
-    def int(self) -> Tensor:
+    def int(self, *, memory_format: Any = None) -> Tensor:
         """x as int32."""
 
     def inverse(self) -> Tensor:
@@ -1147,7 +1147,7 @@ class Methods:
     def logsumexp(self, dim: _int | tuple[_int, ...] | list[_int], keepdim: _bool = False) -> Tensor:
         """log(sum(exp(x))) over some dimensions, without overflow."""
 
-    def long(self) -> Tensor:
+    def long(self, *, memory_format: Any = None) -> Tensor:
         """x as int64."""
 
     def lt(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
@@ -1592,7 +1592,7 @@ class Methods:
     def share_memory_(self) -> Tensor:
         """Move a CPU tensor's data to memory that other processes see."""
 
-    def short(self) -> Tensor:
+    def short(self, *, memory_format: Any = None) -> Tensor:
         """x as int16."""
 
     def sigmoid(self) -> Tensor:

@@ -20,7 +20,7 @@ from torch import Size
 
 from weft.core.device import Device
 from weft.core.dispatch import here, hooks
-from weft.core.errors import ArgumentError, AutogradError, DtypeError, PlacementError, ShapeError
+from weft.core.errors import ArgumentError, AutogradError, DtypeError, PlacementError, ShapeError, TraceError
 from weft.core.spec import Spec
 from weft.tensor.array import array_of, numbers
 from weft.tensor.blob import Blob
@@ -321,6 +321,11 @@ class Tensor(Described):
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         with contextlib.suppress(KeyError):
             return memo[id(self)]
+        if here.trace is not None and self.value is None and not here.trace.memories.is_made(self):
+            raise TraceError(
+                "copy.deepcopy() in a graph's build() would copy what a tensor holds while it is traced, and each "
+                "launch would begin with that. Copy it in __init__, or write x.detach().clone(), which is computed anew"
+            )
         copied = type(self).__new__(type(self))
         copied.__dict__.update({k: v for k, v in self.__dict__.items() if k not in NOT_COPIED})
         copied._requires_grad = self._requires_grad and self.node is None  # what was computed is copied as a value

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import torch
+
 from weft.api.fast_path import Short, shortened
 from weft.api.table import ADAPTERS, overwriting, public
 from weft.autograd.inplace import assign, check_writable
 from weft.core import dtype as dtypes
 from weft.core.dispatch import here
 from weft.core.dtype import bool_
-from weft.core.errors import ArgumentError, IndexingError, ShapeError
+from weft.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError
 from weft.functional.create import creation
 from weft.functional.index.subscripts import (
     Step,
@@ -263,6 +265,12 @@ def _filled(x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
             f"masked_fill(): the value must be a number or a 0-d tensor; got shape {list(value.shape)}. "
             "flow.where(mask, value, x) takes any"
         )
+    said = f"masked_fill(): value cannot be converted to type {x.dtype.name} without overflow"
+    if value.dtype.is_complex and not x.dtype.is_complex:
+        raise DtypeError(f"{said}: it is a complex number")
+    if value.dtype is not x.dtype and not x.dtype.differentiable and x.dtype is not bool_:
+        most, least = torch.iinfo(x.dtype.torch).max, torch.iinfo(x.dtype.torch).min or -torch.iinfo(x.dtype.torch).max
+        value = ops.require(value, ops.logical_and(ops.ge(value, least), ops.le(value, most)), said)
     return ops.where(_mask(mask), _value(x, value), x)
 
 

@@ -7,10 +7,12 @@ from typing import Any
 from weft.api.table import public
 from weft.core.errors import OptionError, ShapeError
 from weft.functional.linalg import norms
+from weft.functional.tensor.conversion import in_float32
 from weft.ops import ops
 
 
 @public("flow tensor")
+@in_float32
 def dist(x: Any, other: Any, p: float = 2) -> Any:
     """The p-norm of the difference."""
     return norms.vector_norm(x - other, p)
@@ -22,6 +24,7 @@ COMPUTE_MODES = (  # torch's choice of kernels; here there is one
 
 
 @public("flow")
+@in_float32
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
     """The distances between all pairs of rows of two matrices.
 

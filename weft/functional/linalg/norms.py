@@ -9,7 +9,7 @@ from typing import Any
 from weft.api.signature import door
 from weft.api.table import public
 from weft.core.errors import ArgumentError, ShapeError
-from weft.functional.tensor.conversion import cast
+from weft.functional.tensor.conversion import cast, in_float32
 from weft.functional.tensor.in_place import with_in_place
 from weft.ops import ops
 from weft.ops.pointwise.complex_numbers import real
@@ -42,6 +42,7 @@ def nuclear_norm(x: Tensor, dim: Any = (-2, -1), keepdim: bool = False) -> Tenso
     return matrix_norm(x, "nuc", dim, keepdim)
 
 
+@in_float32
 def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The norm of x's elements as one vector, over some dimensions or all.
 
@@ -89,13 +90,19 @@ def matrix_norm(
     if ord in ("nuc", 2, -2):  # by singular values: their sum, the largest, the smallest
         rest = tuple(d for d in range(x.ndim) if d not in (rows, columns))
         values = ops.svd(ops.permute(x, (*rest, rows, columns)))[1]
-        y = ops.sum(values, -1) if ord == "nuc" else (ops.amax if ord == 2 else ops.amin)(values, -1)
+        y = ops.sum(values, -1) if ord == "nuc" else _extreme(values, -1, ord)
         form = tuple(1 if d in (rows, columns) else n for d, n in enumerate(x.shape))
         return ops.reshape(y, form) if keepdim else y
     first, second = (rows, columns) if abs(ord) == 1 else (columns, rows)
-    extreme = ops.amax if ord > 0 else ops.amin
-    y = extreme(ops.sum(ops.abs(x), first, True), second, True)
+    y = _extreme(ops.sum(ops.abs(x), first, True), second, ord, True)
     return y if keepdim else y.squeeze(tuple(dim))  # type: ignore[attr-defined]
+
+
+def _extreme(sizes: Any, dim: int, ord: float, keepdim: bool = False) -> Any:
+    """The largest size, or with a negative order the smallest; zero where there are none."""
+    if ord > 0:
+        return (ops.amax if sizes.shape[dim] else ops.sum)(sizes, dim, keepdim)
+    return ops.amin(sizes, dim, keepdim)
 
 
 def norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:

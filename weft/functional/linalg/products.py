@@ -48,7 +48,9 @@ def vander(x: Any, N: int | None = None) -> Any:
     x = x if x.ndim else ops.reshape(x, (1,))
     x = x if x.dtype.differentiable else ops.cast(x, dtypes.int64)  # as products give
     n = x.shape[-1] if N is None else N
-    return ops.unsqueeze(x, -1) ** creation.arange(n, dtype=x.dtype, **device_of(x))
+    powers = ops.expand(ops.unsqueeze(x, -1), (*x.shape, max(n - 1, 0)))
+    one = ops.ones_like(ops.unsqueeze(x.detach(), -1))
+    return ops.narrow(ops.cumprod(ops.cat([one, powers], -1), -1), -1, 0, n)
 
 
 def _matmul(

@@ -45,13 +45,20 @@ def matrix_rank(x: Any, tol: Any = None, hermitian: bool = False, *, atol: Any =
     s: Any = svdvals(x)
     if 0 in s.shape[-1:]:
         return creation.zeros(tuple(s.shape[:-1]), dtype=dtypes.int64, **device_of(x))
-    return ops.sum(ops.cast(s > tolerance(x, s, atol if tol is None else tol, rtol), dtypes.int64), -1)
+    limit = tolerance(x, s, atol, rtol) if tol is None else tolerance(x, s, tol, 0.0)
+    return ops.sum(ops.cast(s > limit, dtypes.int64), -1)
 
 
 def tolerance(x: Any, s: Any, atol: Any, rtol: Any) -> Any:
     """The limit up to which singular values of x count as zero."""
-    relative = (max(x.shape[-2:]) * torch.finfo(x.dtype.torch).eps if atol is None else 0.0) if rtol is None else rtol
-    limit = ops.amax(s, -1, True).detach() * relative
+    if rtol is None:
+        rtol = max(x.shape[-2:]) * torch.finfo(x.dtype.torch).eps
+        if isinstance(atol, Tensor):
+            rtol = ops.where(ops.gt(atol, 0), 0.0, rtol)
+        elif atol:
+            rtol = 0.0
+    atol, rtol = (ops.unsqueeze(t, -1) if isinstance(t, Tensor) else t for t in (atol, rtol))  # one for each matrix
+    limit = ops.amax(s, -1, True).detach() * rtol
     return limit if atol is None else ops.maximum(limit, ops.zeros_like(limit) + atol)
 
 

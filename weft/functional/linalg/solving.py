@@ -9,7 +9,7 @@ from typing import Any
 from weft.api.signature import door
 from weft.api.table import public
 from weft.core.dispatch import in_own_dtypes
-from weft.core.errors import ArgumentError, ShapeError
+from weft.core.errors import ShapeError
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.functional.linalg.decompositions import lu_unpack, nothing, svd, svdvals
@@ -55,12 +55,8 @@ def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool =
     >>> flow.linalg.lu_solve(*flow.linalg.lu_factor(A), flow.tensor([[2.], [4.]])).tolist()
     [[1.0], [1.0]]
     """
-    if not left and LU.dtype.is_complex:
-        raise ArgumentError(
-            "lu_solve(): left=False of complex matrices has no counterpart here; transpose the equation"
-        )
     if not left:
-        return lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
+        return lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
     order, lower, upper = lu_unpack(LU, pivots)
     if adjoint:
         y = ops.solve_triangle(upper.mH, B, False)
@@ -82,7 +78,7 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
     """
     vector = B.ndim == A.ndim - 1
     b = ops.unsqueeze(B, -1) if vector else B
-    x, rank = ops.matmul(pinv(A, rtol=rcond), b), matrix_rank(A)
+    x, rank = ops.matmul(pinv(A, rtol=rcond), b), matrix_rank(A, rtol=rcond)
     rows, columns = tuple(A.shape)[-2:]
     overdetermined = rows > columns and bool((rank == columns).all())
     left = ops.sum((ops.matmul(A, x) - b).square(), -2) if overdetermined else nothing(A)
@@ -98,6 +94,8 @@ def pinv(x: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) ->
     """
     if not isinstance(atol, Tensor) and not isinstance(rtol, Tensor):
         return ops.pinv(x, atol, rtol, hermitian)
+    if 0 in x.shape[-2:]:
+        return ops.pinv(x, None, None, hermitian)
     u, s, vh = svd(x, False)
     kept = ops.gt(s, tolerance(x, s, atol, rtol))
     inverse = ops.where(kept, 1.0 / ops.where(kept, s, 1.0), 0.0)

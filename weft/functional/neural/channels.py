@@ -25,6 +25,8 @@ def channel_shuffle(input: Any, groups: int) -> Any:
 
 def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
     """x divided by a power of the mean square of neighboring channels."""
+    if 0 in input.shape:
+        return input
     squares = ops.unsqueeze(ops.reshape(input * input, (*input.shape[:2], -1)), 1)
     padded = ops.pad_with(squares, (0, 0, size // 2, (size - 1) // 2), 0.0)
     around = ops.avg_pool2d(padded, (size, 1), (1, 1))

@@ -90,7 +90,8 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Alpha dropout of channels of (batch, channels, ...)."""
-    return _alpha(input, p, training, inplace, _inside("feature_alpha_dropout", input))
+    inside = _inside("feature_alpha_dropout", input) if training and p else None
+    return _alpha(input, p, training, inplace, inside)
 
 
 @public("neural bound")

@@ -9,7 +9,7 @@ from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError, ShapeError
 from weft.functional.neural.losses import reduced
-from weft.functional.neural.similarity import cosine_similarity, pairwise_distance
+from weft.functional.neural.similarity import pairwise_distance
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
@@ -23,7 +23,8 @@ def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
     """1 - cosine where the target is 1, the cosine above the margin where it is -1."""
-    cosine: Any = cosine_similarity(input1, input2, dim=-1)
+    first, second = (ops.add(ops.sum(ops.mul(x, x), -1), 1e-12) for x in (input1, input2))
+    cosine: Any = ops.div(ops.sum(ops.mul(input1, input2), -1), ops.sqrt(ops.mul(first, second)))
     apart = ops.where(target == -1, _hinge(cosine - margin), 0.0)  # other targets have no loss
     return reduced(ops.where(target == 1, 1 - cosine, apart), reduction)
 

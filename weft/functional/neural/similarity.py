@@ -10,11 +10,13 @@ from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.functional.linalg.norms import vector_norm
 from weft.functional.shape.broadcasting import broadcast_shapes
+from weft.functional.tensor.conversion import in_float32
 from weft.functional.tensor.dtypes import promote_types
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 
+@in_float32
 def pdist(input: Any, p: float = 2.0) -> Any:
     """The distances between all pairs of rows."""
     n = input.shape[0]
@@ -23,11 +25,13 @@ def pdist(input: Any, p: float = 2.0) -> Any:
     return vector_norm(ops.index_select(input, 0, first) - ops.index_select(input, 0, second), p, -1)
 
 
+@in_float32
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of the difference, along the last dimension."""
     return vector_norm(ops.add(ops.sub(x1, x2), eps), p, -1, keepdim)
 
 
+@in_float32
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """x over its p-norm along `dim`.
 
@@ -37,6 +41,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
     return ops.div(input, ops.clamp(vector_norm(input, p, dim, True), eps))
 
 
+@in_float32
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between two tensors, along `dim`."""
     common = promote_types(x1.dtype, x2.dtype)

@@ -12,7 +12,7 @@ import torch
 from weft.api.table import named, overwriting, public
 from weft.core.dtype import of_torch
 from weft.core.errors import ArgumentError
-from weft.functional.tensor.conversion import cast
+from weft.functional.tensor.conversion import cast, in_float32
 from weft.functional.tensor.in_place import into
 from weft.ops import OPS, ops
 from weft.tensor.tensor import Tensor
@@ -114,12 +114,14 @@ def _promoted(x: Tensor, *factors: Tensor) -> Iterator[Tensor]:
 
 
 @public("flow tensor")
+@in_float32
 def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """x + value * tensor1 * tensor2."""
     return ops.add(x, _scaled(ops.mul(*_promoted(x, tensor1, tensor2)), value))
 
 
 @public("flow tensor")
+@in_float32
 def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """x + value * tensor1 / tensor2."""
     return ops.add(x, _scaled(ops.div(*_promoted(x, tensor1, tensor2)), value))
@@ -128,13 +130,13 @@ def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> T
 @public("tensor")
 def addcmul_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """In-place `addcmul`."""
-    return _add_to(x, _scaled(ops.mul(tensor1, tensor2), value))
+    return into(x, addcmul, tensor1, tensor2, value=value)
 
 
 @public("tensor")
 def addcdiv_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """In-place `addcdiv`."""
-    return _add_to(x, _scaled(ops.div(tensor1, tensor2), value))
+    return into(x, addcdiv, tensor1, tensor2, value=value)
 
 
 @public("flow tensor")

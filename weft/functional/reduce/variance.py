@@ -10,9 +10,10 @@ from weft.core.dtype import bool_
 from weft.core.errors import DtypeError, ShapeError
 from weft.functional.create import creation
 from weft.functional.reduce.sums import Dims, _count
-from weft.functional.tensor.conversion import cast
+from weft.functional.tensor.conversion import cast, in_float32
 from weft.functional.tensor.dtypes import promote_types
 from weft.ops import ops
+from weft.ops.pointwise.complex_numbers import real
 from weft.ops.reduce.sums import dims_of, spread
 from weft.tensor.tensor import Tensor
 
@@ -46,7 +47,7 @@ def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = No
             less = whole - correction
         else:
             less = whole - correction * ops.sum(weight * aweights) / whole
-        found = (off * weight) @ off.mH / ops.clamp(less, 0.0)
+        found = (off * weight) @ off.mH / ops.clamp(real(less) if less.dtype.is_complex else less, 0.0)
     return found.squeeze() if found.numel() == 1 else found
 
 
@@ -93,6 +94,7 @@ def var(
 
 
 @public("flow tensor")
+@in_float32
 def std(
     x: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False, *, correction: int | None = None
 ) -> Tensor:

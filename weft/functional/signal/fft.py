@@ -258,7 +258,7 @@ def istft(
     end = start + length if length is not None else total - start
     kept = min(end, total) - start
     share = ops.narrow(share, 1, start, kept)
-    y = ops.narrow(put, 1, start, kept) / ops.where(share < 1e-11, 1.0, share)
+    y = ops.narrow(put, 1, start, kept) / ops.where(ops.lt(ops.abs(share), 1e-11), 1.0, share)
     if end > total:
         y = ops.pad_with(y, (0, end - total), 0.0)
     return ops.squeeze(y, 0) if alone else y

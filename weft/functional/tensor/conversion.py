@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import torch
 
+from weft.api.signature import F
 from weft.api.table import named, public
 from weft.autograd import Function
 from weft.autograd.freshness import fresh, is_contiguous
@@ -25,6 +27,8 @@ from weft.tensor.blob import Blob
 from weft.tensor.data import local_data
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor, of_value
+
+SHORT: Final = {dtypes.float16, dtypes.bfloat16}
 
 
 @public("tensor")
@@ -101,10 +105,31 @@ def cast(x: Tensor, dtype: Any) -> Tensor:
     return x if isinstance(x, Tensor) and x.dtype is kind else _still(ops.cast(x, kind), x)
 
 
+def in_float32(f: F) -> F:
+    """Compute with 16-bit numbers in float32 and round once, as torch's kernels do: float16's squares end at 255."""
+
+    @functools.wraps(f)
+    def wide(*args: Any, **options: Any) -> Any:
+        kinds = {t.dtype for t in (*args, *options.values()) if isinstance(t, Tensor) and t.dtype.is_floating_point}
+        if len(kinds) != 1 or not kinds <= SHORT:
+            return f(*args, **options)
+
+        def widened(t: Any) -> Any:
+            return ops.cast(t, dtypes.float32) if isinstance(t, Tensor) and t.dtype in kinds else t
+
+        made = f(*map(widened, args), **{k: widened(v) for k, v in options.items()})
+        asked = options.get("dtype") is not None or made.dtype is not dtypes.float32
+        return made if asked else ops.cast(made, *kinds)
+
+    return wide  # type: ignore[return-value]
+
+
 def _as(name: str, kind: DType) -> None:
     @public("tensor")
     @named(name, f"x as {kind.name}.")
-    def converted(x: Tensor) -> Tensor:
+    def converted(x: Tensor, *, memory_format: Any = None) -> Tensor:
+        if memory_format is not None:
+            idle_format("Tensor.float and the like(memory_format)", memory_format)
         return x if x.dtype is kind else _still(ops.cast(x, kind), x)
 
 

@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 
 from weft.ops.declaration import op
-from weft.ops.linalg.matmul import adjoint
+from weft.ops.linalg.matmul import adjoint, matmul
 from weft.ops.linalg.solving import _regular, inv
-from weft.ops.pointwise.arithmetic import conj, conjugated, mul
+from weft.ops.pointwise.arithmetic import conj, conjugated, mul, sub
 from weft.ops.pointwise.complex_numbers import complex__, imag
+from weft.ops.reduce.sums import sum
 from weft.ops.shape.views import unsqueeze
 
 
@@ -25,8 +26,37 @@ def det(x: Tensor) -> Tensor:
     return torch.linalg.det(x)
 
 
-det.grad(lambda dy, x, y: mul(unsqueeze(unsqueeze(mul(dy, conjugated(y)), -1), -1), adjoint(inv(x))))
+det.grad(lambda dy, x: mul(unsqueeze(unsqueeze(dy, -1), -1), cofactors(x)))
 det.samples(lambda rand: [(_regular(rand),), (_regular(rand, 4),)])
+
+
+@op("... i! j! -> ... i! j!")
+def cofactors(x: Tensor) -> Tensor:
+    """The derivative of the determinant of matrices, of singular ones as well.
+
+    >>> flow._C.cofactors(flow.tensor([[1., 2.], [2., 4.]])).round().tolist()
+    [[4.0, -2.0], [-2.0, 1.0]]
+    """
+    inverse, singular = torch.linalg.inv_ex(x)
+    y = torch.linalg.det(x).conj()[..., None, None] * inverse.mH
+    if not x.is_meta and singular.any():
+        u, s, vh = torch.linalg.svd(x)
+        others = torch.where(torch.eye(s.shape[-1], dtype=torch.bool, device=s.device), 1, s[..., None, :]).prod(-1)
+        turn = (torch.linalg.det(u) * torch.linalg.det(vh)).conj()
+        y = torch.where(singular[..., None, None] != 0, turn[..., None, None] * ((u * others[..., None, :]) @ vh), y)
+    return y
+
+
+cofactors.form(lambda x: x if x.dtype.differentiable else None)
+
+
+@cofactors.grad
+def _(dy, x, y):
+    over = adjoint(inv(x))
+    return sub(mul(sum(mul(conjugated(dy), over), (-2, -1), True), y), matmul(over, matmul(adjoint(dy), y)))
+
+
+cofactors.samples(lambda rand: [(_regular(rand),), (_regular(rand, 4),)])
 
 
 @op("... i! j! -> ..., ...", returns="sign logabsdet")

@@ -335,7 +335,7 @@ def _(dy, x, mean, rstd, weight, num_groups, wanted):
 @group_norm_grad.grad
 def _(ddx, ddw, ddb, dy, x, mean, rstd, weight, num_groups, wanted):
     shape, mean, rstd = tuple(x.shape), cast(mean, x.dtype), cast(rstd, x.dtype)
-    parted = (shape[0], num_groups, shape[1] // num_groups, -1)
+    parted = (shape[0], num_groups, shape[1] // num_groups, math.prod(shape[2:]))
     per_channel = (1, num_groups, shape[1] // num_groups, 1)
     per_group = (shape[0], num_groups, 1, 1)
     g, h, centre, r = reshape(dy, parted), reshape(x, parted), reshape(mean, per_group), reshape(rstd, per_group)

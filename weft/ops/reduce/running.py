@@ -53,7 +53,9 @@ cumprod.out(lambda y, x, dim: torch.cumprod(x, dim, out=y))
 
 @cumprod.grad
 def _(dy, x, y, dim):
-    if not here.grad or not x.ndim or not x.shape[dim]:
+    if not x.ndim:
+        return dy
+    if not here.grad or not x.shape[dim]:
         return cumprod_grad(dy, x, y, dim)
     # In differentiable ops, and also correct for zeros: the product of what precedes each element, times a sum of dy
     # over later ones weighted by the products in between: total[k] = dy[k] + x[k + 1] * total[k + 1], by doubling.
