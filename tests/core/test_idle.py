@@ -15,6 +15,7 @@ import pytest
 import weft as flow
 from weft import nn
 from weft.core import idle
+from weft.core.errors import ArgumentError
 from weft.core.idle import IDLE
 from weft.distributed.elastic.multiprocessing.errors import record
 from weft.graph.config import HINTS, GraphConfig
@@ -215,3 +216,9 @@ def test_no_parameter_is_taken_without_a_look() -> None:
         path = Path(flow.__file__).parent / "autograd" / f"{name}.py"
         found.update({f"{where}({n})": n for where, n in unread(path)})
     assert not [where for where, n in found.items() if n not in known], "read it, warn of it (core/idle.py), or say why"
+
+
+def test_what_is_no_memory_format_is_refused() -> None:
+    for call in (lambda: x().half(memory_format=1), lambda: x().to(flow.half, memory_format="x")):
+        with pytest.raises(ArgumentError, match=r"must be torch\.memory_format, not"):
+            call()

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import torch
 
+from weft.core.errors import ArgumentError
 from weft.core.program_line import warn
 
 FUSES = "the compiler fuses by itself"
@@ -86,4 +87,7 @@ def idle(name: str, given: Any = True) -> None:
 
 def idle_format(name: str, memory_format: Any) -> None:
     """Likewise for a memory format other than the default."""
+    if not isinstance(memory_format, (torch.memory_format, type(None))):
+        kind = type(memory_format).__name__
+        raise ArgumentError(f"{name}: argument 'memory_format' must be torch.memory_format, not {kind}")
     idle(name, memory_format not in (None, torch.preserve_format, torch.contiguous_format))
