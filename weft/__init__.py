@@ -165,7 +165,8 @@ nn.Graph, nn.graph, nn.parallel = graph.Graph, graph, parallel  # type: ignore[a
 nn.modules = _module("nn.modules", **vars(nn)["OF_MODULES"], **_inner.NAMES)  # type: ignore[attr-defined]
 nn.parameter = _module("nn.parameter", **{n: getattr(_parameter, n) for n in _parameter.__all__})  # type: ignore[attr-defined]
 PATHS = {
-    "accelerator": accelerator, "asyncs": asyncs, "comm": comm, "cuda": cuda, "cuda.amp": cuda.amp,  # type: ignore[attr-defined]
+    "_C": _C, "accelerator": accelerator, "asyncs": asyncs, "comm": comm, "cuda": cuda, "cuda.amp": cuda.amp,  # type: ignore[attr-defined]
+    "boxing.nccl": boxing.nccl, "version": version,  # type: ignore[attr-defined]
     "cpu": cpu, "xpu": xpu, "mps": mps,
     "env": env,
     "fft": fft, "func": func, "jit": jit, "linalg": linalg, "mock_torch": mock_torch, "nn.graph": graph,

@@ -31,6 +31,24 @@ from oneflow.nn.optimizer.cosine_annealing_warm_restarts import CosineAnnealingW
 from oneflow.nn.optimizer.sgd import SGD
 assert SGD is flow.optim.SGD and oneflow.nn.optimizer.adamw.AdamW is oneflow.nn.optimizer.AdamW
 assert issubclass(CosineAnnealingWarmRestarts, LRScheduler) and LRScheduler is flow.optim.lr_scheduler.LRScheduler
+from oneflow.cuda.amp import autocast                    # a file of a module that is no folder here
+from oneflow._C import relu
+import oneflow.boxing.nccl, oneflow.version
+from oneflow.autograd.autograd_function import Function  # OneFlow's own files
+from oneflow.utils.data._utils.collate import default_collate
+from oneflow.nn.functional.functional_pad import pad
+from oneflow.nn.modules.interpolate import interpolate
+from oneflow.nn.modules.utils import _reverse_repeat_tuple
+from oneflow.nn.modules.module import _IncompatibleKeys
+from oneflow.optim.optimizer import ParamGroup
+assert relu is flow._C.relu and Function is flow.autograd.Function and pad is F.pad and autocast is flow.cuda.amp.autocast
+assert default_collate is flow.utils.data.default_collate and interpolate is F.interpolate
+assert _reverse_repeat_tuple((1, 2), 2) == (2, 2, 1, 1)
+assert isinstance(nn.Linear(1, 1).load_state_dict({}, strict=False), _IncompatibleKeys)
+assert isinstance(SGD([nn.Parameter(flow.ones(1))], lr=0.1).param_groups[0], ParamGroup)
+x = flow.ones(1) + 1
+flow._oneflow_internal.eager.Sync()
+assert x.numpy() == 2
 try:
     import oneflow.nn.optimizer.no_such_module
 except ModuleNotFoundError as error:

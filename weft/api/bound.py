@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from weft.api import names, table
@@ -12,7 +13,7 @@ from weft.ops.declaration import OPS, Op
 PLACES = ("flow", "bound", "neural", "tensor")
 
 
-class Bound:
+class Bound(ModuleType):
     """Looks names up on first use, so that an op declared later is found too."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -33,7 +34,7 @@ class Bound:
         return sorted({*OPS, *(n for place in PLACES for n in table.ADAPTERS[place])})
 
 
-_C = Bound()
+_C = Bound("weft._C")
 
 
 def register(declared: Op | Callable[..., Any], name: str | None = None) -> Callable[..., Any]:

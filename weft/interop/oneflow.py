@@ -19,13 +19,14 @@ from weft.core.dispatch import here, tracing
 from weft.core.errors import ArgumentError, OptionError, TraceError
 from weft.core.program_line import warn
 from weft.core.rank import current
-from weft.data import get_worker_info
+from weft.data import default_collate, default_convert, get_worker_info
 from weft.functional.create import creation
 from weft.graph.blocks import GraphBlock, GraphModule, GraphTensor, Proxy, ProxyModule
 from weft.interop import one_embedding
 from weft.interop.args_tree import ArgsTree, NamedArg
 from weft.ops import ops
 from weft.optim.ftrl import Ftrl
+from weft.system.devices import synchronize
 from weft.tensor.tensor import Tensor
 
 
@@ -188,7 +189,10 @@ def modules(broadcast_object_list: Callable[[list[Any], int], Any]) -> dict[str,
         "framework.check_point_v2": {"load": load, "save": save, "_broadcast_py_object": _broadcast_py_object},
         "utils.tensor": {"from_torch": creation.from_torch, "to_torch": to_torch},
         "utils.data._utils": {},
+        "utils.data._utils.collate": {"default_collate": default_collate, "default_convert": default_convert},
         "utils.data._utils.worker": {"ExceptionWrapper": ExceptionWrapper, "get_worker_info": get_worker_info},
+        "_oneflow_internal": {"TensorTuple": TensorTuple},
+        "_oneflow_internal.eager": {"Sync": synchronize},
         "_utils": {
             "ExceptionWrapper": ExceptionWrapper, "_flatten_dense_tensors": _flatten_dense_tensors,
             "_unflatten_dense_tensors": _unflatten_dense_tensors,

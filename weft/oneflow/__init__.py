@@ -29,6 +29,18 @@ FOLDER: Final = Path(__file__).parent / "path"  # on PYTHONPATH, it lets every P
 
 FOR_TESTS: Final = ".test_utils"  # modules that Weft has for OneFlow's programs alone
 OPTIMIZERS: Final = ".nn.optimizer"  # a folder of OneFlow's, with a file for each optimizer and schedule
+# files of OneFlow's, by the module that has their names here
+FILES: Final = {
+    ".autograd": ".autograd.autograd .autograd.autograd_function .autograd.autograd_mode",
+    ".comm": ".comm.comm_ops", ".cuda.amp": ".cuda.amp.autocast_mode", ".profiler": ".profiler.events .profiler.util",
+    ".nn": """.nn.modules.all_reduce .nn.modules.batchnorm_fused .nn.modules.fake_quantization .nn.modules.fused_mlp
+        .nn.modules.min_max_observer .nn.modules.moving_average_min_max_observer .nn.modules.quantization .nn.qat.conv""",
+    ".nn.functional": """.nn.functional.functional_batch_norm .nn.functional.functional_deform_conv
+        .nn.functional.functional_maxpool .nn.functional.functional_pad .nn.modules.affine_grid
+        .nn.modules.grid_sample .nn.modules.interpolate""",
+    ".utils.tensor": ".utils.tensor.from_or_to_torch_tensor",
+}  # fmt: skip
+HOMES: Final = {file: home for home, files in FILES.items() for file in files.split()}
 
 # NumPy's names that OneFlow's programs use and NumPy has removed
 NUMPYS: Final = {"float": float, "int": int, "bool": bool, "object": object, "str": str, "complex": complex,
@@ -48,7 +60,8 @@ class Names(MetaPathFinder, InspectLoader):
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        sys.modules[module.__name__] = importlib.import_module(_ours(module.__name__))
+        sys.modules[module.__name__] = own = importlib.import_module(_ours(module.__name__))
+        vars(own).setdefault("__path__", [])  # it may have files there
 
     def get_code(self, fullname: str) -> CodeType | None:
         """The code that `python -m oneflow.distributed.launch` runs."""
@@ -63,6 +76,7 @@ class Names(MetaPathFinder, InspectLoader):
 def _ours(name: str) -> str:
     own, found, _ = name.removeprefix(THEIRS).partition(".automated_test_util")
     own += found  # which is one file here
+    own = HOMES.get(own, own)
     if own.startswith(OPTIMIZERS):
         return _optimizer(own.removeprefix(OPTIMIZERS).removeprefix("."))
     return (__name__ if own.startswith(FOR_TESTS) else WEFT) + own

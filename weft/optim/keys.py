@@ -50,7 +50,7 @@ class Options(MutableMapping[str, Any]):
         return repr(dict(self))
 
 
-class Group(dict[str, Any]):
+class ParamGroup(dict[str, Any]):
     """A parameter group of an optimizer, whose keys were checked."""
 
     @property
@@ -66,7 +66,7 @@ class Group(dict[str, Any]):
 
 def check_keys(optimizer: Any, group: Mapping[str, Any], base: type) -> None:
     """Raise or warn about keys that an optimizer doesn't use; `base` is the base class of optimizers."""
-    if isinstance(group, Group):  # of another optimizer, such as one around this one
+    if isinstance(group, ParamGroup):  # of another optimizer, such as one around this one
         return
     kind = type(optimizer)
     known = {*optimizer.defaults, *_options(kind)} - {"params", "defaults"}

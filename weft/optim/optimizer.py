@@ -24,7 +24,7 @@ from weft.functional.training.clipping import clip_grad_norm, clipped
 from weft.ops import ops
 from weft.optim.agreement import Agreement
 from weft.optim.bucket import Bucket, Plan, form, form_of, whole
-from weft.optim.keys import Group, check_keys, warn_of_lr_scale
+from weft.optim.keys import ParamGroup, check_keys, warn_of_lr_scale
 from weft.optim.loading import filled_like, has_layout_of, placed_state
 from weft.optim.ranges import at_least_zero
 from weft.tensor.data import local_data
@@ -144,7 +144,7 @@ class Optimizer:
                 )
             known.add(id(p))
         check_keys(self, param_group, Optimizer)
-        group = Group({"params": params, **{k: v for k, v in param_group.items() if k != "params"}})
+        group = ParamGroup({"params": params, **{k: v for k, v in param_group.items() if k != "params"}})
         for name, value in self.defaults.items():
             group.setdefault(name, value)
         group.update({k: tuple(v) for k, v in group.items() if is_others(v)})  # custom sequences as tuples, to be saved

@@ -216,13 +216,9 @@ def send(input: Tensor, dst: int, send_meta: bool = True) -> None:
 
 
 def recv(src: int, shape: Any = None, dtype: Any = None, device: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """The tensor that rank `src` sends. Give shape and dtype, or `out`, if it was sent without them."""
+    """The tensor that rank `src` sends, written into `out` if given. Give shape and dtype if it was sent without them."""
     transport = transport_of()
     transport.note(f"comm.recv from rank {_rank('recv', src)}")
-    if out is not None:
-        with _written("recv", out) as whole:
-            transport.recv(whole, src)
-        return out
     if (shape is None) != (dtype is None):
         raise ArgumentError(f"comm.recv(): give both shape and dtype, or neither; got shape={shape}, dtype={dtype}")
     if shape is None:
@@ -231,8 +227,17 @@ def recv(src: int, shape: Any = None, dtype: Any = None, device: Any = None, *, 
         shape, kind = header.read(row, src)
     else:
         kind = dtypes.of(dtype)
+    if out is not None and out.shape == tuple(shape) and out.dtype is kind:
+        with _written("recv", out) as whole:
+            transport.recv(whole, src)
+        return out
     data = torch.empty(tuple(shape), dtype=kind.torch, device=None if device is None else Device(device).torch)
     transport.recv(data, src)
+    if out is not None:  # after the message, so that the next one can be received
+        raise ArgumentError(
+            f"comm.recv(): rank {src} sent {kind}{list(shape)}, and out is {out.dtype}{list(out.shape)}; give an out "
+            "of the same shape and dtype, or none"
+        )
     return of_torch(data)
 
 
