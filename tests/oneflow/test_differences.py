@@ -121,6 +121,10 @@ def test_tensors_by_their_class_on_a_placement() -> None:
         flow.Tensor(2, placement=P)
 
 
+def test_the_size_of_a_dtype() -> None:
+    assert [d.bytes for d in (flow.float16, flow.int32, flow.float64, flow.bool)] == [2, 4, 8, 1]  # as OneFlow answered
+
+
 def test_a_device_by_its_kind_and_number() -> None:
     assert flow.device("cpu", 0) is flow.device("cpu:0") is flow.device("cpu")
 

@@ -79,6 +79,60 @@ def test_the_same_as_torchs() -> None:
     assert all(map(math.isfinite, flat(program(flow))))
 
 
+def counting(lib: Any) -> Any:
+    """An optimizer that counts its steps beside its parameters' states: its state after a load, and a step more."""
+
+    class Counting(lib.optim.Optimizer):
+        def step(self, closure: Any = None) -> None:
+            self.state["steps"] = self.state.get("steps", 0) + 1
+            for p in self.param_groups[0]["params"]:
+                self.state[p]["count"] = self.state["steps"]
+
+    def made() -> Any:
+        return Counting([lib.nn.Parameter(lib.ones(2))], {"lr": 0.1})
+
+    first, again = made(), made()
+    first.step()
+    first.step()
+    again.load_state_dict(first.state_dict())
+    again.step()
+    return again.state_dict()["state"]
+
+
+def test_what_an_optimizer_keeps_for_itself_is_saved() -> None:
+    assert counting(flow) == counting(torch) == {"steps": 3, 0: {"count": 3}}
+
+
+def test_one_written_for_oneflow() -> None:
+    class Momentum(flow.optim.Optimizer):
+        def __init__(self, params: Any, lr: float) -> None:
+            super().__init__(params, {"lr": lr})
+            for group in self.param_groups:
+                for p in group.parameters:  # type: ignore[attr-defined]
+                    self._state[p] = {}
+
+        @flow.no_grad()
+        def step(self, closure: Any = None) -> None:
+            for group in self.param_groups:
+                for p in group.parameters:  # type: ignore[attr-defined]
+                    m = self._state[p].setdefault("m", flow.zeros_like(p))
+                    m += p.grad
+                    p.sub_(m * group["lr"])
+            self._state["step"] = self._state["step"] + 1
+
+    def made() -> Momentum:
+        return Momentum([flow.nn.Parameter(flow.ones(2))], 0.1)
+
+    optimizer, again = made(), made()
+    (w,) = optimizer.param_groups[0]["params"]
+    w.sum().backward()
+    optimizer.step()
+    optimizer.step()
+    assert w.tolist() == pytest.approx([0.7, 0.7]) and optimizer.state_dict()["state"]["step"] == 2  # OneFlow's answers
+    again.load_state_dict(optimizer.state_dict())
+    assert again._state["step"] == 2 and list(again._state) == [*again.param_groups[0]["params"], "step"]
+
+
 def test_an_optimizer_without_a_step_is_told() -> None:
     class Idle(flow.optim.Optimizer):
         pass

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import weft as flow
-from weft.core.errors import ArgumentError
 from tests.ranks import on
+from weft.core.errors import ArgumentError
 from weft.launch import spawn_threads
 
 comm = flow.comm

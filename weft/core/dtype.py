@@ -38,6 +38,11 @@ class DType:
         return torch.empty(0, dtype=self.torch).type().rpartition(".")[2].removesuffix("Tensor")
 
     @property
+    def bytes(self) -> int:
+        """OneFlow's name for `itemsize`."""
+        return self.itemsize
+
+    @property
     def is_signed(self) -> bool:
         return self.torch.is_signed
 

@@ -34,7 +34,8 @@ FILES: Final = {
     ".autograd": ".autograd.autograd .autograd.autograd_function .autograd.autograd_mode",
     ".comm": ".comm.comm_ops", ".cuda.amp": ".cuda.amp.autocast_mode", ".profiler": ".profiler.events .profiler.util",
     ".nn": """.nn.modules.all_reduce .nn.modules.batchnorm_fused .nn.modules.fake_quantization .nn.modules.fused_mlp
-        .nn.modules.min_max_observer .nn.modules.moving_average_min_max_observer .nn.modules.quantization .nn.qat.conv""",
+        .nn.modules.min_max_observer .nn.modules.moving_average_min_max_observer .nn.modules.quantization
+        .nn.qat.conv""",
     ".nn.functional": """.nn.functional.functional_batch_norm .nn.functional.functional_deform_conv
         .nn.functional.functional_maxpool .nn.functional.functional_pad .nn.modules.affine_grid
         .nn.modules.grid_sample .nn.modules.interpolate""",

@@ -26,6 +26,7 @@ from weft.optim.agreement import Agreement
 from weft.optim.bucket import Bucket, Plan, form, form_of, whole
 from weft.optim.keys import ParamGroup, check_keys, warn_of_lr_scale
 from weft.optim.loading import filled_like, has_layout_of, placed_state
+from weft.optim.oneflow_state import of_oneflow
 from weft.optim.ranges import at_least_zero
 from weft.tensor.data import local_data
 from weft.tensor.tensor import RemovableHook, Tensor, of_torch
@@ -275,7 +276,7 @@ class Optimizer:
         if self.counts_steps:
             inside = {id(p) for p in members}
             step = self.state[members[0]][STEP]
-            if any(s.get(STEP) is step for p, s in self.state.items() if id(p) not in inside):
+            if any(s.get(STEP) is step for p, s in self.state.items() if isinstance(p, Tensor) and id(p) not in inside):
                 step = ops.clone(step)
             for p in members:
                 self.exchanges += self.state[p][STEP] is not step
@@ -310,13 +311,20 @@ class Optimizer:
 
     # ---- state ---------------------------------------------------------------------------------------
 
+    @property
+    def _state(self) -> dict[Any, Any]:
+        """OneFlow's name for `state`: its optimizers count their steps there."""
+        self.state.setdefault(STEP, 0)  # type: ignore[call-overload]
+        return self.state
+
     def state_dict(self) -> dict[str, Any]:
         """States by parameter index, and the groups with indices for parameters."""
         for hook in tuple(self._around_state["save"].values()):
             hook(self)
         numbers = {id(p): i for i, p in enumerate(p for g in self.param_groups for p in g["params"])}
         groups = [{**g, "params": [numbers[id(p)] for p in g["params"]]} for g in self.param_groups]
-        state = {numbers[id(p)]: dict(s) for p, s in self.state.items() if id(p) in numbers and s}
+        own = {k: v for k, v in self.state.items() if not isinstance(k, Tensor)}  # of the optimizer as a whole
+        state = own | {numbers[id(p)]: dict(s) for p, s in self.state.items() if id(p) in numbers and s}
         made: dict[str, Any] = {"state": state, "param_groups": groups}
         for hook in tuple(self._around_state["saved"].values()):
             made = hook(self, made) or made
@@ -332,6 +340,7 @@ class Optimizer:
                 f"an optimizer's state has 'param_groups' and 'state', as from state_dict(); this lacks "
                 f"{', '.join(map(repr, sorted(lacking)))} and has {list(state_dict)[:5]}"
             )
+        state_dict = of_oneflow(state_dict, self.param_groups, self.counts_steps)
         groups, state = state_dict["param_groups"], state_dict["state"]
         if len(groups) != len(self.param_groups):
             raise CheckpointError(
@@ -360,7 +369,7 @@ class Optimizer:
                 }
         self._keep_tensors(loaded)
         self.state.clear()
-        self.state.update(loaded)
+        self.state.update(loaded | {k: v for k, v in state.items() if isinstance(k, str) and not k.isdigit()})
         for saved, own in zip(groups, self.param_groups, strict=True):
             own.update({k: v for k, v in saved.items() if k != "params"})
         self._plans = [None] * len(self.param_groups)

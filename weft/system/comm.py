@@ -216,7 +216,7 @@ def send(input: Tensor, dst: int, send_meta: bool = True) -> None:
 
 
 def recv(src: int, shape: Any = None, dtype: Any = None, device: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """The tensor that rank `src` sends, written into `out` if given. Give shape and dtype if it was sent without them."""
+    """The tensor that rank `src` sends, in `out` if given. Give shape and dtype if it was sent without them."""
     transport = transport_of()
     transport.note(f"comm.recv from rank {_rank('recv', src)}")
     if (shape is None) != (dtype is None):

@@ -147,7 +147,7 @@ def _started(model: Module, optimizer: Optimizer) -> None:
         with _still(optimizer), no_grad():
             optimizer.step()
         for values in optimizer.state.values():
-            for value in values.values():
+            for value in values.values() if isinstance(values, dict) else ():
                 if isinstance(value, Tensor):
                     value.zero_()  # type: ignore[attr-defined]  # bound from the registry
 
