@@ -41,7 +41,8 @@ from oneflow.nn.modules.interpolate import interpolate
 from oneflow.nn.modules.utils import _reverse_repeat_tuple
 from oneflow.nn.modules.module import _IncompatibleKeys
 from oneflow.optim.optimizer import ParamGroup
-assert relu is flow._C.relu and Function is flow.autograd.Function and pad is F.pad and autocast is flow.cuda.amp.autocast
+assert relu is flow._C.relu and Function is flow.autograd.Function and pad is F.pad
+assert autocast is flow.cuda.amp.autocast
 assert default_collate is flow.utils.data.default_collate and interpolate is F.interpolate
 assert _reverse_repeat_tuple((1, 2), 2) == (2, 2, 1, 1)
 assert isinstance(nn.Linear(1, 1).load_state_dict({}, strict=False), _IncompatibleKeys)

@@ -1,7 +1,9 @@
-"""What OneFlow 0.9's optimizers saved after three steps, and where its next two steps led."""
+"""What OneFlow 0.9's optimizers and schedules saved after some steps, and where its next steps led."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -51,3 +53,58 @@ def test_what_oneflow_saved_before_the_first_step() -> None:
     w.sum().backward()
     optimizer.step()
     assert w.tolist() == [0.5, 0.5] and optimizer.param_groups[0]["initial_lr"] == 1.0
+
+
+L = flow.optim.lr_scheduler
+AT = {"last_step": 4, "verbose": False, "base_lrs": [0.1]}
+
+
+def part(step: int, **options: Any) -> dict[str, Any]:
+    return {**AT, "last_step": step, "_last_lr": [0.1], **options}
+
+
+CONSTANT = {"milestones": [3], "interval_rescaling": [True]}
+SCHEDULES: dict[str, tuple[Callable[[Any], Any], float, dict[str, Any], list[float]]] = {
+    "WarmUpLR": (
+        lambda o: L.WarmUpLR(L.CosineDecayLR(o, 10, 0.1), 0.1, 6, "linear"), 0.0307295,
+        {"warmup_factor": 0.1, "warmup_iters": 6, "warmup_method": "linear", "warmup_prefix": False,
+         "milestones": [6], "interval_rescaling": [False],
+         "schedulers": [part(4, start_factor=0.1, end_factor=0.410942, total_iters=6),
+                        part(0, decay_steps=10, alpha=0.1)]}, [0.0359119, 0.0410942, 0.0285497]),
+    "WarmUpLR before": (
+        lambda o: L.WarmUpLR(L.StepLR(o, 2, 0.5), 0.1, 3, "linear", True), 0.1,
+        {"warmup_factor": 0.1, "warmup_iters": 3, "warmup_method": "linear", "warmup_prefix": True, **CONSTANT,
+         "schedulers": [part(2, start_factor=0.1, end_factor=1.0, total_iters=3),
+                        part(1, step_size=2, gamma=0.5)]}, [0.05, 0.05, 0.025]),
+    "LambdaLR": (
+        lambda o: L.LambdaLR(o, lambda e: 0.9**e), 0.06561, {"lr_lambdas": [None]}, [0.059049, 0.0531441, 0.0478297]),
+    "PolynomialLR": (
+        lambda o: L.PolynomialLR(o, 10, end_learning_rate=0.001), 0.0604,
+        {"max_decay_steps": 10, "end_learning_rate": 0.001, "power": 1.0, "cycle": False}, [0.0505, 0.0406, 0.0307]),
+    "ReduceLROnPlateau": (
+        lambda o: L.ReduceLROnPlateau(o, patience=1, factor=0.5), 0.05,
+        {"factor": 0.5, "min_lrs": [0], "patience": 1, "cooldown": 0, "cooldown_counter": 0, "mode": "min",
+         "threshold": 1e-4, "threshold_mode": "rel", "best": 1.0, "num_bad_steps": 1, "mode_worse": math.inf,
+         "eps": 1e-8}, [0.025, 0.025, 0.0125]),
+    "ChainedScheduler": (
+        lambda o: L.ChainedScheduler([L.ConstantLR(o, 0.1, 5), L.ExponentialLR(o, 0.9)]), 0.006561,
+        {"schedulers": [part(4, factor=0.1, total_iters=5), part(4, gamma=0.9)]}, [0.059049, 0.0531441, 0.0478297]),
+    "SequentialLR": (
+        lambda o: L.SequentialLR(o, [L.ConstantLR(o, 0.5, 2), L.StepLR(o, 2)], [3]), 0.1,
+        {**CONSTANT, "schedulers": [part(2, factor=0.5, total_iters=2), part(1, step_size=2, gamma=0.1)]},
+        [0.01, 0.01, 0.001]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_a_schedule_goes_on_where_oneflows_was(name: str) -> None:
+    make, rate, state, after = SCHEDULES[name]
+    optimizer = flow.optim.SGD([flow.nn.Parameter(flow.ones(1))], lr=0.1)
+    schedule = make(optimizer)
+    optimizer.param_groups[0]["lr"] = rate  # as the optimizer's state has it
+    schedule.load_state_dict({**AT, "_last_lr": [rate], **state})
+    rates = []
+    for _ in after:
+        schedule.step(*[1.0] * (name == "ReduceLROnPlateau"))
+        rates.append(optimizer.param_groups[0]["lr"])
+    assert rates == pytest.approx(after, rel=1e-4)

@@ -86,8 +86,7 @@ def _checked(theirs: Callable[..., None]) -> Callable[..., None]:
     """Refuse the state of another class; torch loads any, and pops items from the given dict."""
 
     def load(self: Any, state_dict: Any) -> None:
-        self.check_state(state_dict)
-        theirs(self, dict(state_dict))
+        theirs(self, self.checked(state_dict))
 
     return load
 

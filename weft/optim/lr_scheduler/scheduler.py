@@ -7,7 +7,7 @@ import functools
 import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from weft.autograd.plain import is_others
 from weft.core.derived import is_derived
@@ -139,6 +139,11 @@ def _of_all_groups(get_lr: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+# what OneFlow's schedules save, under other names, and what they save and those here don't keep
+RENAMED: Final = {"last_step": "last_epoch", "max_decay_steps": "total_iters", "num_bad_steps": "num_bad_epochs"}
+LEFT_OUT: Final = ("base_lrs", "interval_rescaling", "milestones", "schedulers")
+
+
 class LRScheduler(metaclass=_Made):
     """Subclasses return the rates of step `last_epoch` from `get_lr`; reading `group["lr"]` in it makes it recursive.
     Or, as in OneFlow, `get_lr(base_lr, step)` returns the rate of one group.
@@ -228,13 +233,17 @@ class LRScheduler(metaclass=_Made):
         return {k: sorted(v.elements()) if isinstance(v, Counter) else v for k, v in kept.items()}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        self.check_state(state_dict)
         now = vars(self)
-        now.update({k: Counter(v) if isinstance(now.get(k), Counter) else v for k, v in state_dict.items()})
-        self.last_epoch = now.pop("last_step", self.last_epoch)
+        state = self.checked(state_dict)
+        now.update({k: Counter(v) if isinstance(now.get(k), Counter) else v for k, v in state.items()})
 
-    def check_state(self, state_dict: Mapping[str, Any]) -> None:
-        """Raise for the state of another schedule."""
-        unknown = [k for k in state_dict if k not in vars(self) and not hasattr(LRScheduler, k)]
+    def checked(self, state_dict: Mapping[str, Any]) -> dict[str, Any]:
+        """The state, with OneFlow's names as they are here; raises for that of another schedule."""
+        state, known = dict(state_dict), {*vars(self), *dir(LRScheduler)}
+        if "last_step" in state:
+            named = {k if k in vars(self) else RENAMED.get(k, k): v for k, v in state.items()}
+            state = {k: v for k, v in named.items() if k in known or k not in LEFT_OUT}
+        unknown = [k for k in state if k not in known]
         if unknown:
             raise CheckpointError(f"{type(self).__name__} has no {unknown[0]!r}; is it the state of another schedule?")
+        return state
