@@ -165,8 +165,7 @@ nn.Graph, nn.graph, nn.parallel = graph.Graph, graph, parallel  # type: ignore[a
 nn.modules = _module("nn.modules", **vars(nn)["OF_MODULES"], **_inner.NAMES)  # type: ignore[attr-defined]
 nn.parameter = _module("nn.parameter", **{n: getattr(_parameter, n) for n in _parameter.__all__})  # type: ignore[attr-defined]
 PATHS = {
-    "_C": _C, "accelerator": accelerator, "asyncs": asyncs, "comm": comm, "cuda": cuda, "cuda.amp": cuda.amp,  # type: ignore[attr-defined]
-    "boxing.nccl": boxing.nccl, "version": version,  # type: ignore[attr-defined]
+    "accelerator": accelerator, "asyncs": asyncs, "comm": comm, "cuda": cuda, "cuda.amp": cuda.amp,  # type: ignore[attr-defined]
     "cpu": cpu, "xpu": xpu, "mps": mps,
     "env": env,
     "fft": fft, "func": func, "jit": jit, "linalg": linalg, "mock_torch": mock_torch, "nn.graph": graph,
@@ -185,7 +184,13 @@ for _path, _names in _oneflow.modules(distributed.broadcast_object_list).items()
 env.__dict__.update(_oneflow.RDMA)
 _settings = [path for path in sys.modules if path.partition("torch.")[2].startswith("backends")]
 sys.modules.update({f"{__name__}.{path.removeprefix('torch.')}": sys.modules[path] for path in _settings})
-sys.modules[f"{__name__}.multiprocessing"] = multiprocessing
+_unlisted: dict[str, Any] = {
+    "multiprocessing": multiprocessing,
+    "_C": _C,
+    "version": version,
+    "boxing.nccl": boxing.nccl,
+}  # type: ignore[attr-defined]
+sys.modules.update({f"{__name__}.{path}": module for path, module in _unlisted.items()})
 _files.spread()
 _others.install()
 _log.begin()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 from weft.api import names, table
@@ -13,7 +12,7 @@ from weft.ops.declaration import OPS, Op
 PLACES = ("flow", "bound", "neural", "tensor")
 
 
-class Bound(ModuleType):
+class Bound:
     """Looks names up on first use, so that an op declared later is found too."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -34,7 +33,7 @@ class Bound(ModuleType):
         return sorted({*OPS, *(n for place in PLACES for n in table.ADAPTERS[place])})
 
 
-_C = Bound("weft._C")
+_C = Bound()
 
 
 def register(declared: Op | Callable[..., Any], name: str | None = None) -> Callable[..., Any]:

@@ -99,7 +99,8 @@ def _own(name: str) -> ModuleSpec | None:
     made = sys.modules.get(own)
     if made is None:
         return importlib.util.find_spec(own)
-    return made.__spec__ or importlib.util.spec_from_loader(own, None, is_package=hasattr(made, "__path__"))
+    spec = getattr(made, "__spec__", None)  # flow._C is no module
+    return spec or importlib.util.spec_from_loader(own, None, is_package=hasattr(made, "__path__"))
 
 
 def _enable() -> None:

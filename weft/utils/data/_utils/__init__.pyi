@@ -3,5 +3,6 @@
 """flow.utils.data._utils: """
 
 
+from weft.utils.data._utils import collate as collate
 from weft.utils.data._utils import worker as worker
 

@@ -1,0 +1,8 @@
+# Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
+
+"""flow.utils.data._utils.collate: default_collate, default_convert"""
+
+
+from weft.data.loader import default_collate as default_collate
+from weft.data.loader import default_convert as default_convert
+
