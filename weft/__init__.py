@@ -184,12 +184,8 @@ for _path, _names in _oneflow.modules(distributed.broadcast_object_list).items()
 env.__dict__.update(_oneflow.RDMA)
 _settings = [path for path in sys.modules if path.partition("torch.")[2].startswith("backends")]
 sys.modules.update({f"{__name__}.{path.removeprefix('torch.')}": sys.modules[path] for path in _settings})
-_unlisted: dict[str, Any] = {
-    "multiprocessing": multiprocessing,
-    "_C": _C,
-    "version": version,
-    "boxing.nccl": boxing.nccl,
-}  # type: ignore[attr-defined]
+_unlisted: dict[str, Any] = {"multiprocessing": multiprocessing, "_C": _C, "version": version}
+_unlisted["boxing.nccl"] = boxing.nccl  # type: ignore[attr-defined]
 sys.modules.update({f"{__name__}.{path}": module for path, module in _unlisted.items()})
 _files.spread()
 _others.install()

@@ -26,7 +26,7 @@ from weft.optim.agreement import Agreement
 from weft.optim.bucket import Bucket, Plan, form, form_of, whole
 from weft.optim.keys import ParamGroup, check_keys, warn_of_lr_scale
 from weft.optim.loading import filled_like, has_layout_of, placed_state
-from weft.optim.oneflow_state import of_oneflow
+from weft.optim.oneflow_checkpoint import of_oneflow
 from weft.optim.ranges import at_least_zero
 from weft.tensor.data import local_data
 from weft.tensor.tensor import RemovableHook, Tensor, of_torch
@@ -62,7 +62,7 @@ class Optimizer:
             )
         self.defaults = defaults
         self.check_options(defaults)
-        self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
+        self.state: defaultdict[Any, Any] = defaultdict(dict)  # by parameter, and what an optimizer keeps for itself
         self.param_groups: list[dict[str, Any]] = []
         self.exchanges = 0  # counts added groups and replaced states, for graphs to check
         self.counted: Any = None  # the schedule whose steps a graph's launches count
@@ -314,7 +314,7 @@ class Optimizer:
     @property
     def _state(self) -> dict[Any, Any]:
         """OneFlow's name for `state`: its optimizers count their steps there."""
-        self.state.setdefault(STEP, 0)  # type: ignore[call-overload]
+        self.state.setdefault(STEP, 0)
         return self.state
 
     def state_dict(self) -> dict[str, Any]:
