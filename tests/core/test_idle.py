@@ -170,7 +170,7 @@ QUIET = {
     "files hold whole values, which every rank reads": "process_group use_collectives no_dist flatten_state_dict "
     "flatten_sharded_tensors",
     "which connection carries it": "backend pg_options device_id device_ids group_name group_desc device group "
-    "use_local_synchronization fallback_rank family tag use_batch",
+    "use_local_synchronization fallback_rank family tag use_batch send_meta",
     "no effect in PyTorch or OneFlow either": "eps enable_view_slice begin_params_axis drop the_type return_indices",
     "part of a protocol that others need more of": "_instance context types return_scalar protocol name owner stream "
     "default_mask output t lr launch ctx inputs step args kwargs x y q volatile rank epoch ndim",

@@ -68,18 +68,22 @@ def test_messages() -> None:
         comm.send(flow.ones(2), 1, send_meta=False)
         comm.send(flow.ones(2, 3).t(), 1)
         comm.send(flow.ones(2, 3), 1, send_meta=False)
-        for _ in range(2):
+        comm.send(flow.ones(2), 1, send_meta=False)
+        for _ in range(3):
             comm.send(flow.ones(3), 1)
     else:
         x = comm.recv(0)
         assert x.dtype is flow.int16 and x.tolist() == [[1, 2]]
         assert comm.recv(0, shape=(2,), dtype=flow.float32).tolist() == [1.0, 1.0]
         out = flow.zeros(3, 2)
-        assert comm.recv(0, out=out) is out and out.numpy().sum() == 6  # OneFlow's too takes what it is told of it
+        assert comm.recv(0, out=out) is out and out.numpy().sum() == 6
         out = flow.zeros(3, 2).t()
         assert comm.recv(0, (2, 3), flow.float32, out=out) is out and out.numpy().sum() == 6
+        assert comm.recv(0, out=flow.zeros(2)).tolist() == [1.0, 1.0]
         with pytest.raises(ArgumentError, match=r"sent weft.float32\[3\], and out is weft.int64\[3\]"):
             comm.recv(0, out=flow.zeros(3, dtype=flow.int64))
+        with pytest.raises(ArgumentError, match=r"sent weft.float32\[3\], and the call expects weft.float32\[2\]"):
+            comm.recv(0, (2,), flow.float32)
         assert comm.recv(0).tolist() == [1.0, 1.0, 1.0]
 
 

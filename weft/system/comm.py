@@ -207,37 +207,35 @@ def all_to_all(output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence
 
 
 def send(input: Tensor, dst: int, send_meta: bool = True) -> None:
-    """Send a tensor to another rank, which must `recv`; with its shape and dtype, unless the receiver knows them."""
+    """Send a tensor to another rank, which must `recv`. Its shape and dtype go before it, with `send_meta` or without:
+    a receiver needn't know which was chosen, and one that expects another tensor is told."""
     data, transport = _dense(_data("send", input)), transport_of()
     transport.note(f"comm.send to rank {_rank('send', dst)}")
-    if send_meta:
-        transport.send(header.encoded(data.shape, input.dtype), dst)
+    transport.send(header.encoded(data.shape, input.dtype), dst)
     transport.send(data, dst)
 
 
 def recv(src: int, shape: Any = None, dtype: Any = None, device: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """The tensor that rank `src` sends, in `out` if given. Give shape and dtype if it was sent without them."""
+    """The tensor that rank `src` sends, in `out` if given. `shape` and `dtype` are checked."""
     transport = transport_of()
     transport.note(f"comm.recv from rank {_rank('recv', src)}")
     if (shape is None) != (dtype is None):
         raise ArgumentError(f"comm.recv(): give both shape and dtype, or neither; got shape={shape}, dtype={dtype}")
-    if shape is None:
-        row = torch.empty(header.LENGTH, dtype=torch.int64)
-        transport.recv(row, src)
-        shape, kind = header.read(row, src)
-    else:
-        kind = dtypes.of(dtype)
-    if out is not None and out.shape == tuple(shape) and out.dtype is kind:
+    row = torch.empty(header.LENGTH, dtype=torch.int64)
+    transport.recv(row, src)
+    sent = header.read(row, src)
+    known = {"the call expects": None if shape is None else (tuple(shape), dtypes.of(dtype))}
+    if out is not None:
+        known["out is"] = tuple(out.shape), out.dtype
+    wrong = [f"{what} {form[1]}{list(form[0])}" for what, form in known.items() if form not in (None, sent)]
+    if out is not None and not wrong:
         with _written("recv", out) as whole:
             transport.recv(whole, src)
         return out
-    data = torch.empty(tuple(shape), dtype=kind.torch, device=None if device is None else Device(device).torch)
+    data = torch.empty(sent[0], dtype=sent[1].torch, device=None if device is None else Device(device).torch)
     transport.recv(data, src)
-    if out is not None:  # after the message, so that the next one can be received
-        raise ArgumentError(
-            f"comm.recv(): rank {src} sent {kind}{list(shape)}, and out is {out.dtype}{list(out.shape)}; give an out "
-            "of the same shape and dtype, or none"
-        )
+    if wrong:  # after the message, so that the next one can be received
+        raise ArgumentError(f"comm.recv(): rank {src} sent {sent[1]}{list(sent[0])}, and {' and '.join(wrong)}")
     return of_torch(data)
 
 
