@@ -38,9 +38,9 @@ def prepared(
 ) -> tuple[list[Node], bool]:  # fmt: skip
     """A chain's nodes, fused where that is faster, if the options ask for it; and whether one thread is enough."""
     alone = one_is_enough(nodes, torch.get_num_threads())
-    if options.inductor and (why := inductor.missing()):
+    if inductor.asked(options) and (why := inductor.missing()):
         warn_once(f"config.enable_inductor() has no effect: it needs a C++ compiler (g++), and {why}")
-    elif options.inductor:
+    elif inductor.asked(options):
         nodes = fusion.fused(nodes, leaving, rank, functools.partial(faster, one_thread=alone))
     return nodes, alone
 
@@ -62,11 +62,6 @@ def faster(call: Call, forms: Forms, one_thread: bool) -> bool:
                 measured[key] = False
                 warn(f"a run of calls stays as it is, {inductor.ops_of(call)}: {why!s:.200}")
         return measured[key]
-
-
-def votes_on(options: Options) -> bool:
-    """Whether ranks have to agree on what is fused."""
-    return options.inductor
 
 
 def votes() -> dict[str, bool]:

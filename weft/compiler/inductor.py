@@ -16,6 +16,7 @@ import torch
 from msgspec.structs import replace
 
 from weft.compiler.local_node import SMALL
+from weft.compiler.options import Options
 from weft.core.program_line import warn
 from weft.ops import OPS
 from weft.plan.calls import Call, Ref, Result
@@ -24,6 +25,11 @@ Kernel = Callable[[list[torch.Tensor]], object]  # of a fused call's operands, t
 
 kernels: dict[Any, Kernel | None] = {}  # None: it can't be compiled
 lock: Final = threading.RLock()  # the compiler isn't made for several threads
+
+
+def asked(options: Options) -> bool:
+    """Whether the program asks for it: ranks then agree on what is fused, and speed counts more than memory."""
+    return options.inductor
 
 
 @functools.cache

@@ -10,7 +10,7 @@ import torch
 from msgspec import json
 from msgspec.structs import replace
 
-from weft.compiler import faster, passes
+from weft.compiler import faster, inductor, passes
 from weft.compiler.lower import Lowered, lower
 from weft.compiler.options import Options
 from weft.compiler.passes import memory_budget, slices
@@ -77,7 +77,7 @@ def _lowered(job: Job, options: Options, watch: Callable[[str, Job], Any] | None
     rank = current()
     draws.check(job, rank.world_size, options)
     found = lower(job, rank.index, rank.world_size, options)
-    if rank.world_size > 1 and faster.votes_on(options) and faster.outvoted(_all_gathered(faster.votes())):
+    if rank.world_size > 1 and inductor.asked(options) and faster.outvoted(_all_gathered(faster.votes())):
         return lower(job, rank.index, rank.world_size, options)
     return found
 

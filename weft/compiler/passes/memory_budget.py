@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
+from weft.compiler import inductor
 from weft.compiler.local_node import SMALL, local_call, refs
 from weft.compiler.options import Options
 from weft.compiler.passes.early_updates import divisible, large
@@ -44,7 +45,7 @@ def run(job: Job, options: Options) -> None:
     if not budget and (len(ranks(job)) > 1 or not _worthwhile(job)):
         return
     marked, models = asked(job), [Model(job, rank) for rank in ranks(job)]
-    left = math.inf if budget else (HASTE if options.inductor else SHARE) * total(job.nodes)
+    left = math.inf if budget else (HASTE if inductor.asked(options) else SHARE) * total(job.nodes)
     before, model = _most(models, marked)
     now, best = before, (before.bytes, marked)
     step = before.bytes / STEP if budget else math.inf
