@@ -47,9 +47,6 @@ def cofactors(x: Tensor) -> Tensor:
     return y
 
 
-cofactors.form(lambda x: x if x.dtype.differentiable else None)
-
-
 @cofactors.grad
 def _(dy, x, y):
     over = adjoint(inv(x))
