@@ -331,7 +331,7 @@ def test_updates_that_a_graph_would_issue() -> None:
     for _ in range(3):
         give(theirs, ours)
         a.step()
-        b.apply_update({p: p.grad for p in ours}, [flow.tensor(0.1)])  # type: ignore[misc]
+        b.apply_update({p: p.grad for p in ours}, [lambda placement: flow.tensor(0.1)])  # type: ignore[misc]
     same(theirs, ours)
     assert b.state[ours[0]]["exp_avg"] is states and b.state[ours[0]]["step"].item() == 3.0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from weft.core import dispatch
@@ -15,7 +16,7 @@ from weft.job.builder import Builder
 from weft.nn.module.module import Module
 from weft.ops import ops
 from weft.optim import Optimizer
-from weft.tensor.tensor import Tensor, of_value
+from weft.tensor.tensor import Tensor
 
 
 def update(graph: Program, builder: Builder, numbers: dict[str, Callable[[], float]]) -> Tensor | None:
@@ -49,8 +50,7 @@ def update(graph: Program, builder: Builder, numbers: dict[str, Callable[[], flo
             for j, group in enumerate(optimizer.param_groups):
                 name = f"lr.{i}.{j}"
                 numbers[name] = Rate(graph.name, optimizer, group)
-                v = builder.number(name)
-                rates.append(of_value(v, v.spec))
+                rates.append(partial(builder.given, name))
             guard.keep(grads)
             guard.keep(t for p in grads for t in optimizer.state[p].values() if isinstance(t, Tensor))
             optimizer.apply_update(optimizer.clipped(grads), rates)

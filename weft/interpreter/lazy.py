@@ -63,7 +63,6 @@ def emit(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[Value, ...]:
         return _convert(op, args, builder)
     placed = op.placed is not None and args[op.placed] is not None
     if any(v.spec is not None for v in values) or placed:
-        args, values = _placed_numbers(args, values, builder)
         local = [v for v in values if v.spec is None]
         if local:
             raise PlacementError(f"{op.name}: some operands are global and some are local in this graph: {values}")
@@ -88,18 +87,6 @@ def _refuse_unasked(op: Op, values: list[Value], held: Sequence[Container[NdSbp]
 
 
 _CPU = Device("cpu")
-
-
-def _placed_numbers(
-    args: tuple[Any, ...], values: list[Value], builder: Builder
-) -> tuple[tuple[Any, ...], list[Value]]:
-    """Make the host's numbers global among global operands, as they exist on every rank."""
-    hosts = [v for v in values if v.spec is None and builder.job.producer[v].op == "host"]
-    if not hosts:
-        return args, values
-    placement = next(v.spec.placement for v in values if v.spec is not None)
-    twin = {v: builder.number(builder.job.producer[v].args[0], placement) for v in hosts}
-    return tuple(twin.get(a, a) if isinstance(a, Value) else a for a in args), [twin.get(v, v) for v in values]
 
 
 def _device(op: Op, args: tuple[Any, ...]) -> Device | None:

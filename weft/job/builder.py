@@ -174,13 +174,13 @@ class Builder:
         value = self.add("unpack", (v,), [(shape, v.dtype, spec, v.device)], name=f"{v.name}.micro")[0]
         return of_value(value, spec)
 
-    def number(self, name: str, placement: Placement | None = None) -> Value:
-        """A number that the host gives at each launch."""
+    def given(self, name: str, placement: Placement | None) -> Tensor:
+        """A number that the host gives at each launch, on every rank of a placement."""
         known = self.numbers.setdefault(name, {})
         if placement not in known:
             spec = None if placement is None else Spec((), float64, placement, (broadcast,) * placement.ndim)
             known[placement] = self.add("host", (name,), [((), float64, spec, Device("cpu"))], name=name)[0]
-        return known[placement]
+        return of_value(known[placement], known[placement].spec)
 
     def capture(self, t: Tensor) -> Value:
         """The variable for the memory of an eager tensor, the same for all tensors that share it."""
@@ -338,7 +338,7 @@ class Builder:
 
     def times(self, t: Tensor, number: str) -> Tensor:
         """A tensor times a number from the host."""
-        product = ops.mul(t, of_value(self.number(number), None))
+        product = ops.mul(t, self.given(number, t.spec and t.spec.placement))
         return product if product.dtype is t.dtype else ops.cast(product, t.dtype)
 
     def gradient(self, leaf: Tensor, g: Tensor) -> None:

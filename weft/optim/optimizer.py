@@ -19,6 +19,7 @@ from weft.autograd import enable_grad, no_grad
 from weft.autograd.plain import is_others
 from weft.core.dispatch import here
 from weft.core.errors import CONVERT, ArgumentError, CheckpointError, OptionError, TraceError
+from weft.core.placement import Placement
 from weft.core.program_line import warn
 from weft.functional.training.clipping import clip_grad_norm, clipped
 from weft.ops import ops
@@ -220,14 +221,17 @@ class Optimizer:
         for i, group in enumerate(self.param_groups):
             self._plans[i] = self._plan(group, [p for p in group["params"] if p in params])
 
-    def apply_update(self, gradients: Mapping[Tensor, Tensor], rates: Sequence[Any] | None = None) -> None:
-        """Call the ops that update the parameters by these gradients; `rates`, one per group, may be tensors."""
+    def apply_update(
+        self, gradients: Mapping[Tensor, Tensor], rates: Sequence[Callable[[Placement | None], Any]]
+    ) -> None:
+        """Call the ops that update the parameters by these gradients; `rates` give each group's on a placement."""
         for i, group in enumerate(self.param_groups):
             plan = self._plans[i]
             assert plan is not None, "call prepare() first"
-            lr = group["lr"] if rates is None else rates[i]
             for bucket in plan.buckets:
-                self.update(group, bucket, [gradients[p] for p in bucket.params], bucket.rate(lr))
+                spec = bucket.params[0].spec
+                lr = rates[i](spec and spec.placement)
+                self.update(group, bucket, [gradients[p] for p in bucket.params], lr)
                 bucket.first = False
 
     def _plan(self, group: dict[str, Any], params: list[Tensor]) -> Plan:

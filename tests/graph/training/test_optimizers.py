@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import weft as flow
+from tests.ranks import on
 from weft import nn
 from weft.core.errors import GraphError, TraceError
 
@@ -82,6 +83,37 @@ def alike(make: Callable[[Any], Any], schedule: Callable[[Any], Any] | None = No
         len(s) for s in other.state_dict()["state"].values()
     }
     graph.close()
+
+
+GLOBAL: list[tuple[str, dict[str, Any]]] = [
+    *((name, {}) for name in KINDS if name != "ASGD"), ("ASGD", {"weight_decay": 0.1}), ("Muon", {}),
+    ("Muon", {"adjust_lr_fn": "match_rms_adamw"}), ("NAdam", {"weight_decay": 0.1, "decoupled_weight_decay": True}),
+    ("RAdam", {"weight_decay": 0.1, "decoupled_weight_decay": True}), ("Adafactor", {"weight_decay": 0.1}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "options"), GLOBAL)
+def test_it_trains_global_parameters_as_eagerly(kind: str, options: dict[str, Any]) -> None:
+    def make(net: nn.Module) -> Any:
+        matrices = [p for p in net.parameters() if p.requires_grad and p.ndim == 2]
+        return getattr(flow.optim, kind)(matrices, lr=0.05, **options)
+
+    @on(2)
+    def train() -> None:
+        P, S, B = flow.placement("cpu", ranks=[0, 1]), flow.sbp.split, flow.sbp.broadcast
+        ours, theirs = Net().to_global(P, B), Net().to_global(P, {"first.*": S(0), "*": B})
+        optimizer, graph = make(ours), Train(theirs, make(theirs))
+        for i in range(3):
+            optimizer.zero_grad()
+            x = batch(i).to_global(P, B).to_global(sbp=S(0))
+            loss = ours(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            np.testing.assert_allclose(graph(x).numpy(), loss.numpy(), rtol=1e-4)
+        for name, t in ours.state_dict().items():
+            np.testing.assert_allclose(theirs.state_dict()[name].numpy(), t.numpy(), rtol=1e-3, atol=1e-4, err_msg=name)
+
+    train()
 
 
 @pytest.mark.parametrize("kind", KINDS)
