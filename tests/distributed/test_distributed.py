@@ -14,6 +14,16 @@ from weft.core.errors import ArgumentError, RankError
 from weft.launch import spawn_threads
 from weft.transport import transport_of
 
+EVERYONE = dist.group.WORLD  # as a function's default may be, which is read before there are ranks
+
+
+@on(2)
+def test_everyone_may_be_named_before_there_are_ranks() -> None:
+    x = flow.ones(1)
+    dist.all_reduce(x, group=EVERYONE)
+    assert x.item() == 2 and EVERYONE is dist.GroupMember.WORLD
+    assert (dist.get_world_size(EVERYONE), dist.get_rank(EVERYONE)) == (2, dist.get_rank())
+
 
 @on(3)
 def test_collectives_in_the_world_and_in_groups() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Sequence
 from datetime import timedelta
@@ -31,8 +30,13 @@ class ProcessGroup:
 
     NON_MEMBER: Final = object()
 
-    def __init__(self, ranks: Sequence[int]) -> None:
-        self.ranks = tuple(ranks)
+    def __init__(self, ranks: Sequence[int] | None = None) -> None:
+        self._ranks = None if ranks is None else tuple(ranks)
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """All of the world's, if none were given: a program may name them before it knows how many there are."""
+        return tuple(range(current().world_size)) if self._ranks is None else self._ranks
 
     def __iter__(self) -> Any:
         return iter(self.ranks)
@@ -58,22 +62,14 @@ class ProcessGroup:
         return f"<group of ranks {list(self.ranks)}>"
 
 
-@functools.cache
-def _of_everyone(world_size: int) -> ProcessGroup:
-    return ProcessGroup(range(world_size))
+class group:
+    """`group.WORLD`: everyone."""
+
+    WORLD: Final = ProcessGroup()
 
 
 def _get_default_group() -> ProcessGroup:
-    """The group of all ranks, always the same object."""
-    return _of_everyone(current().world_size)
-
-
-class _HasWorld(type):
-    WORLD: Final = property(lambda cls: _get_default_group())
-
-
-class group(metaclass=_HasWorld):
-    """`group.WORLD`: everyone."""
+    return group.WORLD
 
 
 class GroupMember(group):
@@ -126,7 +122,7 @@ def _meet(init_method: str | None) -> None:
 
 def destroy_process_group(group: Any = None) -> None:
     """Undo `init_process_group`. Transports stay open: global tensors may still need them."""
-    if group in (None, _get_default_group()):
+    if group in (None, GroupMember.WORLD):
         current().resources.pop(JOINED, None)
 
 
