@@ -72,7 +72,7 @@ def refusal(op: Op, local: tuple[Any, ...]) -> Exception | None:
     if op.random or op.dynamic or op.writes or _works(op, _scaled(op, local, 0)):
         return None
     try:
-        op.run(local)
+        op.compute(local)
     except Exception as cause:
         return cause
     return None
@@ -116,7 +116,7 @@ def _works(op: Op, local: tuple[Any, ...]) -> bool:
 def _made(op: Op, local: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """What a kernel returns; None if it fails."""
     try:
-        made = op.run(local)
+        made = op.compute(local)
     except torch.linalg.LinAlgError:  # because of its values
         return ()
     except Exception:

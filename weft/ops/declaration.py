@@ -254,11 +254,6 @@ class Op:
 
     # ---- queries ----------------------------------------------------------------------------------
 
-    def run(self, args: Sequence[Any]) -> Any:
-        """What the kernel gives for complete positional arguments."""
-        n = len(args) - len(self.keywords)
-        return self.kernel(*args[:n], **dict(zip(self.keywords, args[n:], strict=True)))
-
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Complete positional arguments, defaults included; raises a TypeError like Python's."""
         n = len(self.params)

@@ -79,7 +79,7 @@ def _of_one_element(op: Op, args: tuple[Any, ...]) -> tuple[Form, ...] | None:
         return None
     try:
         ones = [torch.ones((1,) * len(a.shape), dtype=a.dtype.torch) if isinstance(a, Form) else a for a in args]
-        made = op.run(ones)
+        made = op.compute(ones)
     except Exception:  # a kernel that the CPU lacks, or operands that don't fit
         return None
     results = made if isinstance(made, tuple) else (made,)

@@ -75,7 +75,7 @@ def _infer(name: str, frozen: tuple[Any, ...]) -> tuple[Form, ...]:
     if "device" in op.names:
         meta[op.names.index("device")] = META
     try:
-        result = op.run(meta)
+        result = op.compute(meta)
     except Exception as cause:
         shown = tuple(_shown(a, "meta") for a in args)
         if any(words in str(cause) for words in READS_VALUES):
