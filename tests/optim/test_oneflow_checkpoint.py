@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import weft as flow
+from weft.core.errors import CheckpointError
 
 SAVED: list[tuple[str, dict[str, Any], list[float], dict[str, list[float]], dict[str, Any], list[float]]] = [
     ("SGD", {"momentum": 0.9}, [-0.116327, -27.3044], {"momentum_buf": [3.99327, 199.524]},
@@ -53,6 +54,15 @@ def test_what_oneflow_saved_before_the_first_step() -> None:
     w.sum().backward()
     optimizer.step()
     assert w.tolist() == [0.5, 0.5] and optimizer.param_groups[0]["initial_lr"] == 1.0
+
+
+def test_a_state_may_have_no_count_and_no_groups() -> None:
+    w = flow.nn.Parameter(flow.ones(2))
+    optimizer = flow.optim.Adam([w], lr=9.0)
+    optimizer.load_state_dict({"state": {}, "param_groups": [{"_options": {"lr": 0.5}, "params": [0]}]})
+    assert optimizer.param_groups[0]["lr"] == 0.5
+    with pytest.raises(CheckpointError, match="different number of parameter groups"):
+        optimizer.load_state_dict({"state": {}, "param_groups": []})
 
 
 L = flow.optim.lr_scheduler

@@ -15,9 +15,9 @@ SLOTS: Final = {"momentum_buf": "momentum_buffer", "square_avgs": "square_avg", 
 def of_oneflow(state_dict: Mapping[str, Any], groups: Sequence[Mapping[str, Any]], counted: bool) -> Mapping[str, Any]:
     """The state of an optimizer with these groups; OneFlow keeps options apart, and one count of steps for all."""
     saved, state = state_dict["param_groups"], state_dict["state"]
-    if not all("_options" in group for group in saved):
+    if not saved or not all("_options" in group for group in saved):
         return state_dict
-    count = {"step": of_torch(torch.tensor(float(state["step"])))} if counted else {}
+    count = {"step": of_torch(torch.tensor(float(state["step"])))} if counted and "step" in state else {}
     return {
         "param_groups": [
             {"params": theirs["params"], **{k: v for k, v in theirs["_options"].items() if k in {*own, "initial_lr"}}}
