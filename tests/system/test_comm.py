@@ -84,6 +84,9 @@ def test_messages() -> None:
             comm.recv(0, out=flow.zeros(3, dtype=flow.int64))
         with pytest.raises(ArgumentError, match=r"sent weft.float32\[3\], and the call expects weft.float32\[2\]"):
             comm.recv(0, (2,), flow.float32)
+        for wrong in ({"shape": 3, "dtype": flow.float32}, {"out": [0.0]}):  # found before any message is taken
+            with pytest.raises((ArgumentError, TypeError)):
+                comm.recv(0, **wrong)  # type: ignore[arg-type]
         assert comm.recv(0).tolist() == [1.0, 1.0, 1.0]
 
 

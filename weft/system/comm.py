@@ -221,12 +221,12 @@ def recv(src: int, shape: Any = None, dtype: Any = None, device: Any = None, *, 
     transport.note(f"comm.recv from rank {_rank('recv', src)}")
     if (shape is None) != (dtype is None):
         raise ArgumentError(f"comm.recv(): give both shape and dtype, or neither; got shape={shape}, dtype={dtype}")
+    known = {"the call expects": None if shape is None else (tuple(shape), dtypes.of(dtype))}
+    if out is not None:
+        known["out is"] = tuple(_data("recv", out, True).shape), out.dtype
     row = torch.empty(header.LENGTH, dtype=torch.int64)
     transport.recv(row, src)
     sent = header.read(row, src)
-    known = {"the call expects": None if shape is None else (tuple(shape), dtypes.of(dtype))}
-    if out is not None:
-        known["out is"] = tuple(out.shape), out.dtype
     wrong = [f"{what} {form[1]}{list(form[0])}" for what, form in known.items() if form not in (None, sent)]
     if out is not None and not wrong:
         with _written("recv", out) as whole:
