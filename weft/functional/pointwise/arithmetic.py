@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import builtins
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
 
 from weft.api.table import named, overwriting, public
-from weft.core.dtype import of_torch
+from weft.core.dtype import float32, of_torch
 from weft.core.errors import ArgumentError
-from weft.functional.tensor.conversion import cast, in_float32
+from weft.functional.tensor.conversion import SHORT, cast, in_float32
 from weft.functional.tensor.in_place import into
 from weft.ops import OPS, ops
 from weft.tensor.tensor import Tensor
@@ -127,16 +127,21 @@ def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> T
     return ops.add(x, _scaled(ops.div(*_promoted(x, tensor1, tensor2)), value))
 
 
+def _wide(factors: Iterable[Tensor]) -> Iterator[Tensor]:
+    """As in `in_float32`; the sum is rounded as it is written."""
+    return (cast(t, float32) if t.dtype in SHORT else t for t in factors)
+
+
 @public("tensor")
 def addcmul_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """In-place `addcmul`."""
-    return into(x, addcmul, tensor1, tensor2, value=value)
+    return _add_to(x, _scaled(ops.mul(*_wide(_promoted(x, tensor1, tensor2))), value))
 
 
 @public("tensor")
 def addcdiv_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """In-place `addcdiv`."""
-    return into(x, addcdiv, tensor1, tensor2, value=value)
+    return _add_to(x, _scaled(ops.div(*_wide(_promoted(x, tensor1, tensor2))), value))
 
 
 @public("flow tensor")
