@@ -36,6 +36,25 @@ def tell(running: Any, key: str) -> None:
     running.run._inner.set(key, "")
 
 
+def test_a_connection_that_is_late_is_tried_again_and_a_refused_one_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    served = dist.TCPStore("127.0.0.1", 0, None, True, wait_for_workers=False)
+    late, connect = iter([TimeoutError("timed out")]), socket.create_connection
+
+    def connecting(*given: Any) -> socket.socket:
+        for error in late:
+            raise error
+        return connect(*given)
+
+    monkeypatch.setattr(socket, "create_connection", connecting)
+    served.set("key", "value")
+    found = rendezvous.reach("127.0.0.1", served.port, 30.0, "a rank", "the test", again=True)
+    assert found.get("key") == b"value"
+    with socket.socket() as unheard:
+        unheard.bind(("127.0.0.1", 0))
+        with pytest.raises(dist.DistNetworkError, match="nobody answers"):
+            rendezvous.reach("127.0.0.1", unheard.getsockname()[1], 30.0, "a rank", "the test", again=True)
+
+
 # ---- a third rank ------------------------------------------------------------------------------------------------
 
 

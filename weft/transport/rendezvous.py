@@ -134,7 +134,7 @@ def reach(host: str, port: int, patience: float, who: str, server: str, *, again
         try:
             socket.create_connection((host, port), QUICK).close()
         except OSError as error:  # nobody listens yet
-            if again:
+            if again and isinstance(error, ConnectionRefusedError):  # else it is late
                 raise dist.DistNetworkError(f"nobody answers at {host}:{port}: {error}") from None
             silent, why = time.monotonic(), nobody
             time.sleep(LONGEST_NAP)
