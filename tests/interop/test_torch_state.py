@@ -22,6 +22,19 @@ def test_memory_is_shared_both_ways():
     assert to_torch(b).data_ptr() == a.data_ptr()
 
 
+def test_a_lazy_conjugate_of_torchs_is_an_ordinary_tensor():
+    given = torch.tensor([1 + 2j]).conj()
+    assert from_torch(given).numpy().tolist() == [1 - 2j] and flow.as_tensor(given.imag).numpy().tolist() == [-2.0]
+    ends = []
+    for m, values in ((flow, from_torch(given)), (torch, given)):
+        p = m.nn.Parameter(values)
+        optimizer = m.optim.SGD([p], lr=0.1)
+        (p.abs() ** 2).sum().backward()
+        optimizer.step()
+        ends.append(p.tolist())
+    assert ends[0] == ends[1]
+
+
 def test_what_is_no_torch_tensor_is_refused():
     with pytest.raises(ArgumentError, match=r"flow\.tensor"):
         from_torch([1.0])  # type: ignore[arg-type]

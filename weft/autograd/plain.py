@@ -74,10 +74,10 @@ def taken(a: Any) -> Any:
 
 
 def dense(a: torch.Tensor) -> torch.Tensor:
-    """The tensor, if it is dense."""
+    """The tensor, if it is dense; a lazy conjugate or negative, which can't be written as pairs, is computed."""
     if a.layout is not torch.strided:
         raise ArgumentError(f"a tensor of layout {a.layout}: tensors are dense here. Give x.to_dense()")
-    return a
+    return a.resolve_conj().resolve_neg()
 
 
 def is_others(a: Any) -> bool:
