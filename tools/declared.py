@@ -233,9 +233,9 @@ def _default(value: Any) -> str:
 def _def(name: str, parts: list[str], result: str, indent: str, doc: str) -> str:
     head = f"{indent}def {name}({', '.join(parts)}) -> {result}:"
     if len(head) > WIDE - 4:
-        inside = textwrap.fill(", ".join(p.replace(" ", "\0") for p in parts), WIDE - len(indent) - 4).replace(
-            "\0", " "
-        )
+        inside = textwrap.fill(
+            ", ".join(p.replace(" ", "\0") for p in parts), WIDE - len(indent) - 4, break_long_words=False
+        ).replace("\0", " ")
         head = f"{indent}def {name}(\n{textwrap.indent(inside, indent + '    ')}\n{indent}) -> {result}:"
     return f"{head}\n{doc}" if doc else f"{head} ...\n"
 
