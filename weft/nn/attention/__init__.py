@@ -1,0 +1,81 @@
+"""`flow.nn.attention`: multi-head attention, and `flex_attention`, with scores and masks of one's own, whose blocks and
+checks are torch's own code.
+
+Torch calls a `score_mod` or `mask_mod` once for each score, by `vmap`. Here it is called once for all of them, with
+indices that broadcast to (batch, heads, queries, keys).
+"""
+
+import math
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, Final
+
+from torch.nn.attention import SDPBackend, sdpa_kernel  # torch's choice of kernels applies here, too
+
+from weft.autograd.modes import no_grad
+from weft.core.derived import GIVEN, Derived
+from weft.core.dispatch import here
+from weft.core.dtype import float64
+from weft.core.errors import ArgumentError
+from weft.functional.create.creation import arange
+from weft.nn.attention import multihead
+from weft.ops import ops
+from weft.tensor.tensor import Tensor
+
+
+def _for_all(modify: Callable[..., Tensor], prefix: tuple[int, ...] = (), *_: Any) -> Callable[..., Tensor]:
+    """A `score_mod`, which takes the scores before the indices, or a `mask_mod`, for all indices at once."""
+
+    def call(*args: Tensor) -> Tensor:
+        scores, indices = args[: len(prefix)], args[len(prefix) :]
+        sizes = tuple(i.shape[0] for i in indices)
+        y = modify(*scores, *(ops.reshape(i, (-1, *[1] * (3 - at))) for at, i in enumerate(indices)))
+        if y.ndim <= 4:
+            y = y.expand(sizes)
+        if here.trace is None:
+            _check(modify, y, scores, indices)
+        return y
+
+    return call
+
+
+@no_grad()
+def _check(modify: Callable[..., Tensor], y: Tensor, scores: tuple[Tensor, ...], indices: tuple[Tensor, ...]) -> None:
+    """Refuse a function that gives another value for one score than for all at once."""
+    for step in range(4):
+        at = tuple(7 * step * dim % len(i) for dim, i in enumerate(indices, 1))
+        alone = modify(*(s[at] for s in scores), *(i[a] for i, a in zip(indices, at, strict=True)))
+        if y.ndim > 4 or alone.ndim or not y[at].isclose(alone, 1e-3, 1e-3, True).item():
+            raise ArgumentError(
+                f"{getattr(modify, '__name__', modify)}: it is called with indices of shapes [batch, 1, 1, 1], "
+                "[heads, 1, 1], [queries, 1] and [keys], and gives another value for one index of each. Index once, "
+                "table[b, q_idx] for table[b][q_idx], and say which dimension is reduced, .sum(-1) for .sum()"
+            )
+
+
+def _attend(
+    query: Tensor, key: Tensor, value: Tensor, score_mod: Callable[..., Tensor], block_mask: tuple[Any, ...],
+    scale: float, options: Any,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """The output, and the logarithms to base 2 of the sums, and the greatest scores, in the same unit."""
+    key, value = (t.repeat_interleave(query.shape[1] // t.shape[1], 1) for t in (key, value))
+    wide = query if query.dtype is float64 else query.float()
+    scores = wide @ key.to(wide.dtype).mT * scale
+    indices = [arange(size, device=query.device) for size in scores.shape]
+    seen = _for_all(block_mask[-1])(*indices)
+    scores = ops.where(seen, _for_all(score_mod, (0,))(scores, *indices), -math.inf)
+    lse, top = scores.logsumexp(-1), scores.amax(-1)
+    return ops.safe_softmax(scores, -1).to(query.dtype) @ value, lse / math.log(2), top / math.log(2)
+
+
+CHANGES: Final = {
+    "_apply_kernel_options": lambda _: lambda *_: {},  # it and the next refuse sums and gradients on a CPU
+    "_validate_device": lambda _: lambda *_: None,
+    "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG": lambda _: True,  # as nothing is compiled
+    "_vmap_for_bhqkv": lambda _: _for_all,
+}
+GIVEN["torch._higher_order_ops.flex_attention"] = SimpleNamespace(flex_attention=_attend)
+Derived(f"{__name__}.flex_attention", "torch.nn.attention.flex_attention", {"": CHANGES})
+attend = multihead.attend
+
+__all__ = ["SDPBackend", "attend", "sdpa_kernel"]
