@@ -21,6 +21,8 @@ DTYPES = (
 )  # fmt: skip
 SHAPES = ((), (0,), (3,), (2, 0, 3), (5, 7), (20_011,), (1_100_003,))
 FOLD = {"sum": torch.add, "avg": torch.add, "prod": torch.mul, "max": torch.maximum, "min": torch.minimum}
+BITS = {"band": torch.bitwise_and, "bor": torch.bitwise_or, "bxor": torch.bitwise_xor}
+FOLD |= BITS
 
 
 def data(seed: int, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
@@ -53,6 +55,8 @@ def all_reduces(group: Group) -> None:
     for shape, dtype in [((5, 7), d) for d in DTYPES] + [(s, torch.float32) for s in SHAPES]:
         for reduce in FOLD if shape == (5, 7) else ("sum",):
             if (reduce == "avg" and not dtype.is_floating_point) or (dtype.is_complex and reduce != "sum"):
+                continue
+            if reduce in BITS and (dtype.is_floating_point or dtype.is_complex):
                 continue
             terms = [data(r, shape, dtype) for r in group.ranks]
             t = terms[group.index].clone()

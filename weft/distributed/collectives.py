@@ -18,6 +18,7 @@ class ReduceOp:
     """The reductions."""
 
     SUM, AVG, MAX, MIN, PRODUCT = "sum", "avg", "max", "min", "prod"
+    BAND, BOR, BXOR = "band", "bor", "bxor"
 
 
 def _ready(group: Any) -> tuple[int, ...] | None:

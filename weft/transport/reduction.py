@@ -16,10 +16,14 @@ BINARY: dict[str, Callable[..., Any]] = {
     "prod": torch.mul,
     "max": torch.maximum,
     "min": torch.minimum,
+    "band": torch.bitwise_and,
+    "bor": torch.bitwise_or,
+    "bxor": torch.bitwise_xor,
 }
+BITS = ("band", "bor", "bxor")
 # Dtypes that Gloo and NCCL can't reduce, and a wider one that they can.
 WIDER = {torch.int16: torch.int32, torch.bool: torch.uint8, torch.uint16: torch.int32, torch.uint32: torch.int64}
-OF_BOOL = {"sum": "max", "prod": "min", "max": "max", "min": "min"}  # or, and
+OF_BOOL = {"sum": "max", "prod": "min", "max": "max", "min": "min"}  # or, and; bits stay
 
 
 def checked(reduce: str, dtype: torch.dtype) -> Callable[..., Any]:
@@ -31,6 +35,8 @@ def checked(reduce: str, dtype: torch.dtype) -> Callable[..., Any]:
         raise DtypeError(f"{dtype} has no average; reduce by 'sum' and divide, or cast to float first")
     if reduce in ("max", "min") and dtype.is_complex:
         raise DtypeError(f"{dtype} has no order, so no {reduce}; reduce the real and the imaginary part by themselves")
+    if reduce in BITS and (dtype.is_floating_point or dtype.is_complex):
+        raise DtypeError(f"{reduce} combines the bits of integers and booleans; got {dtype}")
     return found
 
 
@@ -63,7 +69,7 @@ def reducible(t: Tensor, reduce: str) -> tuple[Tensor, str]:
         if reduce not in ("sum", "avg"):
             raise DtypeError(f"c10d can't reduce {t.dtype} by {reduce}; WEFT_TRANSPORT=shm can, on one host")
         return torch.view_as_real(t.contiguous()), reduce
-    by = OF_BOOL[reduce] if t.dtype == torch.bool else reduce
+    by = OF_BOOL.get(reduce, reduce) if t.dtype == torch.bool else reduce
     return t.to(WIDER.get(t.dtype, t.dtype)).contiguous(), by
 
 
