@@ -13,7 +13,7 @@ import torch
 import torch.nn.attention.flex_attention as theirs
 
 import weft as flow
-from weft.core.errors import ArgumentError
+from weft.core.errors import ArgumentError, WeftError
 
 ours: Any = importlib.import_module("weft.nn.attention.flex_attention")
 
@@ -103,6 +103,13 @@ def test_a_function_that_must_be_called_for_each_score_is_refused() -> None:
     ):
         with pytest.raises(ArgumentError, match=r"table\[b, q_idx\] for table\[b\]\[q_idx\]"):
             ours.flex_attention(q, q, q, score)
+
+        class Graph(flow.nn.Graph):
+            def build(self, q: Any, score: Any = score) -> Any:
+                return ours.flex_attention(q, q, q, score)
+
+        with pytest.raises(WeftError, match=r"table\[b, q_idx\] for table\[b\]\[q_idx\]"):
+            Graph()(q).numpy()
     ours.flex_attention(q, q, q, lambda s, b, h, i, j: s + (vectors[i] * vectors[j]).sum(-1) + table[h, i])
 
 

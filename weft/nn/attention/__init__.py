@@ -6,7 +6,7 @@ indices that broadcast to (batch, heads, queries, keys).
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from weft.autograd.modes import no_grad
 from weft.core.derived import GIVEN, Derived
 from weft.core.dispatch import here
 from weft.core.dtype import float64
-from weft.core.errors import ArgumentError
+from weft.core.errors import ArgumentError, IndexingError, ShapeError
 from weft.functional.create.creation import arange
 from weft.nn.attention import multihead
 from weft.ops import ops
@@ -28,29 +28,44 @@ def _for_all(modify: Callable[..., Tensor], prefix: tuple[int, ...] = (), *_: An
 
     def call(*args: Tensor) -> Tensor:
         scores, indices = args[: len(prefix)], args[len(prefix) :]
-        sizes = tuple(i.shape[0] for i in indices)
-        y = modify(*scores, *(ops.reshape(i, (-1, *[1] * (3 - at))) for at, i in enumerate(indices)))
-        if y.ndim <= 4:
-            y = y.expand(sizes)
-        if here.trace is None:
-            _check(modify, y, scores, indices)
-        return y
+        right, y = _right(modify, scores, indices), _together(modify, scores, indices)
+        if here.trace is None and not right.item():
+            raise ArgumentError(_wrong(modify))
+        return y if here.trace is None else ops.require(y, right.expand(y.shape), _wrong(modify))
 
     return call
 
 
+def _together(modify: Callable[..., Tensor], scores: Sequence[Tensor], indices: Sequence[Tensor]) -> Tensor:
+    y = modify(*scores, *(ops.reshape(i, (-1, *[1] * (3 - at))) for at, i in enumerate(indices)))
+    if y.ndim > 4:
+        raise ArgumentError(_wrong(modify))
+    return y.expand(tuple(i.shape[0] for i in indices))
+
+
 @no_grad()
-def _check(modify: Callable[..., Tensor], y: Tensor, scores: tuple[Tensor, ...], indices: tuple[Tensor, ...]) -> None:
-    """Refuse a function that gives another value for one score than for all at once."""
-    for step in range(4):
-        at = tuple(7 * step * dim % len(i) for dim, i in enumerate(indices, 1))
-        alone = modify(*(s[at] for s in scores), *(i[a] for i, a in zip(indices, at, strict=True)))
-        if y.ndim > 4 or alone.ndim or not y[at].isclose(alone, 1e-3, 1e-3, True).item():
-            raise ArgumentError(
-                f"{getattr(modify, '__name__', modify)}: it is called with indices of shapes [batch, 1, 1, 1], "
-                "[heads, 1, 1], [queries, 1] and [keys], and gives another value for one index of each. Index once, "
-                "table[b, q_idx] for table[b][q_idx], and say which dimension is reduced, .sum(-1) for .sum()"
-            )
+def _right(modify: Callable[..., Tensor], scores: Sequence[Tensor], indices: Sequence[Tensor]) -> Tensor:
+    """Whether the function gives the outermost indices together the values that it gives each alone."""
+    ends = tuple(slice(None, None, max(len(i) - 1, 1)) for i in indices)
+    corners = [i[end] for i, end in zip(indices, ends, strict=True)]
+    places = (0, 0, 0, 0), (0, -1, 0, -1), (-1, 0, -1, 0), (-1, -1, -1, -1)
+    alone = [modify(*(s[ends][at] for s in scores), *(i[a] for i, a in zip(corners, at, strict=True))) for at in places]
+    try:
+        together = _together(modify, [s[ends] for s in scores], corners)
+    except (IndexingError, ShapeError) as error:
+        raise ArgumentError(_wrong(modify)) from error
+    if any(t.ndim for t in alone):
+        raise ArgumentError(_wrong(modify))
+    same = [together[at].isclose(t, 1e-3, 1e-3, True) for at, t in zip(places, alone, strict=True)]
+    return ops.stack(same).all()
+
+
+def _wrong(modify: Callable[..., Tensor]) -> str:
+    return (
+        f"{getattr(modify, '__name__', modify)}: it is called with indices of shapes [batch, 1, 1, 1], [heads, 1, 1], "
+        "[queries, 1] and [keys], and gives another value for one index of each. Index once, table[b, q_idx] for "
+        "table[b][q_idx], and say which dimension is reduced, .sum(-1) for .sum()"
+    )
 
 
 def _attend(
