@@ -62,7 +62,6 @@ REASONS: Final = [
         ("other", "sum_to_size", r"", "torch sums a bool over no dimensions to an integer"),
         ("memory", "sum_to_size dropout3d lstsq", r"", "x itself, or an empty part of it"),
         ("memory", "", r"memory_format=torch.channels_last", "tensors are contiguous"),
-        ("strict", "stft", r"align_to_window", "an option of torch's alone"),
         ("memory", "H mH", r"complex", "torch conjugates lazily"),
         ("lax", "", r"derivative for|\bderivative of", "torch lacks the derivative"),
         ("lax", "", r"more than one element of the written-to tensor", "Weft copies what is expanded"),
