@@ -1,11 +1,16 @@
-"""A rank that is launches ahead of another hands it data, not the launch."""
+"""Launches that are ahead: of another rank's, or of the thread that submits them."""
 
 from __future__ import annotations
+
+import time
+
+import pytest
 
 import weft as flow
 from weft import nn
 from weft.core.rank import current
 from weft.launch import spawn_threads
+from weft.runtime.executor import Executor, Ticket
 from weft.transport import transport_of
 
 P0, P1, B = flow.placement("cpu", [0]), flow.placement("cpu", [1]), flow.sbp.broadcast
@@ -44,3 +49,27 @@ def test_what_arrives_early_waits_for_the_launch() -> None:
         graph.close()
 
     spawn_threads(2, run, deadline=60)
+
+
+class Twice(nn.Graph):
+    def build(self, x: flow.Tensor) -> flow.Tensor:
+        return x * 2
+
+
+def test_a_launch_may_end_before_the_thread_that_submits_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    launch = Executor.launch
+
+    def held_up(self: Executor, n: int = 1) -> Ticket:
+        ticket, end = launch(self, n), time.monotonic() + 20
+        while not ticket.done and time.monotonic() < end:  # the background thread runs it
+            time.sleep(0.001)
+        return ticket
+
+    monkeypatch.setattr(Executor, "launch", held_up)
+    monkeypatch.setenv("WEFT_DEADLINE", "5")
+
+    def run() -> list[list[float]]:
+        graph = Twice()
+        return [graph(flow.full((2,), float(i))).tolist() for i in range(3)]
+
+    assert spawn_threads(2, run) == [[[0, 0], [2, 2], [4, 4]]] * 2

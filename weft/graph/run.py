@@ -325,10 +325,10 @@ class Running:
         if over:  # each blob in only one of the lists of operands
             inputs = [b for b in inputs if not any(b is y for y in over)]
             writes = [b for b in writes if not any(b is y for y in over)]
-        launch.instruction = self.vm.submit(
-            "launch", "graph:" + name, start, (*inputs, *reads), (*launch.outputs, *writes), self.draws.pending,
-            name=name, drive=drive,
-        )  # fmt: skip
+        launch.instruction = Instruction(
+            "launch", start, (*inputs, *reads), (*launch.outputs, *writes), self.draws.pending, name
+        )
+        self.vm.issue(launch.instruction, "graph:" + name, drive)
 
     def _at_once(self, launch: Launch) -> bool:
         """Run it in this thread, unless others are in flight. Its operands are free, as for an eager op."""

@@ -92,16 +92,24 @@ class VirtualMachine:
         `drive(seconds)` is called by a thread that waits for a started instruction: it does the work in that thread,
         and returns when that has ended, when another thread will end it, or after `seconds`.
         """
+        instruction = Instruction(kind, action, const, mut, mut2, name)
+        self.issue(instruction, stream, drive)
+        return instruction
+
+    def issue(
+        self, instruction: Instruction, stream: str | Stream, drive: Callable[[float], None] | None = None
+    ) -> None:
+        """`submit`, for those whose `finish` must be known before the action is called: that may be at once, and
+        another thread may end it before this returns."""
         if isinstance(stream, str):
             stream = self._streams.get(stream) or self.stream(stream)
-        instruction = Instruction(kind, action, const, mut, mut2, name)
         instruction.machine, instruction.stream = self, stream
         if self.recorders:
             instruction.queued_ns = time.perf_counter_ns()
             instruction.remember_line()
         if stream.policy == "inline":
             self._run_inline(instruction, stream)
-            return instruction
+            return
         instruction.drive, instruction.lane = drive, stream.lane
         instruction.remember_line()
         hold_back(self, self._dependencies.pending)
@@ -123,7 +131,6 @@ class VirtualMachine:
             stream.issued += 1
             stream.enqueue(instruction)
         stream.pump()
-        return instruction
 
     def _run_inline(self, instruction: Instruction, stream: Stream) -> None:
         dependencies = self._dependencies
