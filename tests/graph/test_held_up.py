@@ -18,7 +18,9 @@ from weft import nn
 from weft.launch import spawn_threads
 
 ROOT = os.path.dirname(flow.__file__) + os.sep
-HELD = tuple(ROOT + where for where in ("vm", "runtime", "graph/run.py", "graph/draws.py", "transport", "system", "tensor"))
+HELD = tuple(
+    ROOT + where for where in ("vm", "runtime", "graph/run.py", "graph/draws.py", "transport", "system", "tensor")
+)
 SHARE, LONGEST = 0.01, 0.004  # of the lines, seconds: the background thread drives after one to two milliseconds
 S, B = flow.sbp.split(0), flow.sbp.broadcast
 
@@ -53,9 +55,8 @@ def trained(places: list[Any], micro: int) -> list[Any]:
     unread = [graph(x * i) for i in range(4)]
     found: list[Any] = [loss.numpy().tolist() for loss in unread]
     found += [graph(x).numpy().tolist() for _ in range(2)]
-    for _ in range(3):  # eager calls beside launches in flight
-        loss, weight = graph(x), graph.blocks[0].weight.sum()
-    return [*found, weight.numpy().tolist(), loss.numpy().tolist()]
+    beside = [(graph(x), graph.blocks[0].weight.sum()) for _ in range(3)]  # eager calls beside launches in flight
+    return [*found, *([t.numpy().tolist() for t in pair] for pair in beside)]
 
 
 def program() -> list[Any]:
