@@ -76,6 +76,12 @@ def test_tensors_of_torch_and_back() -> None:
     assert to_torch(spread).tolist() == [1.0, 1.0]
 
 
+def test_what_a_program_asks_of_a_value() -> None:
+    inside, x = flow._oneflow_internal, flow.ones(2, placement=flow.placement("cpu", ranks=[0]), sbp=flow.sbp.broadcast)
+    assert isinstance(x, inside.Tensor) and isinstance(x.placement, inside.placement)
+    assert isinstance(x.dtype, inside.dtype) and isinstance(flow.ones(1).device, inside.device)
+
+
 def test_dtypes_and_numpys() -> None:
     of_numpy = flow.framework.dtype.convert_numpy_dtype_to_oneflow_dtype
     to_numpy = flow.framework.dtype.convert_oneflow_dtype_to_numpy_dtype

@@ -69,17 +69,26 @@ def test_gradients_that_stay_at_home_join_the_next_average() -> None:
     assert spawn_threads(2, run) == [(1.0, 6.5), (2.0, 6.5)]
 
 
-def test_buffers_follow_the_first_rank() -> None:
+@pytest.mark.parametrize(
+    ("options", "seen"),
+    [
+        ({}, [1.0, 1.0]), ({"broadcast_buffers": False}, [1.0, 3.0]), ({"forward_sync_buffers": False}, [1.0, 2.0]),
+        ({"broadcast_buffers": False, "forward_sync_buffers": True}, [1.0, 1.0]), ({"init_sync": False}, [1.0, 1.0]),
+    ],
+)  # fmt: skip
+def test_buffers_follow_the_first_rank(options: dict[str, bool], seen: list[float]) -> None:
+    """As torch's do, and OneFlow's: without their broadcast each rank's keep their values from the start."""
+
     def run() -> float:
         net = flow.nn.Identity()
         net.weight = flow.nn.Parameter(flow.ones(1))
         net.register_buffer("seen", flow.tensor([float(flow.env.get_rank())]))
-        net = DistributedDataParallel(net)
+        net = DistributedDataParallel(net, **options)
         net.seen.add_(flow.env.get_rank() + 1)
         net(flow.ones(1))
         return net.seen.item()
 
-    assert spawn_threads(2, run) == [1.0, 1.0]
+    assert spawn_threads(2, run) == seen
 
 
 @pytest.mark.parametrize("bucket_size", [1, 1 << 20])

@@ -1,8 +1,15 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""flow._oneflow_internal: TensorTuple"""
+"""flow._oneflow_internal: Tensor, TensorTuple, device, dtype, placement"""
 
+from weft.core.device import Device
+from weft.core.dtype import DType
+from weft.core.placement import Placement
 
+device = Device
+dtype = DType
 from weft._oneflow_internal import eager as eager
 from weft.interop.oneflow import TensorTuple as TensorTuple
+from weft.tensor.tensor import Tensor as Tensor
+placement = Placement
 

@@ -15,8 +15,10 @@ from torch.nn import common_types
 from weft.api import table
 from weft.checkpoint import load, save
 from weft.core import dtype as dtypes
+from weft.core.device import Device
 from weft.core.dispatch import here, tracing
 from weft.core.errors import ArgumentError, OptionError, TraceError
+from weft.core.placement import Placement
 from weft.core.program_line import warn
 from weft.core.rank import current
 from weft.data import default_collate, default_convert, get_worker_info
@@ -191,7 +193,10 @@ def modules(broadcast_object_list: Callable[[list[Any], int], Any]) -> dict[str,
         "utils.data._utils": {},
         "utils.data._utils.collate": {"default_collate": default_collate, "default_convert": default_convert},
         "utils.data._utils.worker": {"ExceptionWrapper": ExceptionWrapper, "get_worker_info": get_worker_info},
-        "_oneflow_internal": {"TensorTuple": TensorTuple},
+        "_oneflow_internal": {
+            "Tensor": Tensor, "TensorTuple": TensorTuple, "device": Device, "dtype": dtypes.DType,
+            "placement": Placement,
+        },
         "_oneflow_internal.eager": {"Sync": synchronize},
         "_utils": {
             "ExceptionWrapper": ExceptionWrapper, "_flatten_dense_tensors": _flatten_dense_tensors,

@@ -45,10 +45,11 @@ class _Kind(type):
 class DistributedDataParallel(metaclass=_Kind):
     """Average a module's gradients over all ranks; returns the module itself, which keeps its type and its names.
 
-    Parameters and buffers are broadcast from the first rank. Gradients are reduced in buckets of `bucket_size` bytes,
-    overlapping with backward; the rest at its end. A parameter without a gradient on a rank counts as zero there; one
-    that gets none on any rank keeps its `.grad`. `find_unused_parameters` isn't needed. `with module.no_sync():`
-    averages nothing.
+    Parameters and buffers are broadcast from the first rank, buffers before each forward in training as well:
+    `broadcast_buffers=False` leaves each rank its own, `forward_sync_buffers=False` after the start. Gradients are
+    reduced in buckets of `bucket_size` bytes, overlapping with backward; the rest at its end. A parameter without a
+    gradient on a rank counts as zero there; one that gets none on any rank keeps its `.grad`.
+    `find_unused_parameters` isn't needed. `with module.no_sync():` averages nothing.
 
     PyTorch's other options are accepted: a module stays on its device, and its `module` is itself.
     """
@@ -58,6 +59,7 @@ class DistributedDataParallel(metaclass=_Kind):
         init_sync: bool = True, process_group: Any = None, bucket_cap_mb: float | None = None,
         find_unused_parameters: bool = False, check_reduction: bool = False, gradient_as_bucket_view: bool = False,
         static_graph: bool = False, *, broadcast_parameters: bool = True, bucket_size: int = BUCKET,
+        forward_sync_buffers: bool | None = None,
     ) -> M:  # fmt: skip
         if not isinstance(module, Module):
             raise ArgumentError(f"DistributedDataParallel takes a module; got {type(module).__name__}")
@@ -85,11 +87,11 @@ class DistributedDataParallel(metaclass=_Kind):
             before = _averagers().pop(module, None)
             averager = _averager(module, bucket_size)
             if init_sync:
-                averager.broadcast([*(module.parameters() if broadcast_parameters else ()), *module.buffers()])
+                buffers = module.buffers() if broadcast_buffers or forward_sync_buffers is not None else ()
+                averager.broadcast([*(module.parameters() if broadcast_parameters else ()), *buffers])
             if before is None:
-                module.register_forward_pre_hook(
-                    lambda m, args: _averager(m).before_forward(m, broadcast_buffers), prepend=True
-                )
+                each = broadcast_buffers if forward_sync_buffers is None else forward_sync_buffers
+                module.register_forward_pre_hook(lambda m, args: _averager(m).before_forward(m, each), prepend=True)
             else:  # wrapped again, perhaps with other parameters
                 before.close()
         return module

@@ -100,6 +100,8 @@ class DualObject:
         except Exception as error:
             raise PyTorchDoesNotSupportError(f"{self.name}: {error}") from error
         ours = _checked(self.oneflow, self.name, _side(args, "oneflow"), _side(kwargs, "oneflow"))
+        if self.name.rpartition(".")[2] in _UNINITIALIZED:
+            ours.data.copy_(theirs.detach().cpu().numpy())
         return DualObject(self.name, theirs, ours)
 
     def __iter__(self) -> Iterator[DualObject]:
@@ -122,6 +124,8 @@ class DualObject:
     def __repr__(self) -> str:
         return f"PyTorch's:\n{self.pytorch}\n\nWeft's:\n{self.oneflow}"
 
+
+_UNINITIALIZED = {"Tensor", "new", "empty", "empty_like", "empty_strided", "new_empty"}  # whatever lay there
 
 _LAYOUTS: dict[str, Callable[[Any], Any]] = {
     "to_global": lambda x: lambda *args, **kwargs: x.clone() if isinstance(x, pytorch.Tensor) else x,
