@@ -183,7 +183,7 @@ def _annotate(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Non
 # ---- the comparison ----------------------------------------------------------------------------------
 
 _NOT_IN_GRAPHS = {"to", "tensor", "train", "Parameter", "backward", "numpy", "requires_grad_", "retain_grad", "clone",
-                  "to_global", "to_local", "detach", "as_tensor"}  # fmt: skip
+                  "to_global", "to_local", "detach", "as_tensor"} | _UNINITIALIZED  # fmt: skip
 
 
 def _tensors(x: Any) -> list[Any]:
