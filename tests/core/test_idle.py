@@ -60,6 +60,7 @@ GIVEN: dict[str, Callable[[], Any]] = {
     **{f"config.{name}": lambda name=name: getattr(GraphConfig(), name)(True) for name in HINTS},
     **{f"boxing.nccl.{n.removeprefix('boxing.nccl.')}": lambda n=n: getattr(nccl, n.rpartition(".")[2])(16)
        for n in IDLE if n.startswith("boxing.nccl.")},
+    **{f"boxing.{n}": lambda f=f: f(True) for n, f in setters("boxing.").items()},
     **{f"backends.cudnn.{n}": lambda f=f: f(True) for n, f in setters("backends.cudnn.").items()},
     "config.enable_zero(shard_restore_level)": lambda: GraphConfig().enable_zero(shard_restore_level=2),
     "Graph.add_optimizer(is_sparse)": lambda: graph().add_optimizer(optimizer(), is_sparse=True),

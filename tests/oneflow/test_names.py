@@ -48,7 +48,6 @@ ABSENT: dict[str, dict[str, str]] = {
         DATAPIPES: "IterDataPipe functional_datapipe guaranteed_datapipes_determinism non_deterministic"
     },
     "flow.profiler": {"starts and stops CUDA's own profiler": "profiler_start profiler_stop"},
-    "flow.boxing": {"switches a pass of OneFlow's; routes are found by one planner here": "enable_fusion"},
     "flow.one_embedding": {
         TABLES: """Module OneEmbeddingHandler Optimizer Parameter PersistentTableReader PersistentTableWriter
         SmartDecayAdam make_persistent_table_reader make_persistent_table_writer"""

@@ -34,6 +34,7 @@ IDLE: Final[dict[str, str]] = {
         "enable_straighten_algorithm": ORDER, "set_auto_parallel_computation_cost_ratio": LAYOUTS,
         "set_auto_parallel_wait_time": LAYOUTS,
     }.items()},
+    "boxing.enable_fusion": ALONE,
     **{f"boxing.nccl.{name}": ALONE for name in (
         "allow_fuse_all_gather", "allow_fuse_all_reduce", "allow_fuse_broadcast", "allow_fuse_mixed_ops",
         "allow_fuse_reduce", "allow_fuse_reduce_scatter", "disable_group_boxing_by_dst_parallel", "enable_all_to_all",

@@ -11,7 +11,8 @@ from weft.core.idle import IDLE, idle
 
 def named(prefix: str) -> tuple[str, ...]:
     """The names of the setters with this prefix that have no effect."""
-    return tuple(name.removeprefix(prefix) for name in IDLE if name.startswith(prefix) and "(" not in name)
+    names = (name.removeprefix(prefix) for name in IDLE if name.startswith(prefix))
+    return tuple(name for name in names if name.isidentifier())
 
 
 def taken(name: str, *args: Any, **options: Any) -> None:
