@@ -155,7 +155,7 @@ dlpack = _module("utils.dlpack", **{n: globals()[n] for n in ("from_dlpack", "to
 cpu, xpu, mps = _module("cpu", **devices.CPU), _module("xpu", **devices.XPU), _module("mps", **devices.MPS)
 utils = _module("utils", dlpack=dlpack, data=data, checkpoint=recompute, global_view=global_view)
 compiler.__dict__.update(jit.COMPILER)
-boxing.__dict__.update(graph.hints.setters("boxing."))
+boxing.__dict__.update(graph.hints.setters("boxing."))  # type: ignore[attr-defined]
 boxing.nccl = _module("boxing.nccl", **graph.hints.setters("boxing.nccl."))  # type: ignore[attr-defined]
 cuda.amp = _module("cuda.amp", **_amp_cuda.of_cuda())  # type: ignore[attr-defined]
 random = _module("random", **{n: globals().get(n, getattr(_random, n)) for n in _random.__all__})
