@@ -3,7 +3,7 @@
     python examples/digits.py                    # under a minute on two cores; test accuracy above 97 %
     python examples/digits.py --epochs 2
 
-Needs scikit-learn and matplotlib (`pip install 'weft[dev]'`). The loss curve and the confusion matrix go to
+Needs scikit-learn and matplotlib (`pip install -e '.[dev]'`). The loss curve and the confusion matrix go to
 examples/out/digits.png.
 """
 

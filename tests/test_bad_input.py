@@ -166,6 +166,9 @@ LOCAL: list[tuple[str, type[Exception], str]] = [
     ),
     ("flow.optim.SGD([], lr=0.1)", OptionError, "empty parameter list"),
     ("flow.optim.SGD(nn.Linear(2, 2).parameters(), lr=-1)", OptionError, "-1; it must be at least 0"),
+    ("flow.optim.Adam(nn.Linear(2, 2).parameters(), lr='1e-3')", ArgumentError, r"lr must be.*write float\('1e-3'\)"),
+    ("flow.optim.lr_scheduler.StepLR(flow.optim.SGD([_leaf()]), step=3)", TypeError, r"^StepLR\.__init__\(\) got"),
+    ("nn.Embedding(4, 3)(flow.tensor([-1.5, 9.0]))", DtypeError, "takes ids as int64: cast it"),
     ("F.dropout(flow.ones(2), p=2.0)", ArgumentError, "between 0 and 1, but got 2.0"),
     ("flow.load('/nonexistent')", FileNotFoundError, "/nonexistent"),
     # graphs
@@ -218,6 +221,11 @@ GLOBAL: list[tuple[str, type[Exception], str]] = [
     ("flow.ones(2, 2, placement=P)", SbpError, "needs an sbp, such as"),
     ("flow.ones(2, 2, device='cpu', placement=P, sbp=B)", ArgumentError, "give one of them"),
     ("flow.ones(2, placement=flow.placement('cpu', [0, 5]), sbp=B)", PlacementError, "names rank 5.*ranks 0 to 1"),
+    (
+        "nn.graph.GraphModule('m').set_stage(0, flow.placement('cpu', [0, 5]))",
+        PlacementError,
+        "names rank 5.*ranks 0 to 1",
+    ),
     ("flow.ones(2, 2, placement=P, sbp=S(0)).permute(0, 0)", IndexingError, "must name each of the 2"),
     ("flow.ones(2, 2, placement=P, sbp=S(0)).view(3)", ShapeError, "input of size 4"),
     (

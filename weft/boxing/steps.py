@@ -86,7 +86,7 @@ class AxisStep(Step):
         if nd_sbp[self.axis] is not old:
             raise SbpError(f"{self} starts from {old} on axis {self.axis}, but the tensor lies as {state}")
         if new.dim >= len(shape):
-            raise SbpError(f"{self} splits dimension {new.dim}, but the tensor has {len(shape)}")
+            raise SbpError(f"{self} splits dimension {new.dim}, but the tensor has {len(shape)}, counted from 0")
         reason = blocked(state, self.axis, old, new)
         if reason:
             raise SbpError(f"{self} can't start from {state}: {reason}; change that axis first")

@@ -116,7 +116,7 @@ def nd(value: Sbp | str | Iterable[Sbp | str], axes: int, ndim: int | None = Non
     if ndim is not None:
         for s in given:
             if s.dim >= ndim:
-                raise SbpError(f"{s} splits dimension {s.dim}, but the tensor has {ndim}; use a dimension below {ndim}")
+                raise SbpError(f"{s} splits dimension {s.dim}, but the tensor has {ndim}, counted from 0")
     return given
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from weft.core.dispatch import here
 from weft.core.errors import GraphError
 from weft.core.placement import Placement
+from weft.core.rank import current
 from weft.job.builder import Settings
 from weft.nn.module.module import Module
 from weft.tensor.parameter import Parameter
@@ -43,6 +44,8 @@ class GraphBlock:
             raise GraphError(f"set_stage({stage_id!r}): a stage is counted from 0")
         if placement is not None and not isinstance(placement, Placement):
             raise GraphError(f"set_stage(..., {placement!r}): write flow.placement('cpu', ranks=[0])")
+        if placement is not None:
+            placement.check(current().world_size)
         self.stage_id, self.stage_placement = stage_id, placement
 
 

@@ -73,8 +73,8 @@ def _gradients(graph: Program, builder: Builder, optimizer: Optimizer, known: se
                 dropped = True
             elif id(p) not in known:
                 raise GraphError(
-                    f"{graph.name}: the optimizer updates one of shape {list(p.shape)} that is not in the "
-                    "graph: no module of it holds the parameter, and no loss depends on it. Set the module as "
+                    f"{graph.name}: the optimizer updates a parameter of shape {list(p.shape)} that is not in the "
+                    "graph: no module of it holds that, and no loss depends on it. Set the module as "
                     "an attribute in __init__, and give the optimizer the parameters that it has then"
                 )
     if dropped and not grads:

@@ -84,7 +84,7 @@ def _of_dtype(op: Op, local: tuple[Any, ...]) -> Iterator[Found]:
     for i, t in sorted(enumerate(held), key=lambda pair: pair[1].is_floating_point()):  # integers first
         for dtype in dict.fromkeys((*(o.dtype for o in held), *OTHERS)):
             if dtype is not t.dtype and _works(
-                op, _changed(op, local, lambda o, t=t, d=dtype: o.to(d) if o is t else o)
+                op, _changed(op, local, lambda o, t=t, d=dtype: _as(o, d) if o is t else o)
             ):
                 name = next((op.names[at] for at in op.operands if local[at] is t), f"operand {i}")
                 yield (
@@ -162,6 +162,11 @@ def _changed(op: Op, local: tuple[Any, ...], change: Change) -> tuple[Any, ...]:
 
 def _counts(t: torch.Tensor) -> bool:
     return not t.is_floating_point() and not t.is_complex() and t.dtype is not torch.bool
+
+
+def _as(t: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Of another dtype. Fractions become zeros as integers: their values were never meant as indices."""
+    return t.to(dtype) if dtype.is_floating_point or not t.is_floating_point() else torch.zeros_like(t, dtype=dtype)
 
 
 def _zeros(t: torch.Tensor) -> torch.Tensor:

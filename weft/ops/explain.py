@@ -35,7 +35,7 @@ INNER = "The inner dimensions must agree: a[n, k] times b[k, m]; a linear weight
 HINTS = (  # what would work, for messages that don't say it
     ("cannot be multiplied", INNER),
     ("same reduction dim", INNER),  # the same, from shape inference
-    ("must match the size of tensor", "Dimensions are aligned at the last; each pair must be equal, or one of it 1"),
+    ("must match the size of tensor", "Dimensions are aligned at the last; each pair must be equal, or one of them 1"),
     ("is invalid for input of size", "A new shape keeps the number of elements; -1 is inferred from the others"),
     ("Sizes of tensors must match", "cat() joins along one dimension; in all others the tensors must agree"),
     ("Expected p_in >= 0", "Probabilities are between 0 and 1"),

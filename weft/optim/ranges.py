@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from weft.core.errors import OptionError
+from weft.core.errors import ArgumentError, OptionError
 from weft.tensor.tensor import Tensor
 
 IGNORED: Final = {"foreach", "fused", "capturable", "contiguous_params"}  # updates are always fused
@@ -20,7 +20,11 @@ def options(given: Mapping[str, Any], *ignored: str) -> dict[str, Any]:
 def at_least_zero(options: Mapping[str, Any], *names: str) -> None:
     for name in names:
         value = options.get(name)
-        if value is not None and not isinstance(value, Tensor) and not value >= 0.0:
+        if value is None or isinstance(value, Tensor):
+            continue
+        if isinstance(value, str):  # YAML reads 1e-3, without a point, as text
+            raise ArgumentError(f"{name} must be a number; got the text {value!r}, write float({value!r})")
+        if not value >= 0.0:
             shown = {"lr": "learning rate", "eps": "epsilon value"}.get(name, f"{name} value")
             raise OptionError(f"Invalid {shown}: {value}; it must be at least 0")
 

@@ -3,6 +3,7 @@
 `LRScheduler`, `ChainedScheduler` and those with OneFlow's signatures are defined here, the others derived from torch's.
 """
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ _LRScheduler = LRScheduler  # deprecated name, used by many programs
 def _at_least_one(theirs: Callable[..., None]) -> Callable[..., None]:
     """Refuse a `step_size` of 0, by which torch would divide at the first step."""
 
+    @functools.wraps(theirs)
     def init(self: Any, optimizer: Any, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         if step_size < 1:
             raise OptionError(f"step_size must be at least 1; got {step_size}")
