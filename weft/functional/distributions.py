@@ -149,8 +149,13 @@ def _expand(theirs: Any) -> Callable[..., Any]:
 # ---- sampling -----------------------------------------------------------------------------------
 
 
-def _sample_dirichlet(concentration: Any) -> Any:
-    drawn = ops.standard_gamma(concentration)
+def _standard_gamma(concentration: Any, generator: Any = None) -> Any:
+    with creation.drawing(generator):
+        return ops.standard_gamma(concentration)
+
+
+def _sample_dirichlet(concentration: Any, generator: Any = None) -> Any:
+    drawn = _standard_gamma(concentration, generator)
     return drawn / drawn.sum(-1, True)
 
 
@@ -190,7 +195,7 @@ GIVEN.update(
     {
         "torch.overrides.is_tensor_like": lambda x: isinstance(x, Tensor),
         "torch._is_all_true": _is_all_true,
-        "torch._standard_gamma": ops.standard_gamma,
+        "torch._standard_gamma": _standard_gamma,  # torch 2.14's gives it a generator
         "torch._sample_dirichlet": _sample_dirichlet,
         "torch._dirichlet_grad": ops.dirichlet_grad,
         "torch.multinomial": ops.multinomial,

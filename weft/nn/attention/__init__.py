@@ -89,6 +89,7 @@ CHANGES: Final = {
     "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG": lambda _: True,  # as nothing is compiled
     "_vmap_for_bhqkv": lambda _: _for_all,
 }
+GIVEN["torch.fx.experimental.symbolic_shapes.has_free_unbacked_symbols"] = lambda _: False  # torch 2.14's asks
 GIVEN["torch._higher_order_ops.flex_attention"] = SimpleNamespace(flex_attention=_attend)
 Derived(f"{__name__}.flex_attention", "torch.nn.attention.flex_attention", {"": CHANGES})
 attend = multihead.attend
