@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import weft as flow
-from weft.core.errors import OptionError
+from weft.core.errors import ArgumentError, OptionError
 
 WINDOWS: list[tuple[str, dict[str, Any]]] = [
     ("hann", {}), ("hamming", {}), ("blackman", {}), ("nuttall", {}), ("bartlett", {}), ("cosine", {}),
@@ -40,3 +40,5 @@ def test_where_it_lies_and_what_it_refuses() -> None:
     ):  # fmt: skip
         with pytest.raises(OptionError):
             wrong()
+    with pytest.raises(ArgumentError, match=r"'taus'(.|\n)*accepted: exponential\(M: int, \*, center: .*, sbp: Any = None"):
+        windows.exponential(3, taus=2.0)

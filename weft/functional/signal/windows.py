@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,100 +15,60 @@ from torch.signal import windows as theirs
 from weft.api.signature import door
 from weft.api.table import named, public
 from weft.core import dtype as dtypes
-from weft.core.errors import ArgumentError, OptionError
+from weft.core.errors import OptionError
 from weft.functional.create import creation
 from weft.tensor.tensor import Tensor
 
+def _window(name: str, says: str) -> Callable[..., Tensor]:
+    """One of torch's window functions, computed in float64; here it takes a placement and an sbp, too."""
+    shape = getattr(theirs, name)
 
-def _window(name: str, m: int, sym: bool, where: dict[str, Any], **options: Any) -> Tensor:
-    """M samples of one of torch's window functions, computed in float64, in the given dtype."""
-    unknown = sorted(where.keys() - {"dtype", "device", "placement", "sbp", "requires_grad"})
-    if unknown:
-        raise ArgumentError(f"{name}(): got an unexpected argument {unknown[0]!r}")
-    if isinstance(m, bool) or not isinstance(m, int) or m < 0:
-        raise OptionError(f"{name}(): M must be a number of samples; got {m!r}")
-    wanted = dtypes.of(where.get("dtype") or creation.get_default_dtype())
-    if not wanted.is_floating_point:
-        raise OptionError(f"{name}(): a window needs a floating dtype; got {wanted}")
-    data = getattr(theirs, name)(m, sym=sym, dtype=torch.float64, **options).to(wanted.torch)
-    device, placement, sbp = (where.get(n) for n in ("device", "placement", "sbp"))
-    return creation.placed(name, data, device, placement, sbp, where.get("requires_grad", False))
+    @named(name, says)
+    def window(
+        M: int, *, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+        requires_grad: bool = False, **options: Any,
+    ) -> Tensor:  # fmt: skip
+        if isinstance(M, bool) or not isinstance(M, int):
+            raise OptionError(f"{name}(): M must be a number of samples; got {M!r}")
+        wanted = dtypes.of(dtype or creation.get_default_dtype())
+        if not wanted.is_floating_point:
+            raise OptionError(f"{name}(): a window needs a floating dtype; got {wanted}")
+        try:
+            data = shape(M, dtype=torch.float64, **options).to(wanted.torch)
+        except ValueError as error:
+            raise OptionError(f"{name}(): {error}") from error
+        return creation.placed(name, data, device, placement, sbp, requires_grad)
+
+    own = inspect.signature(window)
+    length, *where, _ = own.parameters.values()
+    drawn = [p for p in inspect.signature(shape).parameters.values() if p.name not in (*own.parameters, "layout")]
+    vars(window)["__signature__"] = own.replace(parameters=[length, *drawn, *where])
+    return door(window)
 
 
-def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **where: Any) -> Tensor:
+general_cosine = _window(
+    "general_cosine",
     """A sum of cosines with these coefficients, of alternating sign.
 
     >>> flow.signal.windows.general_cosine(3, a=[0.5, 0.5]).tolist()
     [0.0, 1.0, 0.0]
-    """
-    shares = list(a)
-    if not shares:
-        raise OptionError("general_cosine(): a needs one coefficient or more")
-    return _window("general_cosine", M, sym, where, a=shares)
-
-
-def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, **where: Any) -> Tensor:
-    """The generalized Hamming window: alpha - (1 - alpha) * cos."""
-    return _window("general_hamming", M, sym, where, alpha=alpha)
-
-
-def hamming(M: int, *, sym: bool = True, **where: Any) -> Tensor:
-    """Hamming's window."""
-    return _window("hamming", M, sym, where)
-
-
-def hann(M: int, *, sym: bool = True, **where: Any) -> Tensor:
-    """The Hann window: a raised cosine from zero to zero."""
-    return _window("hann", M, sym, where)
-
-
-def blackman(M: int, *, sym: bool = True, **where: Any) -> Tensor:
-    """Blackman's window."""
-    return _window("blackman", M, sym, where)
-
-
-def nuttall(M: int, *, sym: bool = True, **where: Any) -> Tensor:
-    """Nuttall's window."""
-    return _window("nuttall", M, sym, where)
-
-
-def bartlett(M: int, *, sym: bool = True, **where: Any) -> Tensor:
-    """The triangular window from zero to zero."""
-    return _window("bartlett", M, sym, where)
-
-
-def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **where: Any) -> Tensor:
-    """The Kaiser window: narrower with higher beta."""
-    if beta < 0:
-        raise OptionError(f"kaiser(): beta must be at least 0; got {beta}")
-    return _window("kaiser", M, sym, where, beta=beta)
-
-
-def cosine(M: int, *, sym: bool = True, **where: Any) -> Tensor:
-    """The cosine window: half a wave."""
-    return _window("cosine", M, sym, where)
-
-
-def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **where: Any) -> Tensor:
-    """The Gaussian window with standard deviation `std` in samples."""
-    if std <= 0:
-        raise OptionError(f"gaussian(): std must be above 0; got {std}")
-    return _window("gaussian", M, sym, where, std=std)
-
-
-def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, **where: Any) -> Tensor:
-    """The exponential window, decaying to 1 / e within tau samples of the center."""
-    if tau <= 0 or (sym and center is not None):
-        raise OptionError(f"exponential(): tau is above 0, and center goes with sym=False; got {tau} and {center}")
-    return _window("exponential", M, sym, where, center=center, tau=tau)
-
+    """,
+)
+general_hamming = _window("general_hamming", "The generalized Hamming window: alpha - (1 - alpha) * cos.")
+hamming = _window("hamming", "Hamming's window.")
+hann = _window("hann", "The Hann window: a raised cosine from zero to zero.")
+blackman = _window("blackman", "Blackman's window.")
+nuttall = _window("nuttall", "Nuttall's window.")
+bartlett = _window("bartlett", "The triangular window from zero to zero.")
+kaiser = _window("kaiser", "The Kaiser window: narrower with higher beta.")
+cosine = _window("cosine", "The cosine window: half a wave.")
+gaussian = _window("gaussian", "The Gaussian window with standard deviation `std` in samples.")
+exponential = _window("exponential", "The exponential window, decaying to 1 / e within tau samples of the center.")
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann",
     "kaiser", "nuttall",
 ]  # fmt: skip
-
-globals().update({name: door(globals()[name]) for name in __all__})
 
 
 # ---- deprecated names --------------------------------------------------------------------------------
