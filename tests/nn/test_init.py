@@ -89,7 +89,8 @@ def test_a_global_parameter_gets_the_same_values_in_any_layout() -> None:
     ("make", "says"),
     [
         (lambda: init.xavier_uniform_(flow.empty(3)), "fewer than 2 dimensions"),
-        (lambda: init.eye_(flow.empty(3)), "fills a matrix"),
+        (lambda: init.eye_(flow.empty(3)), "2 dimensions are supported"),
+        (lambda: init.dirac_(flow.empty(3, 2, 1), groups=2), "divisible by groups"),
         (lambda: init.calculate_gain("swish"), "Unsupported nonlinearity"),
         (lambda: init.kaiming_normal_(flow.empty(2, 2), mode="fan"), "not supported"),
         (lambda: init.get_data_format("CHWN"), "NCHW or NHWC"),

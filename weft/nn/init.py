@@ -6,7 +6,7 @@ A global tensor gets the same logical values in any layout.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -22,11 +22,6 @@ from weft.ops import ops
 from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, of_shard, of_torch
 
-GAINS = {
-    "linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "conv_transpose1d": 1.0, "conv_transpose2d": 1.0,
-    "conv_transpose3d": 1.0, "sigmoid": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4,
-}  # fmt: skip
-
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """The gain of a nonlinearity: the factor by which initial weights compensate it.
@@ -34,15 +29,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     >>> flow.nn.init.calculate_gain("leaky_relu", 0.2)
     1.3867504905630728
     """
-    if nonlinearity == "leaky_relu":
-        slope = 0.01 if param is None else param
-        if isinstance(slope, bool) or not isinstance(slope, (int, float)):
-            raise OptionError(f"negative_slope {param!r} is not a number")
-        return math.sqrt(2.0 / (1 + slope**2))
-    gain = GAINS.get(nonlinearity)
-    if gain is None:
-        raise OptionError(f"Unsupported nonlinearity {nonlinearity!r}; there are {', '.join([*GAINS, 'leaky_relu'])}")
-    return gain
+    return _of_torch(torch.nn.init.calculate_gain, nonlinearity, param, refusal=OptionError)
 
 
 def calc_fan(shape: Sequence[int], mode: str = "fan_in", data_format: str = "NCHW") -> int:
@@ -92,24 +79,12 @@ def zeros_(tensor: Tensor) -> Tensor:
 
 def eye_(tensor: Tensor) -> Tensor:
     """The identity matrix."""
-    if tensor.ndim != 2:
-        raise ShapeError(f"eye_ fills a matrix; got a tensor of shape {list(tensor.shape)}")
-    return _give(tensor, torch.eye(*tensor.shape))
+    return _give(tensor, _of_torch(torch.nn.init.eye_, torch.empty(tuple(tensor.shape))))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """Initialize a convolution's weight as the identity on as many channels as possible."""
-    shape = tuple(tensor.shape)
-    if len(shape) not in (3, 4, 5) or shape[0] % groups:
-        raise ShapeError(
-            f"dirac_ fills a convolution's weight, of 3 to 5 dimensions, in whole groups; got {list(shape)}"
-        )
-    whole = torch.zeros(shape)
-    per_group = shape[0] // groups
-    for g in range(groups):
-        for d in range(min(per_group, shape[1])):
-            whole[(g * per_group + d, d, *(n // 2 for n in shape[2:]))] = 1
-    return _give(tensor, whole)
+    return _give(tensor, _of_torch(torch.nn.init.dirac_, torch.empty(tuple(tensor.shape)), groups))
 
 
 # ---- random ------------------------------------------------------------------------------------------
@@ -199,6 +174,13 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
         whole[local_data(order, "sparse_")[:away], column] = 0
     with no_grad():
         return assign(tensor, ops.mul(tensor.detach(), _like(whole, tensor)))
+
+
+def _of_torch(f: Callable[..., Any], *args: Any, refusal: type[Exception] = ShapeError) -> Any:
+    try:
+        return f(*args)
+    except ValueError as error:
+        raise refusal(str(error)) from error
 
 
 def _draw(tensor: Tensor, distribution: str, *parameters: float, generator: Any) -> Tensor:
