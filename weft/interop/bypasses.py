@@ -121,6 +121,10 @@ def _apply(kind: Any, *args: Any, **kwargs: Any) -> Any:
     if kind is torch.utils.checkpoint.CheckpointFunction:
         function, rng, *given = args
         return CHECKPOINT(function, *given, preserve_rng_state=rng, use_reentrant=True)
+    if _is_setup_context_defined(kind.setup_context):
+        bound = inspect.signature(kind.forward).bind(*args, **kwargs)
+        bound.apply_defaults()
+        args, kwargs = bound.args, bound.kwargs
     if kwargs:
         raise ArgumentError(f"{kind.__name__}.apply takes no keywords; got {', '.join(kwargs)}: give them by place")
     given = tuple(outward(a) if isinstance(a, torch.Tensor) else a for a in args)
@@ -266,7 +270,8 @@ def install_everywhere() -> None:
         base: Any = super(_SingleLevelFunction, cls)
         return base.apply(*args, **kwargs)
 
-    _SingleLevelFunction.apply = classmethod(apply)  # type: ignore[assignment]
+    own = isinstance(vars(torch.autograd.Function)["apply"], classmethod)  # it calls its base class's; not in 2.14
+    (_SingleLevelFunction if own else torch.autograd.Function).apply = classmethod(apply)  # type: ignore[assignment]
     for mode in (torch.no_grad, torch.enable_grad, torch.inference_mode, torch.set_grad_enabled):
         _follow_grad_mode(mode)
 
