@@ -171,6 +171,7 @@ def test_groups_in_parts_and_in_orders_of_ones_own() -> None:
     assert (alone is None) == (rank == 2)
     turned = dist.new_group([3, 1], sort_ranks=False, backend="gloo")
     assert rank not in (1, 3) or dist.get_rank(turned) == (rank == 1)
+    assert rank not in (1, 3) or turned.group_name != dist.new_group([1, 3]).group_name
     for wrong in (lambda: dist.new_subgroups(3), lambda: dist.new_subgroups_by_enumeration([[0, 1], [1]])):
         with pytest.raises(ArgumentError):
             wrong()

@@ -38,6 +38,10 @@ class ProcessGroup:
         """All of the world's, if none were given: a program may name them before it knows how many there are."""
         return tuple(range(current().world_size)) if self._ranks is None else self._ranks
 
+    @property
+    def group_name(self) -> str:
+        return str(self.ranks)
+
     def __iter__(self) -> Any:
         return iter(self.ranks)
 
