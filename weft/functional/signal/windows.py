@@ -19,6 +19,7 @@ from weft.core.errors import OptionError
 from weft.functional.create import creation
 from weft.tensor.tensor import Tensor
 
+
 def _window(name: str, says: str) -> Callable[..., Tensor]:
     """One of torch's window functions, computed in float64; here it takes a placement and an sbp, too."""
     shape = getattr(theirs, name)
