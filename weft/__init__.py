@@ -177,7 +177,9 @@ PATHS = {
     "utils.global_view": global_view,
 }  # fmt: skip
 sys.modules.update({f"{__name__}.{path}": module for path, module in PATHS.items()})
-for _path, _names in _oneflow.modules(distributed.broadcast_object_list).items():
+for _path, _names in _oneflow.modules(
+    distributed.broadcast_object_list, profiler.range_push, profiler.range_pop
+).items():
     PATHS[_path] = _module(_path, **_names)
     _above, _, _name = _path.rpartition(".")
     vars(sys.modules[f"{__name__}.{_above}"] if _above else sys.modules[__name__])[_name] = PATHS[_path]

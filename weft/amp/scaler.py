@@ -175,3 +175,10 @@ class StaticGradScaler(_Scaler):
 
     def update(self) -> None:
         self._finite.clear()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Empty: the scale is constant."""
+        return {}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Nothing to load."""

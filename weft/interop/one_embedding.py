@@ -21,6 +21,8 @@ from weft.functional.random.generators import Generator
 from weft.functional.random.random_tensors import rand, randn
 from weft.nn.module.module import Module
 from weft.ops import ops
+from weft.optim.adam import Adam
+from weft.optim.optimizer import Optimizer
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 
@@ -109,12 +111,12 @@ class MultiTableMultiColumnEmbedding(Module):
     """
 
     def __init__(
-        self, name: str, embedding_dims: int | Sequence[int], dtype: Any, key_type: Any,
+        self, name: str, embedding_dim: int | Sequence[int], dtype: Any, key_type: Any,
         tables: Sequence[dict[str, Any]], store_options: dict[str, Any], default_initializer: Any = None,
         padding_idx: int | None = None, seed: int = 0,
     ) -> None:  # fmt: skip
         super().__init__()
-        dims = (embedding_dims,) if isinstance(embedding_dims, int) else tuple(embedding_dims)
+        dims = (embedding_dim,) if isinstance(embedding_dim, int) else tuple(embedding_dim)
         self.embedding_name, self.padding_idx, self._store = name, padding_idx, store_options
         columns = [[_affine(c["initializer"]) for c in t.get("columns", [t] * len(dims))] for t in tables]
         kinds = {kind for table in columns for kind, _, _ in table if kind}
@@ -180,6 +182,15 @@ class MultiTableEmbedding(MultiTableMultiColumnEmbedding):
         )
 
 
+def with_embeddings(optimizer: Optimizer, embeddings: Sequence[MultiTableMultiColumnEmbedding]) -> Optimizer:
+    """The optimizer: here it updates tables as any other parameter, where OneFlow's leaves them to this wrapper."""
+    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    left = [e.embedding_name for e in embeddings if id(e.weight) not in held]
+    if left:
+        raise OptionError(f"the optimizer doesn't update {', '.join(left)}; give it embedding.parameters(), too")
+    return optimizer
+
+
 Embedding, make_table = MultiTableMultiColumnEmbedding, make_table_options
 NAMES = {
     f.__name__: f for f in (
@@ -187,4 +198,7 @@ NAMES = {
         make_table_options, make_device_mem_store_options, make_cached_ssd_store_options,
         make_cached_host_mem_store_options, MultiTableMultiColumnEmbedding, MultiTableEmbedding,
     )
-} | {"Embedding": Embedding, "make_table": make_table}  # fmt: skip
+} | {
+    "Embedding": Embedding, "make_table": make_table, "Optimizer": with_embeddings,
+    "SmartDecayAdam": Adam,  # catches up on the steps in which a row wasn't looked up; here no row misses one
+}  # fmt: skip

@@ -168,8 +168,11 @@ def init_rdma() -> None:
 RDMA: dict[str, Callable[[], Any]] = {"init_rdma": init_rdma, "rdma_is_initialized": _no, "destory_rdma": lambda: None}
 
 
-def modules(broadcast_object_list: Callable[[list[Any], int], Any]) -> dict[str, dict[str, Any]]:
-    """The names of each module, by its path; parents before children."""
+def modules(
+    broadcast_object_list: Callable[[list[Any], int], Any], range_push: Callable[[str], None],
+    range_pop: Callable[[], None],
+) -> dict[str, dict[str, Any]]:  # fmt: skip
+    """The names of each module, by its path; parents before children. Functions of folders above this one are given."""
     kinds = ("set_default_tensor_type", "is_floating_point", "convert_oneflow_dtype_to_numpy_dtype")
 
     def _broadcast_py_object(obj: Any, src: int = 0) -> Any:
@@ -178,6 +181,10 @@ def modules(broadcast_object_list: Callable[[list[Any], int], Any]) -> dict[str,
         broadcast_object_list(held, src)
         return held[0]
 
+    sysconfig = {
+        "get_cuda_version": get_cuda_version, "with_cuda": with_cuda, **dict.fromkeys(WITHOUT, _no),
+        **{n: _nothing_to_build(n) for n in BUILD},
+    }  # fmt: skip
     return {
         "framework": {},
         "framework.tensor": {"Tensor": Tensor, "TensorTuple": TensorTuple},
@@ -198,6 +205,10 @@ def modules(broadcast_object_list: Callable[[list[Any], int], Any]) -> dict[str,
             "placement": Placement,
         },
         "_oneflow_internal.eager": {"Sync": synchronize},
+        "_oneflow_internal.flags": {
+            "with_cuda": with_cuda, "cuda_version": get_cuda_version, **dict.fromkeys(WITHOUT, _no),
+        },
+        "_oneflow_internal.profiler": {"RangePush": range_push, "RangePop": range_pop},
         "_utils": {
             "ExceptionWrapper": ExceptionWrapper, "_flatten_dense_tensors": _flatten_dense_tensors,
             "_unflatten_dense_tensors": _unflatten_dense_tensors,
@@ -214,8 +225,5 @@ def modules(broadcast_object_list: Callable[[list[Any], int], Any]) -> dict[str,
             "world_size": lambda: current().world_size, "eager_execution_enabled": lambda: True,
             "typing_check_enabled": _no, "has_node_list": _no,
         },
-        "sysconfig": {
-            "get_cuda_version": get_cuda_version, "with_cuda": with_cuda, **dict.fromkeys(WITHOUT, _no),
-            **{n: _nothing_to_build(n) for n in BUILD},
-        },
+        "sysconfig": sysconfig, "framework.sysconfig": sysconfig,
     }  # fmt: skip
