@@ -83,3 +83,22 @@ def test_its_rule_is_read_and_set() -> None:
     state = scaler.state_dict()
     assert (state["growth_factor"], state["backoff_factor"], state["growth_interval"]) == (5.0, 0.25, 4)
     assert scaler.get_backoff_factor() == 0.25
+
+
+def test_a_constant_scale_is_no_state_of_a_graph() -> None:
+    class Train(flow.nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = flow.nn.Linear(2, 1)
+            self.add_optimizer(flow.optim.SGD(self.net.to(flow.nn.Module).parameters(), lr=0.1, momentum=0.9))
+            self.set_grad_scaler(flow.amp.StaticGradScaler(8.0))
+
+        def build(self, x: flow.Tensor) -> flow.Tensor:
+            loss = self.net(x).sum()
+            loss.backward()
+            return loss
+
+    first, second, x = Train(), Train(), flow.ones(3, 2)
+    first(x)
+    second.load_state_dict(first.state_dict())
+    assert [first(x).item() for _ in range(2)] == [second(x).item() for _ in range(2)]

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 import torch
 
@@ -74,6 +75,14 @@ def test_a_collation_of_ones_own() -> None:
     )
     assert [b.tolist() for b in loader] == [[0, 1, 2, 3], [4, 5, 6]]
     assert [b["at"] for b in data.DataLoader(Squares(), batch_size=None)] == list(range(7))
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_flipped_images_are_collated(workers: int) -> None:
+    images = np.arange(12).reshape(2, 2, 3)
+    flipped = [{"image": x[:, ::-1], "label": i} for i, x in enumerate(images)]
+    (batch,) = data.DataLoader(flipped, batch_size=2, num_workers=workers)  # type: ignore[arg-type]
+    assert np.array_equal(batch["image"].numpy(), images[:, :, ::-1]) and batch["label"].tolist() == [0, 1]
 
 
 def test_workers_bring_the_same_batches() -> None:

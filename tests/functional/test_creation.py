@@ -70,6 +70,16 @@ def test_what_shares_memory_and_what_copies() -> None:
     assert flow.as_tensor(x) is x
 
 
+def test_arrays_that_run_backwards_are_copied() -> None:
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for make in (flow.tensor, flow.Tensor, flow.FloatTensor):
+        assert np.array_equal(make(array[::-1]).numpy(), array[::-1])
+        assert np.array_equal(make(array[:, ::-1]).numpy(), array[:, ::-1])
+    for share in (flow.as_tensor, flow.from_numpy):
+        with pytest.raises(ValueError, match="negative"):
+            share(array[::-1])
+
+
 def test_tensors_inside_lists() -> None:
     assert flow.tensor([flow.tensor(1.0), flow.tensor(2.0)]).tolist() == [1.0, 2.0]
     x = flow.tensor([1.0, 2.0], requires_grad=True)

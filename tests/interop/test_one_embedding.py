@@ -108,7 +108,7 @@ def test_columns_tables_and_padding(tmp_path: Path) -> None:
     ]
     store = one_embedding.make_device_mem_store_options([str(tmp_path)], capacity=4)
     layer = one_embedding.MultiTableMultiColumnEmbedding(
-        "e", [1, 2], flow.float, flow.int64, columns, store, padding_idx=3
+        "e", embedding_dim=[1, 2], dtype=flow.float, key_type=flow.int64, tables=columns, store_options=store, padding_idx=3
     )
     ids, tables = flow.tensor([0, 1, 3]), flow.tensor([1, 0, 1])
     assert layer(ids, tables).tolist() == [[3, 4, 4], [1, 2, 2], [0, 0, 0]]
@@ -127,3 +127,11 @@ def test_columns_tables_and_padding(tmp_path: Path) -> None:
         one_embedding.MultiTableEmbedding(
             "u", 4, flow.float, flow.int64, [one_embedding.make_table({"type": "xavier"})], other
         )
+
+
+def test_an_optimizer_of_tables_is_the_one_that_holds_them(tmp_path: Path) -> None:
+    table, head = made(tmp_path, ALIKE), nn.Linear(4, 1)
+    optimizer = one_embedding.SmartDecayAdam([*table.parameters(), *head.parameters()], lr=0.1)
+    assert one_embedding.Optimizer(optimizer, embeddings=[table]) is optimizer
+    with pytest.raises(OptionError, match="doesn't update sparse"):
+        one_embedding.Optimizer(flow.optim.SGD(head.parameters(), lr=0.1), [table])

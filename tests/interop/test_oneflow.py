@@ -110,6 +110,11 @@ def test_what_runs_now_in_build() -> None:
 
 def test_how_it_was_built() -> None:
     from_build = flow.sysconfig
+    assert flow.framework.sysconfig.with_cuda() == flow._oneflow_internal.flags.with_cuda() == from_build.with_cuda()
+    with flow.profiler.profile() as profile:
+        flow._oneflow_internal.profiler.RangePush("forward")
+        flow._oneflow_internal.profiler.RangePop()
+    assert [e.key for e in profile.key_averages()] == ["forward"]
     assert from_build.with_cuda() == (torch.version.cuda is not None) == bool(from_build.get_cuda_version())
     assert not from_build.with_rdma()
     with pytest.raises(OptionError, match=r"sysconfig\.get_include.*no library.*adding-an-op"):

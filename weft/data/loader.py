@@ -12,16 +12,18 @@ from collections.abc import Callable, Iterator, Mapping
 from multiprocessing import connection, util
 from typing import Any
 
+import numpy as np
 import torch
 import torch.utils.data as theirs
 
 from weft.core import random
 from weft.data.samplers import Late, RandomSampler
+from weft.tensor.array import forwards
 from weft.tensor.data import own_data
 from weft.tensor.tensor import Tensor, of_torch
 
 
-def each(value: Any, kind: type, turn: Callable[[Any], Any]) -> Any:
+def each(value: Any, kind: type | tuple[type, ...], turn: Callable[[Any], Any]) -> Any:
     """A nested structure with every value of a type replaced."""
     if isinstance(value, kind):
         return turn(value)
@@ -39,7 +41,7 @@ def to_weft(value: Any) -> Any:
 
 
 def to_torch(value: Any) -> Any:
-    return each(value, Tensor, lambda t: own_data(t, "a batch"))
+    return each(value, (Tensor, np.ndarray), lambda x: own_data(x, "a batch") if isinstance(x, Tensor) else forwards(x))
 
 
 def default_collate(samples: Any) -> Any:

@@ -19,9 +19,14 @@ def array_of(data: torch.Tensor) -> np.ndarray:
         raise DtypeError(f"NumPy has no {dtypes.of_torch(data.dtype)}; write x.float().numpy()") from cause
 
 
+def forwards(data: Any) -> Any:
+    """An array that runs backwards, such as a flipped image, copied: torch has no negative strides. Else the data."""
+    return data.copy() if isinstance(data, np.ndarray) and min(data.strides, default=0) < 0 else data
+
+
 def numbers(data: Any) -> Any:
-    """Nested lists with their tensors replaced by numbers; if they hold none, as they are."""
-    return _plain(data) if _holds_tensors(data) else data
+    """Nested lists with their tensors replaced by numbers; if they hold none, as they are, for torch to copy."""
+    return _plain(data) if _holds_tensors(data) else forwards(data)
 
 
 def _plain(data: Any) -> Any:

@@ -48,8 +48,13 @@ def test_a_column_of_labels_is_one() -> None:
     x, labels = flow.randn(4, 3), flow.tensor([0, 2, 1, 1])
     for loss in (F.cross_entropy, lambda s, t: F.nll_loss(F.log_softmax(s, 1), t)):
         assert loss(x, labels.view(4, 1)).item() == loss(x, labels).item()
+    each = F.cross_entropy(x, labels.view(4, 1), reduction="none")
+    assert each.view(4).equal(F.cross_entropy(x, labels, reduction="none")) and each.shape == (4, 1)  # as in OneFlow
+    x, labels = flow.randn(2, 3, 5), flow.randint(0, 3, (2, 5))
+    each = F.cross_entropy(x, labels.view(2, 1, 5), reduction="none")
+    assert each.view(2, 5).equal(F.cross_entropy(x, labels, reduction="none")) and each.shape == (2, 1, 5)
     with pytest.raises(ShapeError, match="take labels of shape"):
-        F.cross_entropy(x, labels.view(2, 2))
+        F.cross_entropy(x, labels.view(5, 2))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -43,9 +43,9 @@ def cross_entropy(
     if not 0 <= label_smoothing <= 1:
         raise OptionError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if not (isinstance(target, Tensor) and target.dtype.is_floating_point):
-        return ops.cross_entropy(
-            input, _labels(input, target, ignore_index), weight, ignore_index, reduction, label_smoothing
-        )
+        labels = _labels(input, target, ignore_index)
+        loss = ops.cross_entropy(input, labels, weight, ignore_index, reduction, label_smoothing)
+        return loss if reduction != "none" or labels.ndim == target.ndim else ops.unsqueeze(loss, 1)
     if tuple(target.shape) != tuple(input.shape):
         raise ShapeError(
             f"scores of shape {list(input.shape)} take probabilities of the same shape, or labels as integers; got "
@@ -70,7 +70,7 @@ def cross_entropy(
 
 
 def _labels(input: Any, target: Any, ignore_index: Any) -> Any:
-    """Labels as int64; also a column of them, as in OneFlow."""
+    """Labels as int64; also with a dimension of 1 in the place of the classes, as in OneFlow."""
     if ignore_index is None or ignore_index is True or ignore_index is False:
         raise OptionError(
             f"ignore_index is a class's number; got {ignore_index}. The deprecated argument there, size_average, "
@@ -78,7 +78,7 @@ def _labels(input: Any, target: Any, ignore_index: Any) -> Any:
         )
     if not isinstance(target, Tensor) or target.dtype.differentiable:
         return target
-    if target.ndim == 2 and target.shape[1] == 1 and isinstance(input, Tensor) and input.ndim == 2:
+    if isinstance(input, Tensor) and 2 <= target.ndim == input.ndim and target.shape[1] == 1:
         target = ops.squeeze(target, 1)
     return target if target.dtype is int64 else cast(target, int64)
 
