@@ -108,7 +108,13 @@ def test_columns_tables_and_padding(tmp_path: Path) -> None:
     ]
     store = one_embedding.make_device_mem_store_options([str(tmp_path)], capacity=4)
     layer = one_embedding.MultiTableMultiColumnEmbedding(
-        "e", embedding_dim=[1, 2], dtype=flow.float, key_type=flow.int64, tables=columns, store_options=store, padding_idx=3
+        "e",
+        embedding_dim=[1, 2],
+        dtype=flow.float,
+        key_type=flow.int64,
+        tables=columns,
+        store_options=store,
+        padding_idx=3,
     )
     ids, tables = flow.tensor([0, 1, 3]), flow.tensor([1, 0, 1])
     assert layer(ids, tables).tolist() == [[3, 4, 4], [1, 2, 2], [0, 0, 0]]
