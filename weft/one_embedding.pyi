@@ -1,9 +1,11 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""flow.one_embedding: Ftrl, make_uniform_initializer, make_normal_initializer, make_constant_initializer, make_column_options, make_table_options, make_device_mem_store_options, make_cached_ssd_store_options, make_cached_host_mem_store_options, MultiTableMultiColumnEmbedding, MultiTableEmbedding, Embedding, make_table"""
+"""flow.one_embedding: Ftrl, make_uniform_initializer, make_normal_initializer, make_constant_initializer, make_column_options, make_table_options, make_device_mem_store_options, make_cached_ssd_store_options, make_cached_host_mem_store_options, MultiTableMultiColumnEmbedding, MultiTableEmbedding, Embedding, make_table, Optimizer, SmartDecayAdam"""
 
+from weft.optim.adam import Adam
 
 Embedding = MultiTableMultiColumnEmbedding
+SmartDecayAdam = Adam
 from weft.interop.one_embedding import MultiTableEmbedding as MultiTableEmbedding
 from weft.interop.one_embedding import MultiTableMultiColumnEmbedding as MultiTableMultiColumnEmbedding
 from weft.interop.one_embedding import make_cached_host_mem_store_options as make_cached_host_mem_store_options
@@ -15,5 +17,6 @@ from weft.interop.one_embedding import make_normal_initializer as make_normal_in
 from weft.interop.one_embedding import make_table_options as make_table
 from weft.interop.one_embedding import make_table_options as make_table_options
 from weft.interop.one_embedding import make_uniform_initializer as make_uniform_initializer
+from weft.interop.one_embedding import with_embeddings as Optimizer
 from weft.optim.ftrl import Ftrl as Ftrl
 

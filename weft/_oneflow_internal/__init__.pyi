@@ -9,6 +9,8 @@ from weft.core.placement import Placement
 device = Device
 dtype = DType
 from weft._oneflow_internal import eager as eager
+from weft._oneflow_internal import flags as flags
+from weft._oneflow_internal import profiler as profiler
 from weft.interop.oneflow import TensorTuple as TensorTuple
 from weft.tensor.tensor import Tensor as Tensor
 placement = Placement
