@@ -108,6 +108,11 @@ def test_what_runs_now_in_build() -> None:
         lazy_mode.guard(True)
 
 
+def test_its_internal_classes_are_the_public_ones() -> None:
+    for name in ("Size", "device", "dtype", "placement"):
+        assert getattr(flow._oneflow_internal, name) is getattr(flow, name)
+
+
 def test_how_it_was_built() -> None:
     from_build = flow.sysconfig
     assert flow.framework.sysconfig.with_cuda() == flow._oneflow_internal.flags.with_cuda() == from_build.with_cuda()

@@ -201,7 +201,7 @@ def modules(
         "utils.data._utils.collate": {"default_collate": default_collate, "default_convert": default_convert},
         "utils.data._utils.worker": {"ExceptionWrapper": ExceptionWrapper, "get_worker_info": get_worker_info},
         "_oneflow_internal": {
-            "Tensor": Tensor, "TensorTuple": TensorTuple, "device": Device, "dtype": dtypes.DType,
+            "Size": torch.Size, "Tensor": Tensor, "TensorTuple": TensorTuple, "device": Device, "dtype": dtypes.DType,
             "placement": Placement,
         },
         "_oneflow_internal.eager": {"Sync": synchronize},
