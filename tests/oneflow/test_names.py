@@ -49,8 +49,8 @@ ABSENT: dict[str, dict[str, str]] = {
     },
     "flow.profiler": {"starts and stops CUDA's own profiler": "profiler_start profiler_stop"},
     "flow.one_embedding": {
-        TABLES: """Module OneEmbeddingHandler Optimizer Parameter PersistentTableReader PersistentTableWriter
-        SmartDecayAdam make_persistent_table_reader make_persistent_table_writer"""
+        TABLES: """Module OneEmbeddingHandler Parameter PersistentTableReader PersistentTableWriter
+        make_persistent_table_reader make_persistent_table_writer"""
     },
     "flow.mock_torch": {INSIDE: "Loader MetaPathFinder ModuleSpec OneflowImporter find_spec"},
     "flow.Tensor methods": {
