@@ -5,12 +5,13 @@
 Torch tests itself with them: `op_db` and `module_db`. The roads: `eager` compares values, dtypes, shapes and whose
 memory a result has; `gradient` and `second` first and second derivatives; `ranks` values over two ranks in random
 layouts; `graph` those of a compiled graph; `errors` runs what torch must refuse; `modules` compares a module's results,
-gradients, state and text. Outcomes are those of bench/fuzz.py, and so are their reasons, with a few more below.
+gradients, state and text, `optimizers` parameters, states and rates after steps. Outcomes are those of bench/fuzz.py, and so are their reasons, with a few more below.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
 import json
 import random
@@ -37,8 +38,9 @@ from weft.tensor.tensor import of_torch
 
 # a package that compares texts in tests, which these databases only import
 sys.modules.setdefault("expecttest", types.ModuleType("expecttest")).__dict__.setdefault("TestCase", unittest.TestCase)
-from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
+from torch.testing._internal.common_methods_invocations import op_db, wrapper_set_seed  # noqa: E402
 from torch.testing._internal.common_modules import module_db  # noqa: E402
+from torch.testing._internal.common_optimizers import optim_db  # noqa: E402
 
 PLACES: Final = {"": "flow", "nn.functional": "neural"}
 WITHOUT: Final = {  # functions that aren't compared, and why
@@ -52,15 +54,13 @@ REASONS: Final = [
     *fuzz.REASONS,
     *(fuzz.Reason(kind, frozenset(names.split()) if names else None, fuzz.re.compile(form), why)
       for kind, names, form, why in (
-        ("other", "svd_lowrank pca_lowrank eigh", r"", "vectors of another sign"),
-        ("other", "lstsq", r"", "one algorithm, which gives ranks and singular values, too"),
+        ("other", "svd_lowrank pca_lowrank", r"M=(float|complex)", "torch's vectors are approximate, ours exact"),
         ("other", "norm vector_norm matrix_norm", r"FOR .*nan", "a derivative that doesn't exist is zero"),
-        ("other", "cholesky_inverse cholesky_solve", r"",
-            "torch's gradient of the triangle that isn't read is not zero"),
-        ("other", "cholesky cholesky_ex", r"complex",
-            "a Hermitian gradient; torch's differs by what no Hermitian matrix has"),
-        ("other", "sum_to_size", r"", "torch sums a bool over no dimensions to an integer"),
-        ("memory", "sum_to_size dropout3d lstsq", r"", "x itself, or an empty part of it"),
+        ("memory", "dropout3d", r"itself FOR (new|a view)", "nothing is dropped"),
+        ("other", "svd_lowrank", r"nan.* FOR", "second derivatives at a singular value of zero; torch leaves it out"),
+        ("strict", "grid_sample", r"has no second derivative", "torch's backward of it has one"),
+        ("lax", "", r"lr as a Tensor is not supported for capturable=False", "a rate may always be a tensor"),
+        ("strict", "", r"doesn't support complex numbers", "torch says so at the first step, if there is a gradient"),
         ("memory", "", r"memory_format=torch.channels_last", "tensors are contiguous"),
         ("memory", "H mH", r"complex", "torch conjugates lazily"),
         ("lax", "", r"derivative for|\bderivative of", "torch lacks the derivative"),
@@ -117,7 +117,7 @@ def mine(value: Any) -> Any:
 
 def rebound(f: Function, **names: Any) -> Function:
     """A function of torch's tests that doesn't seed its draws, and calls what these names mean."""
-    if not isinstance(f, types.FunctionType) or not f.__module__.startswith("torch.testing"):
+    if not isinstance(f, types.FunctionType) or not (f.__module__ or "").startswith("torch.testing"):
         return f
     cells = tuple(types.CellType(rebound(c.cell_contents, **names)) for c in f.__closure__ or ())
     known = {**f.__globals__, **names, "wrapper_set_seed": lambda op, *a, **k: op(*a, **k)}
@@ -176,10 +176,32 @@ def cases(
         rows = list(itertools.islice(samples(op, dtype, grad and not writes, wrong), most))
         for s in rows if every == 1 else chosen.sample(rows, -(-len(rows) // every)):
             if not (writes and (s.broadcasts_input or grad)):
-                yield Case(name, ours, theirs, s)
+                yield Case(name, *settled(op, ours, theirs, grad), s)
+
+
+def settled(op: Any, ours: Function, theirs: Function, grad: bool) -> Iterator[Function]:
+    """Both functions, of operands of the kind that derivatives are declared for; of values what is determined."""
+    for library, f in ((flow, ours), (torch, theirs)):
+        if grad and op.gradcheck_wrapper is not wrapper_set_seed:
+            yield functools.partial(rebound(op.gradcheck_wrapper, torch=library), f)
+        elif not grad and op.name.rpartition(".")[2] in COMPARED:
+            yield lambda *args, f=f, **kwargs: COMPARED[op.name.rpartition(".")[2]](*f(*args, **kwargs))
+        else:
+            yield f
 
 
 # ---- roads -----------------------------------------------------------------------------------------------
+
+
+def whole(u: Any, s: Any, vh: Any) -> Any:
+    """What vectors and values decompose: it doesn't depend on the vectors' signs, or phases."""
+    return (u * s.to(u.dtype).unsqueeze(-2)) @ vh, s
+
+
+COMPARED: Final[dict[str, Callable[..., Any]]] = {
+    "eigh": lambda w, v: whole(v, w, v.mH), "svd_lowrank": lambda u, s, v: whole(u, s, v.mH),
+    "pca_lowrank": lambda u, s, v: whole(u, s, v.mH),
+}  # fmt: skip
 
 
 def seeded(f: Function) -> Function:
@@ -221,7 +243,7 @@ def derivatives(library: Any, f: Function, args: Any, kwargs: Any, process: Func
         return numbers if library is torch else of_torch(numbers)
 
     xs = [x for x in inside((args, list(kwargs.values()))) if x.requires_grad]
-    ys = [y for y in inside(process(seeded(f)(*args, **kwargs))) if y.requires_grad]
+    ys = [y for y in inside(process(seeded(f)(*args, **kwargs))) if y.requires_grad and y.numel()]
     if second and ys:
         dys = [weight(y).requires_grad_() for y in ys]
         first = library.autograd.grad(ys, xs, dys, create_graph=True, allow_unused=True)
@@ -355,6 +377,56 @@ def modules(dtype: torch.dtype, only: str = "") -> Iterator[tuple[str, str, str]
             yield name, kind, f"{name}({shown(list(given[0].args))}, {given[0].kwargs}): {why}"
 
 
+# ---- optimizers ------------------------------------------------------------------------------------------
+
+
+APIECE: Final = frozenset(["eta", "mu", "mu_product"])  # states that torch has once, Weft for each element
+
+
+def optimizers(dtype: torch.dtype, only: str = "") -> Iterator[tuple[str, str, str]]:
+    """The outcome of a few steps of each configuration of an optimizer, of its schedules, and of what it refuses."""
+    for info in optim_db:
+        name = info.optim_cls.__name__
+        if only not in name or info.only_supports_sparse_grads or (dtype.is_complex and not info.supports_complex):
+            continue
+        plain = [(s, ()) for s in info.optim_inputs_func("cpu", dtype)]
+        planned = [(plain[0][0], schedules) for schedules in info.scheduler_inputs]
+        wrong = [(e.optimizer_error_input, ()) for e in info.optim_error_inputs_func("cpu", dtype)]
+        for s, schedules in plain + planned + wrong:
+            theirs = attempt(stepped, torch, name, dtype, s, schedules, twin)
+            kind, why = compared(attempt(stepped, flow, name, dtype, s, schedules, mine), theirs)
+            yield name, kind, f"{name}({s.desc}, {s.kwargs}, {len(schedules)} schedules): {why}"
+
+
+def stepped(library: Any, name: str, dtype: torch.dtype, s: Any, schedules: Any, of: Callable[[Any], Any]) -> list[Any]:
+    """The parameters, states and rates after each step; what a schedule does is its own library's."""
+    at = library.optim.lr_scheduler
+    rates = {known: getattr(at, known) for known in torch.optim.lr_scheduler.__all__ if hasattr(at, known)}
+    first = torch.linspace(-1, 2, 12, dtype=dtype).reshape(3, 4).requires_grad_()
+    params = [copied(x, of) for x in (first, first.detach()[:2, :2].clone().requires_grad_())]
+    given = params if s.params is None else copied(s.params, of)
+    optimizer = getattr(library.optim, name)(given, **copied(s.kwargs, of))
+    plans = [rebound(schedule, **rates)(optimizer) for schedule in schedules]
+    told: list[Any] = []
+
+    def loss() -> Any:
+        optimizer.zero_grad()
+        y = sum(((x - 0.3 * n) * (x - 0.3 * n).conj()).abs().sum() * (n + 1) for n, x in enumerate(params))
+        y.backward()
+        return y
+
+    for _ in range(4):
+        y = optimizer.step(loss)
+        for plan in plans:
+            plan.step(*[y.item()] * isinstance(plan, at.ReduceLROnPlateau))
+        states = optimizer.state_dict()["state"]
+        held = [states[n][key] for n in sorted(states) for key in sorted({*states[n]} - APIECE)] if s.params is None else []
+        told += [*params, *(x for x in held if isinstance(x, library.Tensor) and x.ndim), y]
+        told = [x.detach().clone() if isinstance(x, library.Tensor) else x for x in told]
+        told += [float(group["lr"]) for group in optimizer.param_groups]
+    return told
+
+
 # ---- all of them -----------------------------------------------------------------------------------------
 
 
@@ -371,7 +443,8 @@ def sweep(road: str, dtype: torch.dtype, **which: Any) -> tuple[Counter[str], li
     counted, told = Counter[str](), list[str]()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = modules(dtype, which.get("only", "")) if road == "modules" else outcomes(road, dtype, **which)
+        whole = {"modules": modules, "optimizers": optimizers}.get(road)
+        found = whole(dtype, which.get("only", "")) if whole else outcomes(road, dtype, **which)
         for name, kind, said in found:
             counted[kind] += 1
             if fuzz.unexplained(kind, fuzz.Call(name, (), {}), said, REASONS):
@@ -381,7 +454,7 @@ def sweep(road: str, dtype: torch.dtype, **which: Any) -> tuple[Counter[str], li
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("roads", nargs="*", default=[*ROADS, "modules"])
+    options.add_argument("roads", nargs="*", default=[*ROADS, "modules", "optimizers"])
     options.add_argument("--dtype", nargs="+", default=["float64"])
     options.add_argument("--only", default="", help="functions whose name contains this")
     options.add_argument("--every", type=int, default=1, help="one of so many samples")

@@ -28,6 +28,12 @@ def test_modules() -> None:
     assert counted["same"] > 50
 
 
+def test_optimizers() -> None:
+    counted, told = samples.sweep("optimizers", torch.float64, only="Ada")
+    assert not told, "\n".join(told)
+    assert counted["same"] > 50 and counted["refused"] > 30
+
+
 def test_what_differs_is_told() -> None:
     case = next(samples.cases(torch.float64, grad=True, only="cosh"))
     assert samples.eager(case)[0] == samples.gradient(case)[0] == samples.graph(case)[0] == "same"

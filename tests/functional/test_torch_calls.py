@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -350,6 +351,28 @@ def test_results_have_torchs_names() -> None:
     )
     assert flow.linalg.qr(x).R.shape == (3, 3) and flow.linalg.svd(x, full_matrices=False).Vh.shape == (3, 3)
     assert flow.svd(x).V.shape == (3, 3) and found.eigenvectors.shape == (3, 3)
+
+
+def test_least_squares_give_what_the_driver_gives() -> None:
+    wide, tall, deep = (torch.randn(*shape, dtype=torch.complex128) for shape in ((2, 3), (4, 3), (2, 4, 3)))
+    for driver, x in itertools.product((None, "gels", "gelsy", "gelsd", "gelss"), (wide, tall, deep)):
+        y = torch.randn(*x.shape[:-1], 2, dtype=x.dtype)
+        found = flow.linalg.lstsq(of_torch(x), of_torch(y), driver=driver)
+        for mine, theirs in zip(found, torch.linalg.lstsq(x, y, driver=driver), strict=True):
+            torch.testing.assert_close(mine.to_torch(), theirs)
+    with pytest.raises(RuntimeError, match="one of"):
+        flow.linalg.lstsq(of_torch(wide), of_torch(wide), driver="gesv")
+
+
+@pytest.mark.parametrize("of", [[[1.0, 2.0], [2.0, 4.0]], [[0.0, 0.0], [0.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]]])
+def test_the_size_of_a_singular_determinant_has_torchs_gradient(of: list[list[float]]) -> None:
+    agree(lambda a: torch.linalg.slogdet(a)[1], lambda a: flow.linalg.slogdet(a)[1], (torch.tensor(of),))
+
+
+def test_sums_to_no_dimensions_are_new_and_of_bools_whole_numbers() -> None:
+    for m in (torch, flow):
+        x, bools = m.tensor(2.0), m.tensor([True, True])
+        assert x.sum_to_size(()) is not x and bools.sum_to_size(()).item() == 2
 
 
 def test_rows_of_a_table_are_held_to_a_norm() -> None:

@@ -295,6 +295,8 @@ def test_named_parameters_keep_their_names_in_the_group() -> None:
         (group,) = state["param_groups"]
         assert group["param_names"] == ["weight", "bias"] and group["params"] == [0, 1]
         lib.optim.SGD(model.named_parameters(), lr=0.2).load_state_dict(state)
+        with pytest.raises(ValueError, match="with/without names"):
+            optimizer.add_param_group({"params": [lib.nn.Parameter(lib.ones(2))]})
 
 
 def test_clipping_is_torchs() -> None:
@@ -386,6 +388,7 @@ def test_global_parameters_of_every_layout(name: str) -> None:
         (lambda w: flow.optim.SGD([w], lr=-0.1), "Invalid learning rate: -0.1"),
         (lambda w: flow.optim.SGD([w], nesterov=True), "Nesterov momentum requires"),
         (lambda w: flow.optim.Adam([w], betas=(0.9, 1.0)), "Invalid beta parameter at index 1"),
+        (lambda w: flow.optim.Adamax([w], betas=(0.9, 1.0)), "Invalid beta parameter at index 1"),
         (lambda w: flow.optim.AdamW([w], eps=-1.0), "Invalid epsilon value"),
         (lambda w: flow.optim.Muon([flow.nn.Parameter(flow.ones(2, 2).cfloat())]), "doesn't support complex"),
         (

@@ -148,7 +148,7 @@ class RAdam(Moments):
         return p - step * lr, mean, square
 
 
-class Adamax(Composed):
+class Adamax(Moments):
     """Adam by the infinity norm instead of the mean square."""
 
     first_values = {"exp_avg": 0.0, "exp_inf": 0.0}

@@ -127,6 +127,10 @@ class Optimizer:
         if params and all(isinstance(p, tuple) for p in params):  # model.named_parameters()
             names, params = map(list, zip(*params, strict=True))
             param_group = {**param_group, "param_names": names}
+        if self.param_groups and ("param_names" in param_group) != ("param_names" in self.param_groups[0]):
+            raise OptionError(
+                "all optimizer param groups should be with/without names: give each group of named parameters, or none"
+            )
         known = {id(p) for g in self.param_groups for p in g["params"]}
         for i, p in enumerate(params):
             if not isinstance(p, Tensor):

@@ -268,9 +268,14 @@ def _filled(x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     said = f"masked_fill(): value cannot be converted to type {x.dtype.name} without overflow"
     if value.dtype.is_complex and not x.dtype.is_complex:
         raise DtypeError(f"{said}: it is a complex number")
-    if value.dtype is not x.dtype and not x.dtype.differentiable and x.dtype is not bool_:
-        most, least = torch.iinfo(x.dtype.torch).max, torch.iinfo(x.dtype.torch).min or -torch.iinfo(x.dtype.torch).max
-        value = ops.require(value, ops.logical_and(ops.ge(value, least), ops.le(value, most)), said)
+    if value.dtype is not x.dtype and bool_ not in (x.dtype, value.dtype) and not value.dtype.is_complex:
+        of_x, of_value = ((torch.finfo if t.dtype.differentiable else torch.iinfo)(t.dtype.torch) for t in (x, value))
+        wide = cast(value, dtypes.float64) if value.dtype.differentiable else value  # limits aren't rounded to it
+        held = ops.logical_and(ops.ge(wide, of_x.min or -of_x.max), ops.le(wide, of_x.max))
+        if x.dtype.differentiable:  # it holds infinity and nan as well
+            held = ops.logical_or(held, ops.logical_not(ops.isfinite(value)))
+        if not x.dtype.differentiable or of_x.max < of_value.max:
+            value = ops.require(value, held, said)
     return ops.where(_mask(mask), _value(x, value), x)
 
 

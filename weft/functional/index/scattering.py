@@ -17,7 +17,7 @@ from weft.functional.index import indexing
 from weft.functional.shape.broadcasting import broadcast_shapes
 from weft.functional.shape.views import movedim
 from weft.functional.tensor.conversion import cast
-from weft.functional.tensor.in_place import into, number_like, with_in_place
+from weft.functional.tensor.in_place import filling, into, number_like, with_in_place
 from weft.ops import OPS, ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
@@ -132,7 +132,7 @@ def index_fill(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
         )
         named = ops.reshape(named, (-1, *(1,) * (x.ndim - d - 1)))
         return ops.where(named, value if value.dtype is x.dtype else cast(value, x.dtype), x)
-    filled = value if isinstance(value, Tensor) else creation.full((), value, dtype=x.dtype, **device_of(x))
+    filled = value if isinstance(value, Tensor) else filling(x, value)
     return ops.index_put(x, [*[None] * d, ops.reshape(index, (-1,))], filled)
 
 

@@ -8,11 +8,12 @@ from typing import Any
 
 from weft.api.signature import door
 from weft.api.table import public
+from weft.core import dtype as dtypes
 from weft.core.dispatch import in_own_dtypes
-from weft.core.errors import ShapeError
+from weft.core.errors import OptionError, ShapeError
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
-from weft.functional.linalg.decompositions import lu_unpack, nothing, svd, svdvals
+from weft.functional.linalg.decompositions import lu_unpack, svd, svdvals
 from weft.functional.linalg.properties import matrix_rank, tolerance
 from weft.functional.results import Solution
 from weft.functional.shape.views import movedim
@@ -74,15 +75,21 @@ def _lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:
 @in_own_dtypes
 def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
     """The least-squares solution of A @ x = B. Returns (x, the squared residuals, rank, singular values); residuals are
-    empty if A isn't tall, or lacks full rank. `driver` selects an algorithm; there is one.
+    empty if A isn't tall, or lacks full rank. There is one algorithm; `driver` says what of this is returned, as LAPACK
+    has it: "gelsy" (the default) ranks, "gels" residuals, "gelsd" and "gelss" all. The rest is empty.
     """
+    driver = "gelsy" if driver is None else driver
+    if driver not in ("gels", "gelsy", "gelsd", "gelss"):
+        raise OptionError(f"lstsq(): parameter `driver` should be one of (gels, gelsy, gelsd, gelss); got {driver!r}")
     vector = B.ndim == A.ndim - 1
     b = ops.unsqueeze(B, -1) if vector else B
-    x, rank = ops.matmul(pinv(A, rtol=rcond), b), matrix_rank(A, rtol=rcond)
-    rows, columns = tuple(A.shape)[-2:]
-    overdetermined = rows > columns and bool((rank == columns).all())
-    left = ops.sum((ops.matmul(A, x) - b).square(), -2) if overdetermined else nothing(A)
-    return Solution(ops.squeeze(x, -1) if vector else x, left, rank, svdvals(A))
+    x, (rows, columns), ranked = ops.matmul(pinv(A, rtol=rcond), b), tuple(A.shape)[-2:], driver != "gels"
+    none = creation.zeros(0, dtype=A.dtype.to_real(), **device_of(A))
+    rank = matrix_rank(A, rtol=rcond) if ranked else ops.cast(none, dtypes.int64)
+    told = rows > columns and driver != "gelsy" and bool((rank == columns).all())
+    left = ops.sum((ops.matmul(A, x) - b).abs().square(), -2) if told else none
+    values = svdvals(A).detach() if driver in ("gelsd", "gelss") else none
+    return Solution(ops.squeeze(x, -1) if vector else x, left, rank, values)
 
 
 @in_own_dtypes

@@ -43,7 +43,7 @@ def fill_diagonal_(x: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     if x.ndim < 2 or wrap or (x.ndim > 2 and len(set(x.shape)) > 1):
         raise ShapeError(f"fill_diagonal_(): takes a matrix, or equal sizes, and no wrap; got shape {list(x.shape)}")
     at = creation.arange(n, **device_of(x))
-    value = creation.full((), fill_value, dtype=x.dtype, **device_of(x))
+    value = in_place.filling(x, fill_value)
     return in_place.copy_(x, ops.index_put(x, [at] * x.ndim, value))
 
 

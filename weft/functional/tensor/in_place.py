@@ -13,6 +13,7 @@ from weft.core.dispatch import here, in_own_dtypes
 from weft.core.errors import ArgumentError
 from weft.core.sbp import broadcast
 from weft.functional.create import creation
+from weft.functional.create.likeness import device_of
 from weft.functional.random.draws_in_place import _between, _uniform
 from weft.functional.tensor.conversion import to
 from weft.ops import OPS, ops
@@ -85,6 +86,11 @@ def number_like(x: Tensor, value: Any) -> Tensor:
     if x.is_global:
         return constructors.full((), value, x.dtype, None, x.placement, _flat(x))
     return constructors.full((), value, x.dtype, x.device)
+
+
+def filling(x: Tensor, value: Any) -> Tensor:
+    """A number as a vector of one, refused where x's dtype doesn't hold it: of one element torch's kernel doesn't ask."""
+    return ops.narrow(creation.full((2,), value, dtype=x.dtype, **device_of(x)), 0, 0, 1)
 
 
 @public("tensor")
