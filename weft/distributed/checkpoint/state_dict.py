@@ -146,10 +146,10 @@ def _started(model: Module, optimizer: Optimizer) -> None:
     if not optimizer.state:
         with _still(optimizer), no_grad():
             optimizer.step()
-        for values in optimizer.state.values():
-            for value in values.values() if isinstance(values, dict) else ():
-                if isinstance(value, Tensor):
-                    value.zero_()  # type: ignore[attr-defined]  # bound from the registry
+        for group in optimizer.param_groups:
+            for name, value in ((n, v) for p in group["params"] for n, v in optimizer.state.get(p, {}).items()):
+                if isinstance(value, Tensor):  # training goes on as if there had been no step
+                    value.fill_(optimizer.first_value(group, name))  # type: ignore[attr-defined]
 
 
 def _named(model: Module, optimizer: Optimizer) -> dict[str, Any]:

@@ -129,14 +129,17 @@ def load(
     saved = checkpoint.load(_place("load", checkpoint_id, storage_reader))
     partly = planner is not None and planner.allow_partial_load
     writes: list[Callable[[], Any]] = []
-    _match(state_dict, saved, "", partly, writes)
+    _match(state_dict, saved, "", partly, writes, set())
     with no_grad():
         for write in writes:
             write()
 
 
-def _match(own: Any, saved: Any, path: str, partly: bool, writes: list[Callable[[], Any]]) -> None:
-    """Find each value, before any is written."""
+def _match(
+    own: Any, saved: Any, path: str, partly: bool, writes: list[Callable[[], Any]], written: set[int]
+) -> None:  # fmt: skip
+    """Find each value, before any is written. A tensor that has several names, as the count of steps of several
+    parameters, is written once: each further name gets a tensor of its own."""
     for name, value in own.items():
         at = f"{path}.{name}" if path else str(name)
         if name not in saved:
@@ -145,15 +148,19 @@ def _match(own: Any, saved: Any, path: str, partly: bool, writes: list[Callable[
             raise CheckpointError(f"the checkpoint has no {at!r}; it has {list(saved)[:8]}. Nothing was loaded")
         found = saved[name]
         if isinstance(value, dict) and isinstance(found, dict):
-            _match(value, found, at, partly, writes)
+            _match(value, found, at, partly, writes, written)
         elif isinstance(value, Stateful):
             state = _states(value.state_dict())
-            _match(state, found, at, partly, writes)
+            _match(state, found, at, partly, writes, written)
             writes.append(lambda value=value, state=state: value.load_state_dict(state))
         elif isinstance(value, Tensor) and isinstance(found, Tensor):
             if tuple(value.shape) != tuple(found.shape):
                 raise CheckpointError(f"{at} has the shape {value.shape}, in the checkpoint {found.shape}")
-            writes.append(lambda value=value, found=found: assign(value.detach(), _like(found, value)))
+            if id(value) in written:
+                writes.append(lambda name=name, value=value, found=found: own.__setitem__(name, _like(found, value)))
+            else:
+                writes.append(lambda value=value, found=found: assign(value.detach(), _like(found, value)))
+            written.add(id(value))
         else:
             writes.append(lambda name=name, found=found: own.__setitem__(name, found))
 
