@@ -128,6 +128,32 @@ def test_names_of_states_are_torchs() -> None:
     assert again[0].state[model[0].weight]["exp_avg"].tolist() == ours[0].state[model[0].weight]["exp_avg"].tolist()
 
 
+def test_each_parameter_keeps_its_count_of_steps(tmp_path: Path) -> None:
+    """Parameters that made as many steps share their count; the checkpoint may tell two."""
+    model, optimizer = made(False)
+    for step in range(3):
+        optimizer.zero_grad()
+        (model[0].weight.sum() + (model[2].bias.sum() if step == 1 else 0)).backward()
+        optimizer.step()
+    dcp.save({"app": App(model, optimizer)}, checkpoint_id=tmp_path)
+    other = App(*made(False))
+    dcp.load({"app": other}, checkpoint_id=tmp_path, planner=dcp.DefaultLoadPlanner(allow_partial_load=True))
+    found = states.get_optimizer_state_dict(other.model, other.optimizer)["state"]
+    assert (found["0.weight"]["step"].item(), found["2.bias"]["step"].item()) == (3.0, 1.0)
+
+
+@pytest.mark.parametrize("name", ["Adagrad", "Adam", "ASGD", "NAdam", "Rprop"])
+def test_a_state_that_is_read_early_changes_no_training(name: str) -> None:
+    results = []
+    for early in (True, False):
+        model = net()
+        optimizer = getattr(flow.optim, name)(model.parameters(), lr=0.05)
+        if early:
+            states.get_state_dict(model, optimizer)
+        results.append(trained(model, optimizer, 3))
+    assert results[0] == results[1]
+
+
 @on(2)
 def test_one_rank_has_the_whole_state_and_gives_it() -> None:
     model, optimizer = made(True)

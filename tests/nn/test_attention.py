@@ -113,6 +113,23 @@ def test_a_function_that_must_be_called_for_each_score_is_refused() -> None:
     ours.flex_attention(q, q, q, lambda s, b, h, i, j: s + (vectors[i] * vectors[j]).sum(-1) + table[h, i])
 
 
+def test_a_function_may_write_into_its_scores_and_must_give_a_tensor() -> None:
+    q = torch.randn(1, 2, 8, 4)
+    mine = ours.flex_attention(flow.tensor(q.numpy()), *[flow.tensor(q.numpy())] * 2, lambda s, *_: s.mul_(2))
+    expected = torch.nn.functional.scaled_dot_product_attention(q, q, q, scale=1.0)
+    torch.testing.assert_close(mine.to_torch(), expected, rtol=1e-4, atol=1e-5)
+    for wrong in (0, None, True):
+        with pytest.raises(ArgumentError, match="must only return Tensors"):
+            ours.flex_attention(mine, mine, mine, lambda *_, wrong=wrong: wrong)
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 8, 4), (1, 2, 0, 4)])
+def test_nothing_attends_to_nothing(shape: tuple[int, ...]) -> None:
+    q, k = torch.randn(shape), torch.randn(shape[0], 2, 8, 4)
+    mine = ours.flex_attention(*(flow.tensor(t.numpy()) for t in (q, k, k)), lambda s, *_: s * 2)
+    assert tuple(mine.shape) == tuple(theirs.flex_attention(q, k, k, score_mod=lambda s, *_: s * 2).shape) == shape
+
+
 def test_a_program_of_torchs_names_finds_it() -> None:
     with flow.mock_torch.enable():
         from torch.nn.attention.flex_attention import create_block_mask, flex_attention

@@ -15,9 +15,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel  # torch's choice of kern
 from weft.autograd.modes import no_grad
 from weft.core.derived import GIVEN, Derived
 from weft.core.dispatch import here
-from weft.core.dtype import float64
+from weft.core.dtype import bool_, float64
 from weft.core.errors import ArgumentError, IndexingError, ShapeError
-from weft.functional.create.creation import arange
+from weft.functional.create.creation import arange, ones
 from weft.nn.attention import multihead
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
@@ -37,10 +37,16 @@ def _for_all(modify: Callable[..., Tensor], prefix: tuple[int, ...] = (), *_: An
 
 
 def _together(modify: Callable[..., Tensor], scores: Sequence[Tensor], indices: Sequence[Tensor]) -> Tensor:
-    y = modify(*scores, *(ops.reshape(i, (-1, *[1] * (3 - at))) for at, i in enumerate(indices)))
+    y = _tensor(modify, modify(*scores, *(ops.reshape(i, (-1, *[1] * (3 - at))) for at, i in enumerate(indices))))
     if y.ndim > 4:
         raise ArgumentError(_wrong(modify))
     return y.expand(tuple(i.shape[0] for i in indices))
+
+
+def _tensor(modify: Callable[..., Tensor], y: Any) -> Tensor:
+    if not isinstance(y, Tensor):
+        raise ArgumentError(f"{_name(modify)} must only return Tensors, got type {type(y)}")
+    return y
 
 
 @no_grad()
@@ -49,9 +55,14 @@ def _right(modify: Callable[..., Tensor], scores: Sequence[Tensor], indices: Seq
     ends = tuple(slice(None, None, max(len(i) - 1, 1)) for i in indices)
     corners = [i[end] for i, end in zip(indices, ends, strict=True)]
     places = (0, 0, 0, 0), (0, -1, 0, -1), (-1, 0, -1, 0), (-1, -1, -1, -1)
-    alone = [modify(*(s[ends][at] for s in scores), *(i[a] for i, a in zip(corners, at, strict=True))) for at in places]
+    if not all(map(len, corners)):
+        return ones((), dtype=bool_)
+    alone = [  # of copies: it may write into scores
+        _tensor(modify, modify(*(s[ends][at].clone() for s in scores), *(i[a] for i, a in zip(corners, at, strict=True))))
+        for at in places
+    ]
     try:
-        together = _together(modify, [s[ends] for s in scores], corners)
+        together = _together(modify, [s[ends].clone() for s in scores], corners)
     except (IndexingError, ShapeError) as error:
         raise ArgumentError(_wrong(modify)) from error
     if any(t.ndim for t in alone):
@@ -60,9 +71,13 @@ def _right(modify: Callable[..., Tensor], scores: Sequence[Tensor], indices: Seq
     return ops.stack(same).all()
 
 
+def _name(modify: Callable[..., Tensor]) -> Any:
+    return getattr(modify, "__name__", modify)
+
+
 def _wrong(modify: Callable[..., Tensor]) -> str:
     return (
-        f"{getattr(modify, '__name__', modify)}: it is called with indices of shapes [batch, 1, 1, 1], [heads, 1, 1], "
+        f"{_name(modify)}: it is called with indices of shapes [batch, 1, 1, 1], [heads, 1, 1], "
         "[queries, 1] and [keys], and gives another value for one index of each. Index once, table[b, q_idx] for "
         "table[b][q_idx], and say which dimension is reduced, .sum(-1) for .sum()"
     )
