@@ -105,6 +105,8 @@ def test_where_a_rank_stands() -> None:
         (lambda: comm.all_reduce([1]), "takes tensors, not list"),  # type: ignore[arg-type]
         (lambda: comm.all_gather([flow.ones(1)] * 2, flow.ones(1)), "one tensor per rank, 1 of them; got 2"),
         (lambda: comm.broadcast(flow.ones(1), 4), "rank 4 is outside this world"),
+        (lambda: comm.all_reduce(flow.ones(1, device="meta")), "no data"),
+        (lambda: comm.broadcast(flow.ones(1, device="meta"), 0), "no data"),
         (lambda: comm.send(flow.ones(1), 1), "rank 1 is outside this world"),
         (lambda: comm.all_gather_into_tensor(flow.ones(3), flow.ones(2)), "make 2 elements, but the output"),
         (lambda: comm.reduce_scatter(flow.ones(3), [flow.ones(2)]), "they must agree"),

@@ -15,7 +15,7 @@ import torch
 from weft.core import dtype as dtypes
 from weft.core.device import Device
 from weft.core.dispatch import here, hooks
-from weft.core.errors import ArgumentError, RankError, ShapeError
+from weft.core.errors import ArgumentError, DeviceError, RankError, ShapeError
 from weft.core.rank import current
 from weft.tensor import header
 from weft.tensor.data import own_data
@@ -55,6 +55,8 @@ def _data(what: str, t: Any, write: bool = False) -> torch.Tensor:
     if not isinstance(t, Tensor):
         raise ArgumentError(f"comm.{what}(): takes tensors, not {type(t).__name__}")
     data = own_data(t, f"comm.{what}()")
+    if data.is_meta:
+        raise DeviceError(f"comm.{what}(): a tensor on the device meta has no data that ranks could exchange")
     if write and t.blob.access is not None:
         hooks.wait_write(t.blob)
     return data
