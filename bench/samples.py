@@ -1,11 +1,12 @@
-"""Torch's own samples of functions and modules, computed by Weft and by torch.
+"""Torch's own samples of functions, modules and optimizers, computed by Weft and by torch.
 
     python -m bench.samples [road ...] [--dtype NAME ...] [--only TEXT] [--every N] [--seed N]
 
-Torch tests itself with them: `op_db` and `module_db`. The roads: `eager` compares values, dtypes, shapes and whose
+Torch tests itself with them: `op_db`, `module_db`, `optim_db`. The roads: `eager` compares values, dtypes, shapes and whose
 memory a result has; `gradient` and `second` first and second derivatives; `ranks` values over two ranks in random
 layouts; `graph` those of a compiled graph; `errors` runs what torch must refuse; `modules` compares a module's results,
-gradients, state and text, `optimizers` parameters, states and rates after steps. Outcomes are those of bench/fuzz.py, and so are their reasons, with a few more below.
+gradients, state and text; `optimizers` compares parameters, states and rates after steps. Outcomes are those of
+bench/fuzz.py, and so are their reasons, with a few more below.
 """
 
 from __future__ import annotations
@@ -420,7 +421,11 @@ def stepped(library: Any, name: str, dtype: torch.dtype, s: Any, schedules: Any,
         for plan in plans:
             plan.step(*[y.item()] * isinstance(plan, at.ReduceLROnPlateau))
         states = optimizer.state_dict()["state"]
-        held = [states[n][key] for n in sorted(states) for key in sorted({*states[n]} - APIECE)] if s.params is None else []
+        held = (
+            [states[n][key] for n in sorted(states) for key in sorted({*states[n]} - APIECE)]
+            if s.params is None
+            else []
+        )
         told += [*params, *(x for x in held if isinstance(x, library.Tensor) and x.ndim), y]
         told = [x.detach().clone() if isinstance(x, library.Tensor) else x for x in told]
         told += [float(group["lr"]) for group in optimizer.param_groups]

@@ -1,7 +1,7 @@
 """Random training over ranks, in layouts that change at a checkpoint: what one device trains with torch.
 
-A case draws a model of uneven sizes, its optimizers, schedule, clipping, scaler, accumulation and recomputation, and the
-ways in which one, two or four ranks hold it: replicas, shards, global tensors of random layouts, or a graph of these.
+A case draws a model of uneven sizes, optimizers, a schedule, clipping, accumulation, recomputation, and how one, two or
+four ranks hold it: as replicas, shards, global tensors of random layouts, or a graph of these.
 """
 
 from __future__ import annotations
@@ -134,7 +134,9 @@ def made(lib: Any, case: Case) -> Any:
 def means(lib: Any, case: Case, model: Any) -> list[tuple[Any, Any]]:
     """Optimizers of every other parameter, and their schedules."""
     params, n = [p for p in model.parameters() if p.requires_grad], len(case.optimizers)
-    made = [getattr(lib.optim, OPTIMIZERS[o][0])(params[i::n], **OPTIMIZERS[o][1]) for i, o in enumerate(case.optimizers)]
+    made = [
+        getattr(lib.optim, OPTIMIZERS[o][0])(params[i::n], **OPTIMIZERS[o][1]) for i, o in enumerate(case.optimizers)
+    ]
     at = lib.optim.lr_scheduler
     return [(o, None if case.schedule is None else SCHEDULES[case.schedule](at, o)) for o in made]
 
@@ -200,7 +202,10 @@ def held(case: Case, way: str, draw: random.Random) -> tuple[Any, Callable[[np.n
         return model, own, contextlib.nullcontext
     if way == "replicas":
         wrapped: Any = DistributedDataParallel(
-            model, find_unused_parameters=case.leaves_some_out, static_graph=not case.leaves_some_out, bucket_size=draw.choice((1, 1 << 20))
+            model,
+            find_unused_parameters=case.leaves_some_out,
+            static_graph=not case.leaves_some_out,
+            bucket_size=draw.choice((1, 1 << 20)),
         )
         return wrapped, own, wrapped.no_sync
     if way.endswith("shards"):
@@ -230,7 +235,7 @@ def held(case: Case, way: str, draw: random.Random) -> tuple[Any, Callable[[np.n
 
 
 def over_ranks(case: Case, where: Path) -> list[np.ndarray]:
-    draw = random.Random(case.seed)
+    draw, schedules = random.Random(case.seed), list[Any]()
     for phase, way in enumerate(case.ways):
         model, give, waiting = held(case, way, draw)
         pairs = means(flow, case, model)
@@ -249,6 +254,7 @@ def over_ranks(case: Case, where: Path) -> list[np.ndarray]:
             step = Step(case, model, pairs)
             for n in steps:
                 step(give(data(n)))
+            step.close()
         else:
             train(flow, case, model, pairs, steps, give, waiting)
         if not phase:

@@ -58,7 +58,9 @@ def _right(modify: Callable[..., Tensor], scores: Sequence[Tensor], indices: Seq
     if not all(map(len, corners)):
         return ones((), dtype=bool_)
     alone = [  # of copies: it may write into scores
-        _tensor(modify, modify(*(s[ends][at].clone() for s in scores), *(i[a] for i, a in zip(corners, at, strict=True))))
+        _tensor(
+            modify, modify(*(s[ends][at].clone() for s in scores), *(i[a] for i, a in zip(corners, at, strict=True)))
+        )
         for at in places
     ]
     try:
