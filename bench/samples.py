@@ -2,11 +2,11 @@
 
     python -m bench.samples [road ...] [--dtype NAME ...] [--only TEXT] [--every N] [--seed N]
 
-Torch tests itself with them: `op_db`, `module_db`, `optim_db`. The roads: `eager` compares values, dtypes, shapes and whose
-memory a result has; `gradient` and `second` first and second derivatives; `ranks` values over two ranks in random
-layouts; `graph` those of a compiled graph; `errors` runs what torch must refuse; `modules` compares a module's results,
-gradients, state and text; `optimizers` compares parameters, states and rates after steps. Outcomes are those of
-bench/fuzz.py, and so are their reasons, with a few more below.
+Torch tests itself with them: `op_db`, `module_db` and `optim_db`. The roads: `eager` compares values, dtypes, shapes
+and whose memory a result has; `gradient` and `second` first and second derivatives; `ranks` values over two ranks in
+random layouts; `graph` those of a compiled graph; `errors` runs what torch must refuse; `modules` compares a module's
+results, gradients, state and text; `optimizers` compares parameters, states and rates after steps. Outcomes are those
+of bench/fuzz.py, and so are their reasons, with a few more below.
 """
 
 from __future__ import annotations
