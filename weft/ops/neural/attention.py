@@ -3,6 +3,7 @@ apply."""
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 from typing import Any, Final
@@ -25,6 +26,8 @@ from weft.ops.shape.triangle import hide_future
 from weft.ops.shape.views import transpose
 
 LARGE: Final = 1 << 18  # bytes
+ROWS: Final = 64  # queries whose gradients are computed at once by products: smaller ones are slower
+MANY: Final = 768  # queries of which torch's kernel takes as many at once as is fast
 SHORT: Final = (torch.bfloat16, torch.float16)
 
 
@@ -123,7 +126,7 @@ def _(q, k, v, attn_mask, is_causal, scale):
 def _blocks(q: Tensor, k: Tensor) -> tuple[int, int]:
     """The block sizes of queries and keys in torch's kernel."""
     t = q.shape[2]
-    return min(t, 256 if t >= 768 else 64 if t >= 192 else 32), min(k.shape[2], 512)
+    return min(t, 256 if t >= MANY else 64 if t >= 192 else 32), min(k.shape[2], 512)
 
 
 def _terms(mask: tuple[int, ...] | None, is_causal: bool) -> tuple[str, str, str, str]:
@@ -214,6 +217,10 @@ def attention_grad(
             raise ShapeError(
                 f"attention_grad: for queries {list(q.shape)}, keys {list(k.shape)} and values {list(v.shape)}"
             )
+        if _half_hidden(q, k, v, mask, is_causal):
+            grads = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
+            _products(*grads, dy, q, k, v, _scale(q.shape[-1], scale))
+            return grads
         q, k, v, out = _rows(q, k, v, out)
         return aten._scaled_dot_product_flash_attention_for_cpu_backward(
             dy, q, k, v, out, logsumexp, 0.0, is_causal, attn_mask=mask, scale=scale
@@ -231,13 +238,49 @@ attention_grad.form(lambda dy, q, k, v, *_: (q, k, v) if alike(dy, q, k, v) else
 
 @attention_grad.out
 def _(grads, *args):
+    dy, q, k, v, _, _, mask, is_causal, scale = args
+    if _half_hidden(q, k, v, mask, is_causal):
+        _products(*grads, dy, q, k, v, _scale(q.shape[-1], scale))
+        return
     for into, given in _parts(grads, *args):
         torch._foreach_copy_(into, attention_grad.kernel(*given))
 
 
+def _half_hidden(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, is_causal: bool) -> bool:
+    """Whether products of blocks give the gradients sooner than torch's kernel, which computes hidden scores, too, and
+    by smaller products. Where several threads share its heads it is the faster one."""
+    plain = _flash(q, k, v) and is_causal and mask is None and q.shape == k.shape and q.dtype not in SHORT
+    return plain and 2 * ROWS <= q.shape[2] < MANY and q.shape[3] >= ROWS and torch.get_num_threads() == 1
+
+
+@functools.cache
+def _hidden(dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Hides from the last of many queries the keys that come later."""
+    return torch.full((ROWS, MANY), -torch.inf, dtype=dtype, device=device).triu_(MANY - ROWS + 1)
+
+
+def _products(dq, dk, dv, dy, q, k, v, scale):
+    """Write gradients of causal attention block by block: hidden scores aren't computed, and nothing is copied."""
+    hidden, t = _hidden(q.dtype, q.device), q.shape[2]
+    for end in range(t, 0, -ROWS):  # the last ones first: these see all keys
+        queries = [x[:, :, max(0, end - ROWS) : end] for x in (dq, dy, q)]
+        keys = [x[:, :, :end] for x in (dk, dv, k)]
+        p, ds = q.new_empty(2, q.shape[1], queries[0].shape[2], end)
+        pt, dst, mask, more = p.mT, ds.mT, hidden[-p.shape[1] :, -end:], end < t
+        for dq_, dy_, q_, dk_, dv_, k_, kt, vt in zip(*queries, *keys, keys[2].mT, v[:, :, :end].mT, strict=True):
+            torch.softmax(torch.baddbmm(mask, q_, kt, alpha=scale, out=p), -1, out=p)
+            torch.baddbmm(dv_, pt, dy_, beta=more, out=dv_)
+            torch.bmm(dy_, vt, out=ds)
+            aten._softmax_backward_data(ds, p, -1, p.dtype, grad_input=ds)
+            torch.baddbmm(dq_, ds, k_, beta=0, alpha=scale, out=dq_)
+            torch.baddbmm(dk_, dst, q_, beta=more, alpha=scale, out=dk_)
+
+
 @attention_grad.prepared
 def _(dq, dk, dv, dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
-    if not _flash(q, k, v) or _added(attn_mask, q) is not attn_mask or not _in_rows(q, k, v, out):
+    if _half_hidden(q, k, v, attn_mask, is_causal) or not _flash(q, k, v):
+        return None
+    if _added(attn_mask, q) is not attn_mask or not _in_rows(q, k, v, out):
         return None
     parts = _parts((dq, dk, dv), dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale)
     return [(_flash_gradients, (into, *given), {}) for into, given in parts]
@@ -269,6 +312,8 @@ def _part(q: Tensor) -> int:
 
 @attention_grad.works_in
 def _(dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
+    if _half_hidden(q, k, v, attn_mask, is_causal):
+        return 0
     rows, columns = _blocks(q, k)
     scores = 8 * rows * columns + (2 * rows * columns * q.itemsize if q.itemsize < 4 else 0)
     copied = 0 if dy.transpose(1, 2).is_contiguous() else dy.nbytes * _part(q) // max(len(q), 1)
