@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from weft.ops import OPS
+from weft.ops.neural import attention
 from weft.testing import registry
 
 NAMES = [name for name, op in OPS.items() if op.out_kernel is not None and not op.random]
@@ -65,14 +66,40 @@ def test_gradients_of_attention_are_those_of_the_whole_batch(
 ) -> None:
     """A large batch is done a part at a time."""
     torch.manual_seed(batch)
-    attention: Any = OPS["scaled_dot_product_attention"]
+    forward: Any = OPS["scaled_dot_product_attention"]
     grad: Any = OPS["attention_grad"]
     q, k, v = (torch.randn(batch, 4, 128, n) for n in (64, 64, width))
     added = None if mask is None else torch.randn(mask) if dtype.is_floating_point else torch.rand(mask) < 0.9
     for causal in (False, True):
-        y, logsumexp = attention.kernel(q, k, v, added, causal)
+        y, logsumexp = forward.kernel(q, k, v, added, causal)
         args = torch.randn(y.shape), q, k, v, y, logsumexp, added, causal, None
         want = grad.kernel(*args)
         out = as_room(want)
         grad.out_kernel(out, *args)
         torch.testing.assert_close(out, list(want), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("tokens", [128, 150, 321])
+def test_causal_gradients_by_blocks_are_those_of_torch(
+    tokens: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On one thread; their first block may be a smaller one, and their memory may be slices of another."""
+    torch.manual_seed(tokens)
+    blocks: list[int] = []
+    products: Any = attention._products
+    monkeypatch.setattr(attention, "_products", lambda *args: blocks.append(products(*args)))
+    q, k, v = (t.requires_grad_() for t in torch.randn(2, tokens, 3, 192, dtype=dtype).transpose(1, 2).chunk(3, -1))
+    dy = torch.randn(2, tokens, 3, 64, dtype=dtype).transpose(1, 2)
+    y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, scale=0.2)
+    want = torch.autograd.grad(y, (q, k, v), dy)
+    op: Any = OPS["attention_grad"]
+    with torch.no_grad():
+        _, logsumexp = OPS["scaled_dot_product_attention"].kernel(q, k, v, None, True, 0.2)
+        args = dy, q, k, v, y, logsumexp, None, True, 0.2
+        into = torch.full((2, tokens, 3, 192), torch.nan, dtype=dtype).transpose(1, 2).chunk(3, -1)
+        op.out_kernel(into, *args)
+        found = op.kernel(*args)
+        assert len(blocks) == 2
+        torch.testing.assert_close(found, want, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(into, found, rtol=0, atol=0)

@@ -5,7 +5,8 @@ and read by backward only after it, are marked for `recompute`, by seconds per b
 within the budget, or nothing helps any more; the caller checks the plan, and asks for less if that takes more
 (`graph.budget`).
 
-Without a budget the same is done for large values, at a negligible share of the step's time.
+Without a budget the same is done for large values, at a negligible share of the step's time; but not where Inductor is
+asked for speed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ from weft.plan.overwriting import overwrites
 from weft.plan.usage import meanwhile, show
 
 SHARE: Final = 0.02  # of a step's estimated time (measured: up to 0.03), for recompute without a budget
-HASTE: Final = 0.01  # the same where Inductor is asked for speed: what takes most of the time frees least per second
 LARGE: Final = 1 << 18  # least bytes of a value recomputed without a budget
 STEP: Final = 32  # within a budget, a round lowers what is held by one in so many parts at most
 MOST: Final = 8  # nodes recomputed together
@@ -42,10 +42,10 @@ def budget_of(options: Options) -> int:
 
 def run(job: Job, options: Options) -> None:
     budget = budget_of(options)
-    if not budget and (len(ranks(job)) > 1 or not _worthwhile(job)):
+    if not budget and (inductor.asked(options) or len(ranks(job)) > 1 or not _worthwhile(job)):
         return
     marked, models = asked(job), [Model(job, rank) for rank in ranks(job)]
-    left = math.inf if budget else (HASTE if inductor.asked(options) else SHARE) * total(job.nodes)
+    left = math.inf if budget else SHARE * total(job.nodes)
     before, model = _most(models, marked)
     now, best = before, (before.bytes, marked)
     step = before.bytes / STEP if budget else math.inf

@@ -255,20 +255,24 @@ def _half_hidden(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, is_causal
 
 @functools.cache
 def _hidden(dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Hides from the last of many queries the keys that come later."""
-    return torch.full((ROWS, MANY), -torch.inf, dtype=dtype, device=device).triu_(MANY - ROWS + 1)
+    """What hides later keys."""
+    return torch.full((ROWS, ROWS), -torch.inf, dtype=dtype, device=device).triu_(1)
 
 
 def _products(dq, dk, dv, dy, q, k, v, scale):
     """Write gradients of causal attention block by block: hidden scores aren't computed, and nothing is copied."""
-    hidden, t = _hidden(q.dtype, q.device), q.shape[2]
+    t = q.shape[2]
     for end in range(t, 0, -ROWS):  # the last ones first: these see all keys
         queries = [x[:, :, max(0, end - ROWS) : end] for x in (dq, dy, q)]
         keys = [x[:, :, :end] for x in (dk, dv, k)]
-        p, ds = q.new_empty(2, q.shape[1], queries[0].shape[2], end)
-        pt, dst, mask, more = p.mT, ds.mT, hidden[-p.shape[1] :, -end:], end < t
+        rows = queries[0].shape[2]
+        p, ds = q.new_empty(2, q.shape[1], rows, end)
+        pt, dst, more, latest = p.mT, ds.mT, end < t, p[:, :, -rows:]
+        hidden = _hidden(q.dtype, q.device)[:rows, :rows]
         for dq_, dy_, q_, dk_, dv_, k_, kt, vt in zip(*queries, *keys, keys[2].mT, v[:, :, :end].mT, strict=True):
-            torch.softmax(torch.baddbmm(mask, q_, kt, alpha=scale, out=p), -1, out=p)
+            torch.baddbmm(p, q_, kt, beta=0, alpha=scale, out=p)
+            latest.add_(hidden)
+            torch.softmax(p, -1, out=p)
             torch.baddbmm(dv_, pt, dy_, beta=more, out=dv_)
             torch.bmm(dy_, vt, out=ds)
             aten._softmax_backward_data(ds, p, -1, p.dtype, grad_input=ds)
