@@ -219,7 +219,7 @@ def attention_grad(
             )
         if _half_hidden(q, k, v, mask, is_causal):
             grads = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
-            _products(*grads, dy, q, k, v, _scale(q.shape[-1], scale))
+            _products(grads, dy, q, k, v, _scale(q.shape[-1], scale))
             return grads
         q, k, v, out = _rows(q, k, v, out)
         return aten._scaled_dot_product_flash_attention_for_cpu_backward(
@@ -240,7 +240,7 @@ attention_grad.form(lambda dy, q, k, v, *_: (q, k, v) if alike(dy, q, k, v) else
 def _(grads, *args):
     dy, q, k, v, _, _, mask, is_causal, scale = args
     if _half_hidden(q, k, v, mask, is_causal):
-        _products(*grads, dy, q, k, v, _scale(q.shape[-1], scale))
+        _products(grads, dy, q, k, v, _scale(q.shape[-1], scale))
         return
     for into, given in _parts(grads, *args):
         torch._foreach_copy_(into, attention_grad.kernel(*given))
@@ -259,9 +259,9 @@ def _hidden(dtype: torch.dtype, device: torch.device) -> Tensor:
     return torch.full((ROWS, ROWS), -torch.inf, dtype=dtype, device=device).triu_(1)
 
 
-def _products(dq, dk, dv, dy, q, k, v, scale):
+def _products(grads, dy, q, k, v, scale):
     """Write gradients of causal attention block by block: hidden scores aren't computed, and nothing is copied."""
-    t = q.shape[2]
+    (dq, dk, dv), t = grads, q.shape[2]
     for end in range(t, 0, -ROWS):  # the last ones first: these see all keys
         queries = [x[:, :, max(0, end - ROWS) : end] for x in (dq, dy, q)]
         keys = [x[:, :, :end] for x in (dk, dv, k)]
