@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from typing import Any
 
+import pytest
 import torch
 
+import weft as flow
+import weft.nn.functional as F
+from weft import nn
 from weft.job.memory_order import alike, lies
 
 
@@ -25,3 +31,52 @@ def test_what_an_elementwise_kernel_makes_lies_as_torchs() -> None:
         r.shuffle(operands)
         made = torch.addcmul(*operands)
         assert lies(made, alike(tuple(made.shape), operands)), [(x.shape, x.stride()) for x in operands]
+
+
+KEEPING: dict[str, Callable[[Any], Any]] = {
+    "conv2d": lambda x: F.conv2d(x, flow.ones(4, 3, 3, 3)),
+    "conv_transpose2d": lambda x: F.conv_transpose2d(x, flow.ones(3, 4, 2, 2), stride=2),
+    "batch_norm": lambda x: F.batch_norm(x, None, None, training=True),
+    "max_pool2d": lambda x: F.max_pool2d(x, 2),
+    "avg_pool2d": lambda x: F.avg_pool2d(x, 2),
+    "adaptive_max_pool2d": lambda x: F.adaptive_max_pool2d(x, 3),
+    "interpolate": lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"),
+    "interpolate of one place": lambda x: F.interpolate(
+        x.mean((2, 3)).unsqueeze(1).transpose(1, 2).reshape(2, 3, 1, 1), size=(4, 4), mode="bilinear"
+    ),
+    "pad": lambda x: F.pad(x, (1, 1, 1, 1)),
+    "pad by reflection": lambda x: F.pad(x, (1, 1, 1, 1), mode="reflect"),
+    "cat": lambda x: flow.cat([x, x], 1),
+    "cat of one that lies otherwise": lambda x: flow.cat([x, x.contiguous()], 1),
+    "cat of slices": lambda x: flow.cat([-x[..., 4:], x[..., :4]], 3),
+    "roll": lambda x: x.roll(1, 2),
+    "flip": lambda x: x.flip(2),
+    "sort": lambda x: x.sort(1)[0],
+    "argsort": lambda x: x.argsort(1) + 1.0,
+    "rms_norm": lambda x: F.rms_norm(x, (8,)),
+    "layer_norm": lambda x: F.layer_norm(x, (8,)),
+    "group_norm": lambda x: F.group_norm(x, 3),
+    "softmax": lambda x: F.softmax(x, 1),
+    "masked_fill": lambda x: x.masked_fill(x > 0, 1.0),
+    "index_put": lambda x: x.index_put((flow.tensor([0]),), flow.ones(3, 8, 8)),
+    "sum": lambda x: x.sum(1, keepdim=True),
+}
+
+
+@pytest.mark.parametrize("turn", [(0, 2, 3, 1), (0, 1, 3, 2), (0, 2, 1, 3)], ids=str)
+@pytest.mark.parametrize("name", KEEPING)
+def test_a_graph_drops_what_eager_calls_drop_of_results_in_another_order(name: str, turn: tuple[int, ...]) -> None:
+    back = [turn.index(d) for d in range(4)]
+
+    def dropped(x: Any) -> Any:
+        return F.dropout(KEEPING[name](x.permute(turn).contiguous().permute(back)))
+
+    class Dropping(nn.Graph):
+        def build(self, x: Any) -> Any:
+            return dropped(x)
+
+    x = flow.rand(2, 3, 8, 8) + 1
+    flow.manual_seed(1)
+    expected = dropped(x)
+    flow.manual_seed(1)
+    assert ((Dropping()(x) == 0) == (expected == 0)).all()

@@ -15,6 +15,20 @@ from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
 LIKE = ("ones_like", "zeros_like", "empty_like", "full_like")
+# results lie as their first operand
+FIRST = (
+    "argsort", "basic_index_scatter", "diagonal_put", "flip", "index_put", "narrow_scatter", "rms_norm", "rnn_scan",
+    "sort",
+)  # fmt: skip
+# results have channels innermost where any, or all operands do
+CHANNELS = {
+    "batch_norm": any, "pad_with": any, "resize": any, "cat": all, "roll": all,
+    **{f"conv{way}{d}d": any for way in ("", "_transpose") for d in (2, 3)},
+    **{f"{pool}_pool{d}d{more}": any for pool in ("adaptive_avg", "adaptive_max", "avg", "max") for d in (2, 3)
+       for more in ("", "_with_indices")},
+}  # fmt: skip
+FLAT = torch.contiguous_format
+FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
 
 
 def alike(shape: tuple[int, ...], operands: Sequence[torch.Tensor]) -> tuple[int, ...]:
@@ -55,14 +69,24 @@ def alike(shape: tuple[int, ...], operands: Sequence[torch.Tensor]) -> tuple[int
     return tuple(strides)
 
 
+def channels_innermost(x: torch.Tensor) -> bool:
+    """Whether torch's kernels take a tensor, or a slice, for one with channels innermost."""
+    least, first = 1, x.stride(1)
+    for d in (1, *range(x.dim() - 1, 1, -1)):
+        if x.stride(d) < least:
+            return False
+        least = x.stride(d) * x.shape[d]
+    return x.stride(0) >= least != first  # alike where all but the batch is one element
+
+
 def lies(x: torch.Tensor, strides: tuple[int, ...]) -> bool:
     """Whether a tensor has these strides."""
     return all(a == b or n == 1 for a, b, n in zip(x.stride(), strides, x.shape, strict=True))
 
 
 class Order:
-    """Infers strides: views by meta tensors, elementwise results and draws from their operands; all else is
-    contiguous."""
+    """Infers strides: views by meta tensors, elementwise results, draws and what is listed above from their operands;
+    all else is contiguous."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -102,10 +126,16 @@ class Order:
             made = torch.empty_strided(node.args[0], node.args[-1], device="meta")
         elif op is not None and op.random and node.operands():
             made = self.known[node.operands()[0]]
-        elif op is not None and (op.elementwise or op.name in LIKE) and node.operands() and not op.writes:
+        elif op is not None and op.name in CHANNELS:
+            operands = [self.known[o] for o in node.operands() if len(o.shape) in FORMATS]
+            if operands and CHANNELS[op.name](map(channels_innermost, operands)):
+                made = [v.meta.contiguous(memory_format=FORMATS.get(len(v.shape), FLAT)) for v in node.outputs]
+        elif op is not None and (op.name in FIRST or op.name in LIKE or op.elementwise) and node.operands():
             v = node.outputs[0]
-            strides = alike(v.shape, [self.known[o] for o in node.operands()])
-            made = torch.empty_strided(v.shape, strides, dtype=v.dtype.torch, device="meta")
+            given = [self.known[o] for o in node.operands()]
+            if not op.writes and op.name != "masked_fill":  # which makes a contiguous copy
+                strides = alike(v.shape, given[:1] if op.name in FIRST else given)
+                made = torch.empty_strided(v.shape, strides, dtype=v.dtype.torch, device="meta")
         elif node.op == "reshape":
             with contextlib.suppress(RuntimeError):  # a reshape that has to copy
                 made = self.known[node.args[0]].view(node.outputs[0].shape)
