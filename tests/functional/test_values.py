@@ -178,6 +178,33 @@ def test_windows_along_a_dimension_are_views() -> None:
     assert x.tolist() == [0.0, 0.0, 5.0, 5.0]
 
 
+def windows(lib: Any, x: Any) -> Any:
+    """Windows of four rows, half of which overlap, as Longformer cuts them."""
+    x = x.transpose(0, 1).view(3, 2, 4, 2)
+    (a, b, c, d), step = x.shape, x.stride()
+    return lib.as_strided(x, (a, 2 * b - 1, c, d), (step[0], step[1] // 2, *step[2:])).square()
+
+
+@pytest.mark.parametrize("ours", [windows, lambda lib, x: lib.as_strided(x.t(), (2, 3), (1, 5), 2)])
+def test_memory_of_a_transposed_tensor_in_strides(ours: Any) -> None:
+    x = rand(8, 3, 2) if ours is windows else rand(5, 4)
+    theirs = x.clone().requires_grad_()
+    mine = flow.from_torch(x.clone()).requires_grad_()
+    expected, found = ours(torch, theirs), ours(flow, mine)
+    assert torch.equal(expected, found.to_torch())
+    expected.sum().backward()
+    found.sum().backward()
+    assert theirs.grad is not None and mine.grad is not None and torch.equal(theirs.grad, mine.grad.to_torch())
+
+
+@pytest.mark.parametrize("repeated", [lambda x: x.repeat(2, 1, 1), lambda x: x.tile(2, 1, 1),
+                                      lambda x: x.repeat_interleave(2, 0)])  # fmt: skip
+def test_repeated_tensors_are_contiguous(repeated: Any) -> None:
+    turned = C.permute(1, 2, 0)
+    expected, found = repeated(turned), repeated(flow.from_torch(turned))
+    assert torch.equal(expected, found.to_torch()) and found.stride() == expected.stride()
+
+
 def test_in_place_with_a_factor() -> None:
     for name, args, options in [
         ("add_", (A,), {"alpha": 2}), ("sub_", (2,), {"alpha": 3}), ("addcmul_", (A, A), {"value": 2}),

@@ -15,6 +15,7 @@ from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
 LIKE = ("ones_like", "zeros_like", "empty_like", "full_like")
+ANEW = ("contiguous", "masked_fill")  # elementwise, but results are contiguous
 # results lie as their first operand
 FIRST = (
     "argsort", "basic_index_scatter", "diagonal_put", "flip", "index_put", "narrow_scatter", "rms_norm", "rnn_scan",
@@ -133,7 +134,7 @@ class Order:
         elif op is not None and (op.name in FIRST or op.name in LIKE or op.elementwise) and node.operands():
             v = node.outputs[0]
             given = [self.known[o] for o in node.operands()]
-            if not op.writes and op.name != "masked_fill":  # which makes a contiguous copy
+            if not op.writes and op.name not in ANEW:
                 strides = alike(v.shape, given[:1] if op.name in FIRST else given)
                 made = torch.empty_strided(v.shape, strides, dtype=v.dtype.torch, device="meta")
         elif node.op == "reshape":

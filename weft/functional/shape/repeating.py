@@ -31,7 +31,7 @@ def repeat(x: Tensor, *sizes: Sizes) -> Tensor:
         raise ShapeError(f"repeat{counts}: Trying to create tensor with negative dimension: copies of {list(x.shape)}")
     y = ops.reshape(x, tuple(n for pair in zip((1,) * len(shape), shape, strict=True) for n in pair))
     y = ops.expand(y, tuple(n for pair in zip(counts, shape, strict=True) for n in pair))
-    return ops.reshape(ops.clone(y), tuple(c * n for c, n in zip(counts, shape, strict=True)))  # no view
+    return ops.reshape(ops.contiguous(y), tuple(c * n for c, n in zip(counts, shape, strict=True)))  # no view
 
 
 @public("flow tensor")
@@ -62,7 +62,7 @@ def repeat_interleave(
             raise OptionError(f"repeat_interleave(): Repeats must be non-negative; got {repeats}")
         _check_size(output_size, shape[d] * repeats)
         wide = ops.expand(ops.unsqueeze(x, d + 1), (*shape[: d + 1], repeats, *shape[d + 1 :]))
-        return ops.reshape(ops.clone(wide), (*shape[:d], shape[d] * repeats, *shape[d + 1 :]))  # not a view
+        return ops.reshape(ops.contiguous(wide), (*shape[:d], shape[d] * repeats, *shape[d + 1 :]))  # not a view
     known = here.trace is not None and not repeats.is_lazy  # then the result's shape is known while tracing, too
     with tracing(None) if known else nullcontext():
         if repeats.numel() != shape[d]:

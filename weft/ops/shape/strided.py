@@ -38,7 +38,7 @@ fold_tensor.samples(lambda rand: [(rand(4, 3, 3), (4, 7), 1, 3, 2)])
 
 @op(view=True)
 def as_strided(x: Tensor, size: Size, stride: Size, storage_offset: int = 0) -> Tensor:
-    """A view of x's memory with these sizes and strides, from an offset; x must be contiguous.
+    """A view of x's memory with these sizes and strides, from an offset; x must be dense.
 
     >>> flow.as_strided(flow.arange(6), (2, 2), (3, 1)).tolist()
     [[0, 1], [3, 4]]
