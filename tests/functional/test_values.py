@@ -197,6 +197,17 @@ def test_memory_of_a_transposed_tensor_in_strides(ours: Any) -> None:
     assert theirs.grad is not None and mine.grad is not None and torch.equal(theirs.grad, mine.grad.to_torch())
 
 
+def test_windows_of_a_transposed_tensor_in_a_graph() -> None:
+    class Windows(flow.nn.Graph):
+        def build(self, x: Any) -> Any:
+            return windows(flow, x)
+
+    x = rand(8, 3, 2)
+    assert torch.equal(Windows()(flow.from_torch(x)).to_torch(), windows(torch, x))
+    with pytest.raises(flow.errors.ShapeError, match="gaps"):
+        flow.as_strided(flow.from_torch(x)[:, :, 1], (2, 2), (1, 1))
+
+
 @pytest.mark.parametrize("repeated", [lambda x: x.repeat(2, 1, 1), lambda x: x.tile(2, 1, 1),
                                       lambda x: x.repeat_interleave(2, 0)])  # fmt: skip
 def test_repeated_tensors_are_contiguous(repeated: Any) -> None:

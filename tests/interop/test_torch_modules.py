@@ -584,3 +584,16 @@ def test_data_is_read_and_written() -> None:
     for _ in range(2):
         torch.testing.assert_close(ours(x).detach().to_torch(), theirs(x).detach())
     torch.testing.assert_close(ours.f.weight.detach().to_torch(), theirs.f.weight.detach())
+
+
+class Checking(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        torch._check_tensor_all(x > 0, lambda: "x must be positive")
+        return x + (x > 2)._is_any_true()
+
+
+def test_checks_of_all_elements_see_their_values() -> None:
+    checking = flow.from_torch(Checking())
+    assert checking(flow.tensor([1.0, 3.0])).tolist() == Checking()(torch.tensor([1.0, 3.0])).tolist() == [2.0, 4.0]
+    with pytest.raises(RuntimeError, match="x must be positive"):
+        checking(flow.tensor([1.0, -3.0]))

@@ -126,6 +126,8 @@ COMPOSED: Final[dict[Any, Callable[..., Any]]] = {
     torch._pack_padded_sequence: lambda *args: pack_padded_sequence(*args)[:2],
     torch._pad_packed_sequence: lambda data, sizes, *how: pad_packed_sequence(PackedSequence(data, sizes), *how),
     torch.geqrf: geqrf,
+    "torch.Tensor._is_all_true": lambda x: x.all(),  # what torch._check_tensor_all asks
+    "torch.Tensor._is_any_true": lambda x: x.any(),
     torch._grouped_mm: grouped_mm,
     **{getattr(torch, name): recurrent(mode) for name, mode in _RECURRENT.items()},
     **{getattr(torch, f"{name}_cell"): CELLS[mode] for name, mode in _RECURRENT.items()},
