@@ -10,9 +10,12 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, Final
 
 import torch
+from torch.overrides import _get_current_function_mode_stack as modes
+from torch.overrides import _pop_mode_temporarily
 
 from weft.core import device as devices
 from weft.core import dtype as dtypes
@@ -298,10 +301,11 @@ def method(ours: Function, name: str) -> Function:
 
 
 def _answered(theirs: Function) -> Function:
-    """A method that only torch has: it calls the replacement of torch's function."""
+    """A method that only torch has: it calls the replacement of torch's function, without the mode, as the mode does."""
 
     def call(self: Facade, *args: Any, **kwargs: Any) -> Any:
-        return inside.answer(theirs, (self, *args), kwargs)
+        with _pop_mode_temporarily() if modes() else nullcontext():
+            return inside.answer(theirs, (self, *args), kwargs)
 
     return call
 
