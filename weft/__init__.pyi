@@ -451,7 +451,7 @@ def as_strided(
     x: Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """A view of x's memory with these sizes and strides, from an offset; x must be contiguous.
+    """A view of x's memory with these sizes and strides, from an offset; x must be dense.
 
     >>> flow.as_strided(flow.arange(6), (2, 2), (3, 1)).tolist()
     [[0, 1], [3, 4]]

@@ -301,7 +301,7 @@ def method(ours: Function, name: str) -> Function:
 
 
 def _answered(theirs: Function) -> Function:
-    """A method that only torch has: it calls the replacement of torch's function, without the mode, as the mode does."""
+    """A method that only torch has: the replacement of torch's function, without the mode, as in a mode's call."""
 
     def call(self: Facade, *args: Any, **kwargs: Any) -> Any:
         with _pop_mode_temporarily() if modes() else nullcontext():

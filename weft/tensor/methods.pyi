@@ -304,7 +304,7 @@ class Methods:
     def as_strided(
         self, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None
     ) -> Tensor:
-        """A view of x's memory with these sizes and strides, from an offset; x must be contiguous."""
+        """A view of x's memory with these sizes and strides, from an offset; x must be dense."""
 
     def asin(self) -> Tensor:
         """The arc sine."""
