@@ -195,6 +195,8 @@ def as_strided(x: Tensor, size: Sequence[int], stride: Sequence[int], storage_of
         x = ops.permute(x, tuple(sorted(range(x.ndim), key=lambda d: (-steps[d], d))))
         if not x.is_contiguous():
             raise ShapeError("as_strided(): x has gaps in memory, so that its gradient isn't known; x.contiguous()")
+    elif x.spec is not None:  # it has no strides, and is taken to be contiguous: else this is of a copy, as a reshape
+        x = contiguous(x)
     return ops.as_strided(x, tuple(size), tuple(stride), at)
 
 

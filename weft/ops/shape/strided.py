@@ -43,7 +43,8 @@ def as_strided(x: Tensor, size: Size, stride: Size, storage_offset: int = 0) -> 
     >>> flow.as_strided(flow.arange(6), (2, 2), (3, 1)).tolist()
     [[0, 1], [3, 4]]
     """
-    x = x.contiguous()  # as a global tensor, which has no strides, is taken to be
+    if not x.is_contiguous():
+        raise RuntimeError("as_strided shape: x must be contiguous, so that its gradient is known; x.contiguous()")
     return x.as_strided(tuple(size), tuple(stride), x.storage_offset() + storage_offset)
 
 
