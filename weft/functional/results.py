@@ -1,4 +1,5 @@
-"""The named tuples that functions with several results return, with torch's names for the fields."""
+"""Torch's named tuples, `torch.return_types.max` and the like, which functions with several results return; and for type
+checkers their fields, which are Weft's tensors."""
 
 # ruff: noqa: UP014  # a row each
 
@@ -6,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
+
+from torch import return_types
 
 from weft.api.table import named
 from weft.ops import OPS
@@ -32,14 +35,19 @@ SVDWithV = NamedTuple("SVDWithV", [("U", Tensor), ("S", Tensor), ("V", Tensor)])
 Triangles = NamedTuple("Triangles", [("P", Tensor), ("L", Tensor), ("U", Tensor)])
 
 
-def returning(kind: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The op of this name, whose results have names."""
-    op = OPS[name]
+def result(name: str, *parts: Any) -> Any:
+    """The parts under the names that torch's function of this name gives them."""
+    return getattr(return_types, name)(parts)
+
+
+def returning(kind: type, name: str, folder: str = "") -> Callable[..., Any]:
+    """The op of this name, whose results have names; "linalg_" is a folder of torch's."""
+    op, made = OPS[name], getattr(return_types, folder + name)
     run = op.entry
 
     @named(name, op.__doc__)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return kind(*run(*args, **kwargs))
+        return made(run(*args, **kwargs))
 
     call.__module__ = op.__module__
     rows = ((p.name, p.type, p.default) for p in op.params)

@@ -70,7 +70,7 @@ def into(name: str, out: Any, made: Any, overwrite: Overwrite) -> Any:
         if not isinstance(out, (tuple, list)) or len(out) != len(made):
             raise ArgumentError(f"{name}(): out must be a tensor for each of {len(made)} results; got {out!r}")
         both = [into(name, o, m, overwrite) for o, m in zip(out, made, strict=True)]
-        return type(made)(*both) if hasattr(made, "_fields") else tuple(both)
+        return getattr(torch.return_types, f"{type(made).__name__}_out", tuple)(both)
     if not isinstance(made, Tensor):
         raise ArgumentError(f"{name}(): got an unexpected argument 'out': its result is {made!r}, not a tensor")
     if not isinstance(out, Tensor):

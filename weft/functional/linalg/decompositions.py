@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from weft.api.signature import door
 from weft.api.table import public
 from weft.core.dispatch import in_own_dtypes
 from weft.core.errors import ArgumentError
-from weft.functional.results import QR, SVD, Eigen, Packed, SVDWithV, Triangles, returning
+from weft.functional.results import QR, SVD, Eigen, Packed, SVDWithV, Triangles, result, returning
 from weft.ops import ops
 from weft.ops.linalg.decompositions import with_ones
 from weft.tensor.tensor import Tensor
 
-eig, eigvals = returning(Eigen, "eig"), ops.eigvals
+eig, eigvals = returning(Eigen, "eig", "linalg_"), ops.eigvals
 
 
 @public("flow tensor")
@@ -27,7 +28,6 @@ def cholesky(x: Tensor, upper: bool = False) -> Tensor:
     return lower.mH if upper else lower  # type: ignore[attr-defined]
 
 
-@public("flow tensor")
 @in_own_dtypes
 def qr(x: Tensor, mode: str = "reduced") -> QR:
     """The QR decomposition, x = q @ r: "reduced", or "complete" with a square q; with "r", q is empty. The columns that
@@ -45,9 +45,17 @@ def qr(x: Tensor, mode: str = "reduced") -> QR:
         if mode == "complete" and n > m:
             q = ops.cat([q, ops.completion(q)], -1)
             r = ops.cat([r, ops.zeros_like(ops.narrow(x, -2, 0, n - m).detach())], -2)
-        return QR(nothing(x) if mode == "r" else q, r)
+        return result("linalg_qr", nothing(x) if mode == "r" else q, r)
     q, r = ops.qr(ops.narrow(x, -1, 0, n))  # signs follow the first columns
-    return QR(nothing(x) if mode == "r" else q, ops.cat([r, ops.matmul(q.mH, ops.narrow(x, -1, n, m - n))], -1))
+    return result(
+        "linalg_qr", nothing(x) if mode == "r" else q, ops.cat([r, ops.matmul(q.mH, ops.narrow(x, -1, n, m - n))], -1)
+    )
+
+
+@public("flow tensor", "qr")
+@functools.wraps(qr)
+def _qr(x: Tensor, mode: str = "reduced") -> QR:
+    return result("qr", *qr(x, mode))
 
 
 def nothing(x: Tensor) -> Tensor:
@@ -67,7 +75,7 @@ def lu(A: Any, *, pivot: bool = True) -> Triangles:
     [[[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], [[4.0, 0.0], [0.0, 2.0]]]
     """
     check_pivot(pivot)
-    return lu_unpack(*ops.lu_factor_ex(A)[:2])  # also for singular matrices
+    return result("linalg_lu", *lu_unpack(*ops.lu_factor_ex(A)[:2]))  # also for singular matrices
 
 
 def lu_factor(A: Any, *, pivot: bool = True) -> Packed:
@@ -77,7 +85,7 @@ def lu_factor(A: Any, *, pivot: bool = True) -> Packed:
     [[4.0, 0.0], [0.0, 2.0]]
     """
     check_pivot(pivot)
-    return Packed(*ops.lu_factor(A))
+    return result("linalg_lu_factor", *ops.lu_factor(A))
 
 
 @public("flow")
@@ -87,17 +95,17 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
     none = nothing(LU_data)
     order = ops.permutation_of(LU_pivots, n, LU_data.dtype) if unpack_pivots else none
     if not unpack_data:
-        return Triangles(order, none, none)
+        return result("lu_unpack", order, none, none)
     least = min(n, m)
     lower = with_ones(ops.tril(ops.narrow(LU_data, -1, 0, least), -1))
-    return Triangles(order, lower, ops.triu(ops.narrow(LU_data, -2, 0, least), 0))
+    return result("lu_unpack", order, lower, ops.triu(ops.narrow(LU_data, -2, 0, least), 0))
 
 
 def eigh(x: Tensor, UPLO: str = "L") -> Eigen:
     """The eigenvalues of symmetric matrices, ascending, and their eigenvectors as columns. Only the lower triangle is
     read, or with UPLO="U" the upper.
     """
-    return Eigen(*ops.eigh(lower_of(x, UPLO)))
+    return result("linalg_eigh", *ops.eigh(lower_of(x, UPLO)))
 
 
 def lower_of(x: Tensor, UPLO: str) -> Tensor:
@@ -121,7 +129,7 @@ def svd(x: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
         u = ops.cat([u, ops.completion(u)], -1)
     if full_matrices and vh.shape[-1] > vh.shape[-2]:
         vh = ops.cat([vh, ops.completion(vh.mH).mH], -2)  # type: ignore[attr-defined]
-    return SVD(u, s, vh)
+    return result("linalg_svd", u, s, vh)
 
 
 @public("flow tensor", "svd")
@@ -130,7 +138,7 @@ def _svd_with_v(x: Tensor, some: bool = True, compute_uv: bool = True) -> SVDWit
     if not compute_uv:
         raise ArgumentError("svd(): u and v are always computed; leave compute_uv=False out, or use linalg.svdvals()")
     u, s, vh = svd(x, not some)
-    return SVDWithV(u, s, vh.mH)  # type: ignore[attr-defined]
+    return result("svd", u, s, vh.mH)  # type: ignore[attr-defined]
 
 
 def svdvals(x: Tensor, *, driver: str | None = None) -> Tensor:

@@ -19,7 +19,8 @@ from weft.ops import ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
 
-slogdet = public("flow tensor")(returning(SignAndSize, "slogdet"))
+public("flow tensor")(returning(SignAndSize, "slogdet"))
+slogdet = returning(SignAndSize, "slogdet", "linalg_")
 
 
 @public("flow tensor")

@@ -15,7 +15,7 @@ from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.functional.linalg.decompositions import lu_unpack, svd, svdvals
 from weft.functional.linalg.properties import matrix_rank, tolerance
-from weft.functional.results import Solution
+from weft.functional.results import result
 from weft.functional.shape.views import movedim
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
@@ -89,7 +89,7 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
     told = rows > columns and driver != "gelsy" and bool((rank == columns).all())
     left = ops.sum((ops.matmul(A, x) - b).abs().square(), -2) if told else none
     values = svdvals(A).detach() if driver in ("gelsd", "gelss") else none
-    return Solution(ops.squeeze(x, -1) if vector else x, left, rank, values)
+    return result("linalg_lstsq", ops.squeeze(x, -1) if vector else x, left, rank, values)
 
 
 @in_own_dtypes

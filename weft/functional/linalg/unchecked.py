@@ -7,7 +7,7 @@ from typing import Any
 from weft.api.signature import door
 from weft.core.errors import OpError
 from weft.functional.linalg.decompositions import check_pivot
-from weft.functional.results import Inverse, PackedInfo, Root, Solved
+from weft.functional.results import Inverse, PackedInfo, Root, Solved, result
 from weft.ops import ops
 
 
@@ -21,18 +21,20 @@ def cholesky_ex(x: Any, *, upper: bool = False, check_errors: bool = False) -> R
     positive definite.
 
     >>> flow.linalg.cholesky_ex(flow.tensor([[4.0]]))
-    Root(L=tensor([[2.]]), info=tensor(0, dtype=weft.int32))
+    torch.return_types.linalg_cholesky_ex(
+    L=tensor([[2.]]),
+    info=tensor(0, dtype=weft.int32))
     """
     root, info = ops.cholesky_ex(x)
     _checked("cholesky_ex", check_errors, info, "a matrix isn't positive definite")
-    return Root(root.mH if upper else root, info)
+    return result("linalg_cholesky_ex", root.mH if upper else root, info)
 
 
 def inv_ex(x: Any, *, check_errors: bool = False) -> Inverse:
     """The inverse; and an error code: 0, or the index (from 1) of a zero pivot."""
     inverse, info = ops.inv_ex(x)
     _checked("inv_ex", check_errors, info, "a matrix has no inverse")
-    return Inverse(inverse, info)
+    return result("linalg_inv_ex", inverse, info)
 
 
 def solve_ex(a: Any, b: Any, *, left: bool = True, check_errors: bool = False) -> Solved:
@@ -43,7 +45,7 @@ def solve_ex(a: Any, b: Any, *, left: bool = True, check_errors: bool = False) -
     else:
         x, info = ops.solve_ex(a.mT, b.mT)
     _checked("solve_ex", check_errors, info, "a matrix has no inverse")
-    return Solved(ops.squeeze(x, -1) if vector else x if left else x.mT, info)
+    return result("linalg_solve_ex", ops.squeeze(x, -1) if vector else x if left else x.mT, info)
 
 
 def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> PackedInfo:
@@ -51,7 +53,7 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> P
     check_pivot(pivot)
     lu, pivots, info = ops.lu_factor_ex(A)
     _checked("lu_factor_ex", check_errors, info, "a matrix has no inverse")
-    return PackedInfo(lu, pivots, info)
+    return result("linalg_lu_factor_ex", lu, pivots, info)
 
 
 __all__ = ["cholesky_ex", "inv_ex", "lu_factor_ex", "solve_ex"]

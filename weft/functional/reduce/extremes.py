@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft.api.signature import overloaded
 from weft.api.table import public
-from weft.functional.results import Extremes, Ranked
+from weft.functional.results import Extremes, Ranked, result
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
@@ -12,7 +12,7 @@ from weft.tensor.tensor import Tensor
 @public("flow tensor")
 def aminmax(x: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Extremes:
     """The smallest and the largest element, over a dimension or all."""
-    return Extremes(ops.amin(x, dim, keepdim), ops.amax(x, dim, keepdim))
+    return result("aminmax", ops.amin(x, dim, keepdim), ops.amax(x, dim, keepdim))
 
 
 def _max_of_all(x: Tensor) -> Tensor:
@@ -25,7 +25,7 @@ def _max_of_all(x: Tensor) -> Tensor:
 
 
 def _max_along(x: Tensor, dim: int, keepdim: bool = False) -> Ranked:
-    return Ranked(*ops.max(x, dim, keepdim))
+    return result("max", *ops.max(x, dim, keepdim))
 
 
 def _max_of_two(x: Tensor, other: Tensor) -> Tensor:
@@ -38,7 +38,7 @@ def _min_of_all(x: Tensor) -> Tensor:
 
 
 def _min_along(x: Tensor, dim: int, keepdim: bool = False) -> Ranked:
-    return Ranked(*ops.min(x, dim, keepdim))
+    return result("min", *ops.min(x, dim, keepdim))
 
 
 def _min_of_two(x: Tensor, other: Tensor) -> Tensor:

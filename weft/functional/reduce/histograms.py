@@ -10,7 +10,7 @@ from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
-from weft.functional.results import Histogram
+from weft.functional.results import Histogram, result
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
@@ -68,4 +68,4 @@ def histogram(
     if density:
         wide = ops.narrow(edges, 0, 1, n) - ops.narrow(edges, 0, 0, n)
         hist = hist / (ops.sum(hist) * wide)
-    return Histogram(hist, edges)
+    return result("histogram", hist, edges)

@@ -11,7 +11,7 @@ from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, OptionError, ShapeError
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
-from weft.functional.results import Ranked
+from weft.functional.results import Ranked, result
 from weft.functional.shape.views import movedim
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
@@ -39,7 +39,7 @@ def _shared(x: Any, value: Any) -> Any:
 
 
 def _median_along(x: Tensor, dim: int, keepdim: bool = False) -> Ranked:
-    return Ranked(*ops.median(x, dim, keepdim))
+    return result("median", *ops.median(x, dim, keepdim))
 
 
 median = public("flow tensor", "median")(overloaded("median", _median_of_all, _median_along))
@@ -118,4 +118,5 @@ def nanmedian(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
         value = ops.where(ops.any(there, d, True), value, math.nan)
     if dim is None:
         return _shared(x, ops.reshape(value, ()))
-    return Ranked(value, place) if keepdim else Ranked(ops.squeeze(value, d), ops.squeeze(place, d))
+    found = (value, place) if keepdim else (ops.squeeze(value, d), ops.squeeze(place, d))
+    return result("nanmedian", *found)
