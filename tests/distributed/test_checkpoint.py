@@ -13,6 +13,7 @@ import weft as flow
 import weft.distributed.checkpoint as dcp
 from tests.ranks import on
 from weft import nn
+from weft.checkpoint.file import Stored
 from weft.core.errors import ArgumentError, CheckpointError
 from weft.distributed.checkpoint import format_utils
 from weft.distributed.checkpoint import state_dict as states
@@ -208,3 +209,27 @@ def test_a_group_writes_without_the_others(tmp_path: Path) -> None:
         return [state["x"].item() for state in found]
 
     assert spawn_threads(3, run, deadline=60) == [[1, 1]] * 3
+
+
+def test_each_rank_reads_its_rows_of_what_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[Any] = []
+    take = Stored.take
+    monkeypatch.setattr(Stored, "take", lambda self, rows=None: taken.append((self.name, rows)) or take(self, rows))
+
+    def each() -> None:
+        P, S, B = flow.placement("cpu", ranks=[0, 1]), flow.sbp.split, flow.sbp.broadcast
+        x = flow.arange(32).float().reshape(8, 4)
+        states = {"rows": x.to_global(P, B), "columns": x.to_global(P, B), "other": x.to_global(P, B)}
+        state: Any = {**states, "deep": [x.to_global(P, B), 3]}
+        dcp.save(state, checkpoint_id=str(tmp_path))
+        rows, columns = (flow.zeros(8, 4, placement=P, sbp=S(dim)) for dim in (0, 1))
+        own: Any = {"rows": rows, "columns": columns, "deep": None}
+        dcp.load(own, checkpoint_id=str(tmp_path))
+        for t in (own["rows"], own["columns"], own["deep"][0]):
+            assert t.numpy().tolist() == x.tolist()
+        assert own["rows"].sbp == (S(0),) and own["columns"].sbp == (S(1),) and own["deep"][1] == 3
+
+    spawn_threads(2, each)
+    rows = {name: [r for n, r in taken if n == name] for name, _ in taken}
+    assert sorted(rows.pop("rows")) == [(0, 4), (4, 8)]
+    assert "other" not in rows

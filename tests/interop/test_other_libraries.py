@@ -8,12 +8,14 @@ import pickle
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
 import pytest
 import safetensors.torch
 import torch
+import torch.nn.attention.flex_attention as flex
 
 import weft as flow
 from weft import nn
@@ -101,7 +103,8 @@ def test_a_replaced_function_is_one_under_all_its_names_and_can_be_pickled() -> 
     for path, names in other_libraries.REPLACED.items():
         for name in names if path.partition(".")[0] == "torch" and "tensorboard" not in path else ():
             f = getattr(importlib.import_module(path), name)
-            if f.__name__ == name:  # some have another name where they were written
+            c = isinstance(getattr(f, "__wrapped__", None), BuiltinFunctionType)
+            if f.__name__ == name and not c:  # some have another name where they were written, or are C's
                 assert pickle.loads(pickle.dumps(f)) is f
 
 
@@ -123,6 +126,51 @@ def test_compiling_is_for_graphs() -> None:
     layer = nn.Linear(4, 2)
     with pytest.warns(UserWarning, match=r"torch\.compile\(Linear\): it stays as it is.*nn\.Graph"):
         assert torch.compile(layer) is layer
+
+
+class Attending(torch.nn.Module):
+    """Attention of one head by flex_attention, compiled or not."""
+
+    def __init__(self, attend: Any) -> None:
+        super().__init__()
+        self.attend, self.slope = attend, torch.nn.Parameter(torch.tensor([0.5]))
+        self.register_buffer("document", torch.arange(8) // 3)
+
+    def forward(self, x: Any) -> Any:
+        slope, document = self.slope, self.document
+        seen = flex.create_block_mask(
+            lambda b, h, i, j: (i >= j) & (document[i] == document[j]), None, None, 8, 8, x.device, BLOCK_SIZE=4
+        )
+        return self.attend(x, x, x, lambda s, b, h, i, j: s + slope[h] * (j - i), seen)
+
+    def formula(self, x: Any) -> Any:
+        at, document = torch.arange(8), self.document
+        scores = x @ x.mT / x.shape[-1] ** 0.5 + self.slope * (at - at[:, None])
+        seen = (at[:, None] >= at) & (document[:, None] == document)
+        return scores.masked_fill(~seen, -torch.inf).softmax(-1) @ x
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without")
+@pytest.mark.parametrize("compiled", [False, True])
+def test_flex_attention_in_modules_of_torchs(compiled: bool) -> None:
+    attend = torch.compile(flex.flex_attention, fullgraph=True) if compiled else flex.flex_attention
+    theirs = Attending(attend)
+    ours, x = flow.from_torch(theirs), torch.randn(2, 1, 8, 4)
+
+    class Graph(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.m = ours
+
+        def build(self, x: Any) -> Any:
+            return self.m(x)
+
+    expected, got = theirs.formula(x), ours(flow.from_torch(x))
+    expected.square().sum().backward()
+    got.square().sum().backward()
+    torch.testing.assert_close(got.detach().to_torch(), expected.detach())
+    torch.testing.assert_close(ours.slope.grad.to_torch(), theirs.slope.grad)
+    torch.testing.assert_close(Graph()(flow.from_torch(x)).to_torch(), expected.detach())
 
 
 def test_what_writes_safetensors(tmp_path: Path) -> None:

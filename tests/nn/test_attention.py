@@ -13,6 +13,7 @@ import torch
 import torch.nn.attention.flex_attention as theirs
 
 import weft as flow
+from tests.ranks import on
 from weft.core.errors import ArgumentError, WeftError
 
 ours: Any = importlib.import_module("weft.nn.attention.flex_attention")
@@ -93,6 +94,37 @@ def test_a_graph_gives_what_eager_calls_give() -> None:
 
     q = flow.randn(2, 2, 8, 4)
     np.testing.assert_allclose(Graph()(q).numpy(), attended(q).numpy(), rtol=1e-5, atol=1e-6)
+
+
+@on(2)
+def test_global_tensors_keep_their_layout() -> None:
+    flow.manual_seed(0)
+    place, everywhere = flow.placement("cpu", ranks=[0, 1]), flow.sbp.broadcast
+    x, bias = flow.randn(2, 4, 8, 4, requires_grad=True), flow.randn(4, requires_grad=True)
+    document = flow.arange(8) // 3
+    seen = ours.create_block_mask(
+        lambda b, h, i, j: (i >= j) & (document[i] == document[j]), None, None, 8, 8, device="cpu", BLOCK_SIZE=4
+    )
+
+    def call(x: Any, bias: Any) -> Any:
+        return ours.flex_attention(x, x, x, lambda s, b, h, i, j: s + bias[h] * (j - i), seen)
+
+    class Graph(flow.nn.Graph):
+        def build(self, x: Any, bias: Any) -> Any:
+            return call(x, bias)
+
+    expected = call(x, bias)
+    expected.square().sum().backward()
+    for sbp in (everywhere, flow.sbp.split(0), flow.sbp.split(1), flow.sbp.split(2)):
+        parted = x.detach().to_global(place, everywhere).to_global(place, sbp).requires_grad_()
+        slopes = bias.detach().to_global(place, everywhere).requires_grad_()
+        got = call(parted, slopes)
+        assert got.sbp == (sbp,)
+        got.square().sum().backward()
+        pairs: Any = (got, expected), (parted.grad, x.grad), (slopes.grad, bias.grad)
+        for mine, whole in pairs:
+            np.testing.assert_allclose(mine.numpy(), whole.numpy(), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(Graph()(parted.detach(), slopes.detach()).numpy(), got.numpy(), atol=1e-6)
 
 
 def test_a_function_that_must_be_called_for_each_score_is_refused() -> None:

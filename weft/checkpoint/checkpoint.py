@@ -29,6 +29,7 @@ from weft.core.sbp import broadcast
 from weft.core.spec import Spec
 from weft.ops import ops
 from weft.tensor.data import local_data
+from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor, of_shard, of_torch
 from weft.transport import transport_of
 from weft.vm.instruction import Instruction
@@ -229,13 +230,53 @@ def _read_by(path: Any, source: int) -> tuple[list[Any], dict[str, Any], dict[st
     return form, forms, tensors
 
 
-def _built(form: list[Any], tensors: dict[str, Tensor]) -> Any:
+class Unread:
+    """A tensor of a file: each rank reads its own rows of it, when it asks for a layout, or the whole for itself."""
+
+    def __init__(self, shape: Any, read: Callable[[Placement, Any], Tensor], whole: Callable[[], torch.Tensor]) -> None:
+        self.shape, self._read, self._whole = tuple(shape), read, whole
+        self.trained: bool | None = None
+
+    def whole(self) -> Tensor:
+        t = of_torch(self._whole())
+        return t if self.trained is None else Parameter(t, self.trained)
+
+    def like(self, own: Tensor) -> Tensor:
+        """In the layout of another tensor."""
+        return self._read(own.placement, own.sbp) if own.is_global else of_torch(self._whole())
+
+    def numpy(self) -> Any:
+        return self.whole().numpy()
+
+    def as_parameter(self, trained: bool) -> Unread:
+        made = Unread(self.shape, self._read, self._whole)
+        made.trained = trained
+        return made
+
+
+def unread(path: Any) -> Any:
+    """What a file holds, with `Unread` in the place of tensors."""
+
+    def given(t: torch.Tensor) -> Unread:
+        return Unread(t.shape, lambda placement, sbp: _laid_out(t, placement, lambda *_: sbp), lambda: t)
+
+    if theirs := unpickled(path, given):
+        return theirs[0]
+    form, stored = _read(path)
+
+    def of(t: Stored) -> Unread:
+        return Unread(t.shape, lambda placement, sbp: _part(t, placement, sbp, False), t.take)
+
+    return _built(form, {name: of(t) for name, t in stored.items()}, Unread.as_parameter)
+
+
+def _built(form: list[Any], tensors: Mapping[str, Any], parameter: Callable[[Any, bool], Any] = Parameter) -> Any:
     if not form:
         return tensors
 
-    def find(name: str) -> Tensor:
+    def find(name: str) -> Any:
         if name not in tensors:
             raise CheckpointError(f"the file's structure names a tensor {name!r} that the file doesn't hold")
         return tensors[name]
 
-    return rebuilt(form[0], find)
+    return rebuilt(form[0], find, parameter)

@@ -111,14 +111,14 @@ def described(value: Any) -> tuple[Any, dict[str, Tensor]]:
     return walk(value, ""), tensors
 
 
-def rebuilt(form: Any, tensor: Callable[[str], Tensor]) -> Any:
+def rebuilt(form: Any, tensor: Callable[[str], Any], parameter: Callable[[Any, bool], Any] = Parameter) -> Any:
     """The structure from JSON; `tensor` is called once for each name."""
-    known: dict[tuple[str, bool | None], Tensor] = {}
+    known: dict[tuple[str, bool | None], Any] = {}
 
-    def find(name: str, trained: bool | None) -> Tensor:
+    def find(name: str, trained: bool | None) -> Any:
         key = name, trained
         if key not in known:
-            known[key] = tensor(name) if trained is None else Parameter(tensor(name), requires_grad=trained)
+            known[key] = tensor(name) if trained is None else parameter(tensor(name), trained)
         return known[key]
 
     def walk(v: Any, depth: int) -> Any:

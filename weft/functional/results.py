@@ -1,5 +1,5 @@
-"""Torch's named tuples, `torch.return_types.max` and the like, which functions with several results return; and for type
-checkers their fields, which are Weft's tensors."""
+"""Torch's named tuples, `torch.return_types.max` and the like, which functions with several results return; and for
+type checkers their fields, which are Weft's tensors."""
 
 # ruff: noqa: UP014  # a row each
 

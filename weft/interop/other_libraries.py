@@ -31,6 +31,7 @@ from weft.interop.entering import Callback, contains, entered
 from weft.interop.facade import Facade, facade, inward, records_inward, records_outward
 from weft.interop.inside import inside
 from weft.interop.torch_modules import data_of, on_torchs_tensors, outside_of_modules
+from weft.nn import attention
 from weft.nn.module.module import Module
 from weft.nn.utils.stateless import functional_call
 from weft.tensor.tensor import Tensor
@@ -120,6 +121,20 @@ def _compile(theirs: Function) -> Function:
         return model
 
     return compile
+
+
+def _ours_inside(ours: Function) -> Callable[[Function, str], Function]:
+    """In torch's modules, Weft's function in the place of one that torch's own Python looks up."""
+    with_stand_ins = bypasses.with_facades(ours)
+
+    def wrap(theirs: Function, name: str) -> Function:
+        @functools.wraps(theirs)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return (with_stand_ins if bypasses.in_torch_code() else theirs)(*args, **kwargs)
+
+        return call
+
+    return wrap
 
 
 # ---- programs of others ------------------------------------------------------------------------------
@@ -306,6 +321,11 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
     "torch.nn.utils.parametrize": dict.fromkeys(PARAMETRIZE, _wrap_once),
     "torch.nn.utils.parametrizations": dict.fromkeys(("orthogonal", "spectral_norm", "weight_norm"), _wrap_once),
     "torch.nn.init": {name: counterpart for name in vars(torch.nn.init) if name.endswith("_") and name[0] != "_"},
+    "torch.nn.attention.flex_attention": {name: _ours_inside(ours) for name, ours in attention.INSTEAD.items()},
+    "torch._dynamo.eval_frame": {  # where each call of a compiled function, whenever made, asks how to run it
+        "_callback_from_stance": _ours_inside(lambda compiler: None),
+        "set_fullgraph_compiled_frame_count": _ours_inside(lambda count: count),  # nor count what was compiled
+    },
     "torch.onnx": {"export": on_torchs_tensors},
     "torch.export": {"export": on_torchs_tensors},
     "torch.jit": {"trace": on_torchs_tensors},

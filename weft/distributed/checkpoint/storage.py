@@ -8,11 +8,10 @@ from typing import Any
 
 from weft.autograd import no_grad
 from weft.autograd.inplace import assign
-from weft.autograd.trees import leaves
+from weft.autograd.trees import leaves, mapped
 from weft.checkpoint import checkpoint
 from weft.core.errors import ArgumentError, CheckpointError
 from weft.core.rank import current
-from weft.core.sbp import broadcast
 from weft.distributed import collectives
 from weft.distributed.checkpoint.stateful import Stateful
 from weft.distributed.groups import get_process_group_ranks
@@ -126,7 +125,7 @@ def load(
     """Fill a nested dict with the values of a checkpoint: tensors in place, in the layouts that they have; other values
     are replaced; objects with a state load it."""
     _check("load", planner, DefaultLoadPlanner)
-    saved = checkpoint.load(_place("load", checkpoint_id, storage_reader))
+    saved = checkpoint.unread(_place("load", checkpoint_id, storage_reader))
     partly = planner is not None and planner.allow_partial_load
     writes: list[Callable[[], Any]] = []
     _match(state_dict, saved, "", partly, writes, set())
@@ -138,7 +137,7 @@ def load(
 def _match(
     own: Any, saved: Any, path: str, partly: bool, writes: list[Callable[[], Any]], written: set[int]
 ) -> None:  # fmt: skip
-    """Find each value, before any is written. A tensor that has several names, as the count of steps of several
+    """Find and read each value, before any is written. A tensor that has several names, as the count of steps of several
     parameters, is written once: each further name gets a tensor of its own."""
     for name, value in own.items():
         at = f"{path}.{name}" if path else str(name)
@@ -153,24 +152,18 @@ def _match(
             state = _states(value.state_dict())
             _match(state, found, at, partly, writes, written)
             writes.append(lambda value=value, state=state: value.load_state_dict(state))
-        elif isinstance(value, Tensor) and isinstance(found, Tensor):
-            if tuple(value.shape) != tuple(found.shape):
+        elif isinstance(value, Tensor) and isinstance(found, checkpoint.Unread):
+            if tuple(value.shape) != found.shape:
                 raise CheckpointError(f"{at} has the shape {value.shape}, in the checkpoint {found.shape}")
+            read = ops.cast(found.like(value), value.dtype)
             if id(value) in written:
-                writes.append(lambda name=name, value=value, found=found: own.__setitem__(name, _like(found, value)))
+                writes.append(lambda name=name, read=read: own.__setitem__(name, read))
             else:
-                writes.append(lambda value=value, found=found: assign(value.detach(), _like(found, value)))
+                writes.append(lambda value=value, read=read: assign(value.detach(), read))
             written.add(id(value))
         else:
-            writes.append(lambda name=name, found=found: own.__setitem__(name, found))
-
-
-def _like(found: Tensor, own: Tensor) -> Tensor:
-    """What was read, in the layout and the dtype of the tensor to fill."""
-    if own.is_global:
-        found = ops.from_local(found, own.placement, (broadcast,) * own.placement.ndim, tuple(found.shape))
-        found = ops.to_global(found, own.placement, own.sbp)
-    return ops.cast(found, own.dtype)
+            whole = mapped(found, lambda leaf: leaf.whole() if isinstance(leaf, checkpoint.Unread) else leaf)
+            writes.append(lambda name=name, whole=whole: own.__setitem__(name, whole))
 
 
 def save_state_dict(state_dict: dict[str, Any], storage_writer: Any, *args: Any, **options: Any) -> None:

@@ -47,9 +47,8 @@ def qr(x: Tensor, mode: str = "reduced") -> QR:
             r = ops.cat([r, ops.zeros_like(ops.narrow(x, -2, 0, n - m).detach())], -2)
         return result("linalg_qr", nothing(x) if mode == "r" else q, r)
     q, r = ops.qr(ops.narrow(x, -1, 0, n))  # signs follow the first columns
-    return result(
-        "linalg_qr", nothing(x) if mode == "r" else q, ops.cat([r, ops.matmul(q.mH, ops.narrow(x, -1, n, m - n))], -1)
-    )
+    r = ops.cat([r, ops.matmul(q.mH, ops.narrow(x, -1, n, m - n))], -1)
+    return result("linalg_qr", nothing(x) if mode == "r" else q, r)
 
 
 @public("flow tensor", "qr")

@@ -5,6 +5,7 @@ Torch calls a `score_mod` or `mask_mod` once for each score, by `vmap`. Here it 
 indices that broadcast to (batch, heads, queries, keys).
 """
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -14,10 +15,12 @@ from torch.nn.attention import SDPBackend, sdpa_kernel  # torch's choice of kern
 
 from weft.autograd.modes import no_grad
 from weft.core.derived import GIVEN, Derived
-from weft.core.dispatch import here
+from weft.core.device import Device
+from weft.core.dispatch import here, tracing
 from weft.core.dtype import bool_, float64
 from weft.core.errors import ArgumentError, IndexingError, ShapeError
-from weft.functional.create.creation import arange, ones
+from weft.core.sbp import broadcast
+from weft.functional.create.creation import arange, linspace, ones
 from weft.nn.attention import multihead
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
@@ -28,19 +31,23 @@ def _for_all(modify: Callable[..., Tensor], prefix: tuple[int, ...] = (), *_: An
 
     def call(*args: Tensor) -> Tensor:
         scores, indices = args[: len(prefix)], args[len(prefix) :]
-        right, y = _right(modify, scores, indices), _together(modify, scores, indices)
-        if here.trace is None and not right.item():
-            raise ArgumentError(_wrong(modify))
-        return y if here.trace is None else ops.require(y, right.expand(y.shape), _wrong(modify))
+        return _checked(modify, scores, indices).expand(tuple(i.shape[0] for i in indices))
 
     return call
+
+
+def _checked(modify: Callable[..., Tensor], scores: Sequence[Tensor], indices: Sequence[Tensor]) -> Tensor:
+    right, y = _right(modify, scores, indices), _together(modify, scores, indices)
+    if here.trace is None and not right.item():
+        raise ArgumentError(_wrong(modify))
+    return y if here.trace is None else ops.require(y, right.expand(y.shape), _wrong(modify))
 
 
 def _together(modify: Callable[..., Tensor], scores: Sequence[Tensor], indices: Sequence[Tensor]) -> Tensor:
     y = _tensor(modify, modify(*scores, *(ops.reshape(i, (-1, *[1] * (3 - at))) for at, i in enumerate(indices))))
     if y.ndim > 4:
         raise ArgumentError(_wrong(modify))
-    return y.expand(tuple(i.shape[0] for i in indices))
+    return y
 
 
 def _tensor(modify: Callable[..., Tensor], y: Any) -> Tensor:
@@ -51,20 +58,19 @@ def _tensor(modify: Callable[..., Tensor], y: Any) -> Tensor:
 
 @no_grad()
 def _right(modify: Callable[..., Tensor], scores: Sequence[Tensor], indices: Sequence[Tensor]) -> Tensor:
-    """Whether the function gives the outermost indices together the values that it gives each alone."""
-    ends = tuple(slice(None, None, max(len(i) - 1, 1)) for i in indices)
-    corners = [i[end] for i, end in zip(indices, ends, strict=True)]
+    """Whether the function gives the outermost indices together the values that it gives each alone, for some scores:
+    to read those that it is given would gather them from all ranks."""
+    corners = [i[:: max(len(i) - 1, 1)] for i in indices]
     places = (0, 0, 0, 0), (0, -1, 0, -1), (-1, 0, -1, 0), (-1, -1, -1, -1)
     if not all(map(len, corners)):
-        return ones((), dtype=bool_)
+        return ones((), dtype=bool_, **_beside(indices[0]))
+    some = [_some(s, corners) for s in scores]
     alone = [  # of copies: it may write into scores
-        _tensor(
-            modify, modify(*(s[ends][at].clone() for s in scores), *(i[a] for i, a in zip(corners, at, strict=True)))
-        )
+        _tensor(modify, modify(*(s[at].clone() for s in some), *(i[a] for i, a in zip(corners, at, strict=True))))
         for at in places
     ]
     try:
-        together = _together(modify, [s[ends].clone() for s in scores], corners)
+        together = _together(modify, [s.clone() for s in some], corners).expand([len(i) for i in corners])
     except (IndexingError, ShapeError) as error:
         raise ArgumentError(_wrong(modify)) from error
     if any(t.ndim for t in alone):
@@ -75,6 +81,18 @@ def _right(modify: Callable[..., Tensor], scores: Sequence[Tensor], indices: Seq
 
 def _name(modify: Callable[..., Tensor]) -> Any:
     return getattr(modify, "__name__", modify)
+
+
+def _some(scores: Tensor, corners: Sequence[Tensor]) -> Tensor:
+    sizes = [len(i) for i in corners]
+    return linspace(-1.0, 1.0, math.prod(sizes), dtype=scores.dtype, **_beside(scores)).reshape(sizes)
+
+
+def _beside(x: Tensor) -> dict[str, Any]:
+    """The options of tensors that all ranks of x have whole."""
+    if x.is_local:
+        return {"device": x.device}
+    return {"placement": x.placement, "sbp": (broadcast,) * x.placement.ndim}
 
 
 def _wrong(modify: Callable[..., Tensor]) -> str:
@@ -93,22 +111,33 @@ def _attend(
     key, value = (t.repeat_interleave(query.shape[1] // t.shape[1], 1) for t in (key, value))
     wide = query if query.dtype is float64 else query.float()
     scores = wide @ key.to(wide.dtype).mT * scale
-    indices = [arange(size, device=query.device) for size in scores.shape]
-    seen = _for_all(block_mask[-1])(*indices)
+    indices = [arange(size, **_beside(query)) for size in scores.shape]
+    blocks, mask_mod = block_mask[2], block_mask[-1]
+    lifted = blocks.is_local and query.is_global
+    with tracing(None) if lifted else contextlib.nullcontext():  # a graph is global as a whole: to it, a constant
+        seen = _checked(mask_mod, (), [arange(size, **_beside(blocks)) for size in scores.shape])
+        seen = ops.from_local(seen, *_beside(query).values(), tuple(seen.shape)) if lifted else seen
     scores = ops.where(seen, _for_all(score_mod, (0,))(scores, *indices), -math.inf)
     lse, top = scores.logsumexp(-1), scores.amax(-1)
     return ops.safe_softmax(scores, -1).to(query.dtype) @ value, lse / math.log(2), top / math.log(2)
 
 
+INSTEAD: Final[dict[str, Callable[..., Any]]] = {
+    # the first two refuse sums and gradients on a CPU
+    "_apply_kernel_options": lambda *_: {"BACKEND": "TRITON"},
+    "_validate_device": lambda *_: None,
+    "_vmap_for_bhqkv": _for_all,
+    "flex_attention_hop": _attend,
+}
 CHANGES: Final = {
-    "_apply_kernel_options": lambda _: lambda *_: {},  # it and the next refuse sums and gradients on a CPU
-    "_validate_device": lambda _: lambda *_: None,
+    **{name: lambda _, ours=ours: ours for name, ours in INSTEAD.items()},
+    "_validate_sdpa_input": lambda _: lambda *_, **__: None,  # ops check that
     "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG": lambda _: True,  # as nothing is compiled
-    "_vmap_for_bhqkv": lambda _: _for_all,
 }
 GIVEN["torch.fx.experimental.symbolic_shapes.has_free_unbacked_symbols"] = lambda _: False  # torch 2.14's asks
 GIVEN["torch._higher_order_ops.flex_attention"] = SimpleNamespace(flex_attention=_attend)
-Derived(f"{__name__}.flex_attention", "torch.nn.attention.flex_attention", {"": CHANGES})
+Derived(f"{__name__}.flex_attention", "torch.nn.attention.flex_attention", {"": CHANGES}, {"device": "_memory"})
+Tensor._memory = property(lambda x: Device(x.placement.type) if x.is_global else x.device)  # type: ignore[attr-defined]
 attend = multihead.attend
 
 __all__ = ["SDPBackend", "attend", "sdpa_kernel"]
