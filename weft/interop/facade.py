@@ -27,7 +27,8 @@ from weft.interop.inside import inside
 from weft.ops import ops
 from weft.tensor.data import whole_data
 from weft.tensor.parameter import Buffer, Parameter
-from weft.tensor.tensor import Tensor, of_torch
+from weft.tensor.tensor import Tensor, of_torch, rewrap
+from weft.vm.dependency import alias
 
 Function = Callable[..., Any]
 without_torch_function = torch._C.DisableTorchFunction  # a context in which torch's functions are its own
@@ -83,6 +84,22 @@ class Facade(torch.Tensor):
         """The device; of a global tensor, that of its placement's type."""
         with without_torch_function():
             return self.of.device.torch if self.of.spec is None else Device(self.of.spec.placement.type).torch
+
+    @property
+    def data(self) -> Any:
+        """The same memory, with a count of versions of its own: a write into it isn't seen by gradients, as torch's."""
+        with without_torch_function():
+            of = self.of
+            if of.is_global or of.value is not None or of.blob.data is None:
+                return outward(of.data)
+            made = rewrap(of)
+            made.blob = alias(of.blob, of.blob.data.data)
+            return facade(made)
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        with without_torch_function():
+            self.of.data = inward(value)
 
     def data_ptr(self) -> int:
         """The address of its memory; of a tensor without any yet, a unique number."""

@@ -28,7 +28,7 @@ from weft.core.program_line import warn
 from weft.graph.graph import Graph
 from weft.interop import bypasses
 from weft.interop.entering import Callback, contains, entered
-from weft.interop.facade import Facade, facade, inward, records_inward, records_outward
+from weft.interop.facade import Facade, facade, inward, outward, records_inward, records_outward
 from weft.interop.inside import inside
 from weft.interop.torch_modules import data_of, on_torchs_tensors, outside_of_modules
 from weft.nn import attention
@@ -107,6 +107,11 @@ def _with_other_members(theirs: Function, name: str) -> Function:
         return functional_call(module, inward(given) if inside.depth else given, *args, **kwargs)
 
     return call
+
+
+def _with_torchs_kinds(theirs: Function, name: str) -> Function:
+    """What reads the arguments of `to` of torch's modules, which may be a device and a dtype of one of Weft's tensors."""
+    return lambda *args, **kwargs: theirs(*outward(args), **outward(kwargs))
 
 
 def _compile(theirs: Function) -> Function:
@@ -326,6 +331,7 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
         "_callback_from_stance": _ours_inside(lambda compiler: None),
         "set_fullgraph_compiled_frame_count": _ours_inside(lambda count: count),  # nor count what was compiled
     },
+    "torch._C._nn": {"_parse_to": _with_torchs_kinds},
     "torch.onnx": {"export": on_torchs_tensors},
     "torch.export": {"export": on_torchs_tensors},
     "torch.jit": {"trace": on_torchs_tensors},
