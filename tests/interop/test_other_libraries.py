@@ -392,3 +392,18 @@ def test_every_name_of_the_table_is_there() -> None:
             replaced = {n: getattr(module, n, None) for n in names}
             parts = {n: [*vars(f).values()] if isinstance(f, type) else [f] for n, f in replaced.items()}
             assert not [n for n, fs in parts.items() if not any(hasattr(f, "__wrapped__") for f in fs)], path
+
+
+def test_what_knows_torchs_layers_alone_says_so() -> None:
+    model = nn.Sequential(nn.Linear(2, 1))
+    with flow.mock_torch.enable():
+        from torch.ao.quantization import prepare_qat, quantize_dynamic
+        from torch.autograd import forward_ad
+        from torch.fx import symbolic_trace
+    for call in (prepare_qat, quantize_dynamic, symbolic_trace):
+        with pytest.raises(ArgumentError, match=rf"{call.__name__}\(\) knows torch's layers alone.*flow\.to_torch"):
+            call(model)
+    with forward_ad.dual_level(), pytest.raises(ArgumentError, match=r"flow\.func\.jvp"):
+        forward_ad.make_dual(flow.ones(2), flow.ones(2))
+    theirs = torch.nn.Sequential(torch.nn.Linear(2, 1))
+    assert symbolic_trace(theirs)(torch.ones(1, 2)).shape == (1, 1)

@@ -597,3 +597,55 @@ def test_checks_of_all_elements_see_their_values() -> None:
     assert checking(flow.tensor([1.0, 3.0])).tolist() == Checking()(torch.tensor([1.0, 3.0])).tolist() == [2.0, 4.0]
     with pytest.raises(RuntimeError, match="x must be positive"):
         checking(flow.tensor([1.0, -3.0]))
+
+
+def test_data_has_a_count_of_versions_of_its_own() -> None:
+    class Put(torch.autograd.Function):
+        """Writes a row behind the tape's back, as adaptive solvers do."""
+
+        @staticmethod
+        def forward(ctx: Any, rows: Any, value: Any, at: int) -> Any:  # type: ignore[override]
+            ctx.at = at
+            rows.data[at] = value
+            return rows
+
+        @staticmethod
+        def backward(ctx: Any, dy: Any) -> Any:  # type: ignore[override]
+            return dy, dy[ctx.at], None
+
+    class Steps(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            rows = torch.zeros(3, *x.shape)
+            rows = Put.apply(rows, x, 0)
+            for at in (1, 2):
+                rows = Put.apply(rows, (rows[:at] * x).sum(0), at)
+            return rows.sum(0)
+
+    given = torch.tensor([1.0, 2.0], requires_grad=True)
+    Steps()(given).square().sum().backward()
+    x = flow.from_torch(given.detach()).requires_grad_()
+    flow.from_torch(Steps())(x).square().sum().backward()
+    assert x.grad.tolist() == given.grad.tolist()  # type: ignore[union-attr]
+
+
+def test_an_adapter_goes_around_a_converted_layer_and_loads_its_state() -> None:
+    class Adapter(torch.nn.Module):
+        def __init__(self, base: Any) -> None:
+            super().__init__()
+            self.base, self.down = base, torch.nn.Linear(3, 2, bias=False)
+            self.down.to(base.weight.device, dtype=base.weight.dtype)
+
+    class Held(torch.nn.Module):
+        def __init__(self, inner: Any) -> None:
+            super().__init__()
+            self.inner = inner
+
+    base = flow.from_torch(torch.nn.Linear(3, 2, dtype=torch.float64))
+    loaded: list[Any] = []
+    base.register_load_state_dict_post_hook(lambda module, keys: loaded.append(module))
+    held = Held(Adapter(base))
+    assert held.inner.down.weight.dtype == torch.float64
+    state = {name: torch.ones(tuple(t.shape), dtype=torch.float64) for name, t in held.state_dict().items()}
+    assert sorted(state) == ["inner.base.bias", "inner.base.weight", "inner.down.weight"]
+    held.load_state_dict(state)
+    assert loaded == [base] and base.weight.tolist() == [[1.0] * 3] * 2

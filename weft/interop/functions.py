@@ -162,6 +162,12 @@ def provide(theirs: Function, ours: Function) -> None:
 # ---- exceptions to the names -------------------------------------------------------------------------
 
 
+def _dual(*_: Any, **__: Any) -> Any:
+    raise ArgumentError(
+        "torch.autograd.forward_ad: Weft's tensors have no tangents. Write y, dy = flow.func.jvp(f, (x,), (dx,))"
+    )
+
+
 def _set_grad_enabled(mode: bool) -> None:
     here.grad = mode
     torch._C._set_grad_enabled(mode)
@@ -169,6 +175,8 @@ def _set_grad_enabled(mode: bool) -> None:
 
 EXCEPTIONS: dict[Any, Function] = {
     torch._C._set_grad_enabled: _set_grad_enabled,
+    torch._make_dual: _dual,
+    torch._unpack_dual: _dual,
     torch.Tensor.__deepcopy__: lambda x, memo: outward(x).__deepcopy__(memo),
     torch.Tensor.as_subclass: lambda x, cls: x,
 }

@@ -111,7 +111,29 @@ def _with_other_members(theirs: Function, name: str) -> Function:
 
 def _with_torchs_kinds(theirs: Function, name: str) -> Function:
     """What reads the arguments of `to` of torch's modules, which may be a device and a dtype of one of Weft's tensors."""
-    return lambda *args, **kwargs: theirs(*outward(args), **outward(kwargs))
+
+    @functools.wraps(theirs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return theirs(*outward(args), **outward(kwargs))
+
+    return call
+
+
+@functools.cache  # for functions under several names
+def _of_torchs_modules(theirs: Function, name: str) -> Function:
+    """What replaces layers of torch's classes, and would leave a module of Weft's as it is, or traces them."""
+
+    @functools.wraps(theirs)
+    def call(model: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(model, Module):
+            raise ArgumentError(
+                f"{name}() knows torch's layers alone, and this {type(model).__name__} is Weft's. Train here, and give it "
+                "torch's twin: flow.to_torch(model) of one that from_torch took; of another, torch's class, "
+                "made in `with flow.mock_torch.disable():`, which loads the state"
+            )
+        return theirs(model, *args, **kwargs)
+
+    return call
 
 
 def _compile(theirs: Function) -> Function:
@@ -302,6 +324,7 @@ KERNELS: Final = tuple(f"{__name__.partition('.')[0]}.{room}." for room in ROOMS
 TRANSFORMS: Final = ("vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "linearize",
                      "functionalize", "stack_module_state")  # fmt: skip
 CLIPS: Final = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm")
+QUANTIZERS: Final = ("prepare", "prepare_qat", "convert", "quantize", "quantize_qat", "quantize_dynamic")
 PARAMETRIZE: Final = ("register_parametrization", "remove_parametrizations")
 NORMED: Final = ("weight_norm", "remove_weight_norm")
 WEFT: Final = __name__.partition(".")[0]
@@ -332,6 +355,17 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
         "set_fullgraph_compiled_frame_count": _ours_inside(lambda count: count),  # nor count what was compiled
     },
     "torch._C._nn": {"_parse_to": _with_torchs_kinds},
+    **dict.fromkeys(
+        (
+            "torch.ao.quantization",
+            "torch.ao.quantization.quantize",
+            "torch.quantization",
+            "torch.quantization.quantize",
+        ),
+        dict.fromkeys(QUANTIZERS, _of_torchs_modules),
+    ),
+    "torch.ao.quantization.quantize_fx": {f"{name}_fx": _of_torchs_modules for name in QUANTIZERS[:3]},
+    **dict.fromkeys(("torch.fx", "torch.fx._symbolic_trace"), {"symbolic_trace": _of_torchs_modules}),
     "torch.onnx": {"export": on_torchs_tensors},
     "torch.export": {"export": on_torchs_tensors},
     "torch.jit": {"trace": on_torchs_tensors},
@@ -383,6 +417,10 @@ class ImportHook(MetaPathFinder, Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self.loaders[spec.name].create_module(spec)
+
+    def get_code(self, name: str) -> Any:
+        """The code of a module that was found and not loaded, from which another is derived."""
+        return self.loaders[name].get_code(name)
 
     def exec_module(self, module: ModuleType) -> None:
         spec = module.__spec__

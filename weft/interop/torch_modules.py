@@ -144,6 +144,11 @@ class TorchModule(Module, TORCHS):
     def load_state_dict(self, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
         return super().load_state_dict(inward(dict(state_dict)), *args, **kwargs)
 
+    @property
+    def _load_state_dict_post_hooks(self) -> dict[int, Any]:
+        """As a module of torch's reads them that holds this one, an adapter's, when it loads its state."""
+        return {i: hook for i, (hook, _) in enumerate(self._hooks_of("load_post"))}
+
     def extra_repr(self) -> str:
         return self.torch_class.extra_repr(self)
 
