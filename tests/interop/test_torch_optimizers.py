@@ -55,6 +55,26 @@ def test_torchs_optimizers_train_wefts_parameters(name: str) -> None:
             assert got == pytest.approx(want, abs=1e-6), options
 
 
+def test_a_closure_is_the_programs_code_on_wefts_tensors() -> None:
+    layer, theirs = flow.from_torch(torch.nn.Linear(3, 1)), torch.nn.Linear(3, 1)
+    theirs.load_state_dict({name: t.to_torch() for name, t in layer.state_dict().items()})
+    data = torch.arange(8.0).reshape(2, 4) / 8
+
+    def run(m: Any, x: Any) -> list[float]:
+        optimizer = torch.optim.LBFGS(m.parameters(), max_iter=3)
+
+        def loss() -> Any:
+            optimizer.zero_grad()
+            y = torch.nn.functional.mse_loss(m(x[:, :3]), x[:, 3:])
+            y.backward()
+            assert type(y) is type(x)
+            return y
+
+        return [float(optimizer.step(loss)) for _ in range(2)]  # type: ignore[arg-type]
+
+    assert run(layer, flow.from_torch(data)) == pytest.approx(run(theirs, data), rel=1e-4)
+
+
 def test_schedulers_groups_and_closures() -> None:
     def run(m: Any) -> list[list[float]]:
         groups = [{"params": m[0].parameters(), "lr": 0.1}, {"params": [m[2].weight]}]

@@ -18,6 +18,7 @@ from types import FrameType, FunctionType, GeneratorType, ModuleType
 from typing import Any, Final
 
 import torch
+from torch.overrides import _pop_mode_temporarily
 from torch.utils._pytree import tree_map_only
 
 from weft.autograd.plain import taken
@@ -243,12 +244,31 @@ def _data_parallel(theirs: Any, name: str) -> type:
     return theirs
 
 
+def _closure(f: Any) -> Any:
+    """An optimizer's closure, which is the program's code, on Weft's tensors."""
+    if not callable(f) or isinstance(f, (Tensor, Module)):
+        return f
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        depth, inside.depth = inside.depth, 0
+        try:
+            with _pop_mode_temporarily():  # in which the optimizer runs
+                loss = f(*args, **kwargs)
+        finally:
+            inside.depth = depth
+        return outward(loss)
+
+    return call
+
+
 def _wrap_step(theirs: Function) -> Function:
     @functools.wraps(theirs)
     def step(self: Any, *args: Any, **kwargs: Any) -> Any:
         ours = [p.of for group in self.param_groups for p in group["params"] if type(p) is Facade]
         if not ours:
             return theirs(self, *args, **kwargs)
+        args, kwargs = tuple(map(_closure, args)), {k: _closure(v) for k, v in kwargs.items()}
         with entered(ours):
             return records_inward(theirs(self, *map(records_outward, args), **records_outward(kwargs)))
 
