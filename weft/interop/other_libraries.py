@@ -111,7 +111,7 @@ def _with_other_members(theirs: Function, name: str) -> Function:
 
 
 def _with_torchs_kinds(theirs: Function, name: str) -> Function:
-    """What reads the arguments of `to` of torch's modules, which may be a device and a dtype of one of Weft's tensors."""
+    """What reads the arguments of `to` of torch's modules: they may be a device and a dtype of Weft's."""
 
     @functools.wraps(theirs)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -128,8 +128,8 @@ def _of_torchs_modules(theirs: Function, name: str) -> Function:
     def call(model: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(model, Module):
             raise ArgumentError(
-                f"{name}() knows torch's layers alone, and this {type(model).__name__} is Weft's. Train here, and give it "
-                "torch's twin: flow.to_torch(model) of one that from_torch took; of another, torch's class, "
+                f"{name}() knows torch's layers alone, and this {type(model).__name__} is Weft's. Train here, and give "
+                "it torch's twin: flow.to_torch(model) of one that from_torch took; of another, torch's class, "
                 "made in `with flow.mock_torch.disable():`, which loads the state"
             )
         return theirs(model, *args, **kwargs)
@@ -385,7 +385,7 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
         dict.fromkeys(QUANTIZERS, _of_torchs_modules),
     ),
     "torch.ao.quantization.quantize_fx": {f"{name}_fx": _of_torchs_modules for name in QUANTIZERS[:3]},
-    **dict.fromkeys(("torch.fx", "torch.fx._symbolic_trace"), {"symbolic_trace": _of_torchs_modules}),
+    **{path: {"symbolic_trace": _of_torchs_modules} for path in ("torch.fx", "torch.fx._symbolic_trace")},
     "torch.onnx": {"export": on_torchs_tensors},
     "torch.export": {"export": on_torchs_tensors},
     "torch.jit": {"trace": on_torchs_tensors},

@@ -143,6 +143,9 @@ class Methods:
     def _copy_to_numpy(self, array: Any) -> None:
         """Overwrite an array with x's elements."""
 
+    @property
+    def _memory(self) -> Any: ...
+
     def _register_post_grad_accumulation_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHook:
         """OneFlow's: call the hook with x's gradient once it is accumulated; its result replaces the gradient."""
 
