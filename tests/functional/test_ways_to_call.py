@@ -142,7 +142,7 @@ def test_full_matrices_are_orthogonal() -> None:
         flow.testing.assert_close((u[..., :k] * s.unsqueeze(-2)) @ vh[..., :k, :], x)
 
 
-# ---- named results ----
+# ---- named results -----------------------------------------------------------------------------------
 
 FURTHER: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("max", "min", "topk", "kthvalue", "median", "nanmedian", "mode", "cummax", "cummin"), (1,)),
