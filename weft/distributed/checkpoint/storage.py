@@ -137,8 +137,8 @@ def load(
 def _match(
     own: Any, saved: Any, path: str, partly: bool, writes: list[Callable[[], Any]], written: set[int]
 ) -> None:  # fmt: skip
-    """Find and read each value, before any is written. A tensor that has several names, as the count of steps of several
-    parameters, is written once: each further name gets a tensor of its own."""
+    """Find and read each value, before any is written. A tensor that has several names, as the count of steps of
+    several parameters, is written once: each further name gets a tensor of its own."""
     for name, value in own.items():
         at = f"{path}.{name}" if path else str(name)
         if name not in saved:
