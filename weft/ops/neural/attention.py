@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import torch
@@ -217,9 +217,9 @@ def attention_grad(
             raise ShapeError(
                 f"attention_grad: for queries {list(q.shape)}, keys {list(k.shape)} and values {list(v.shape)}"
             )
-        if _half_hidden(q, k, v, mask, is_causal):
+        if half_hidden(q, k, v, mask, is_causal, torch.get_num_threads()):
             grads = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
-            _products(grads, dy, q, k, v, _scale(q.shape[-1], scale))
+            _gradients(grads, dy, q, k, v, scale)
             return grads
         q, k, v, out = _rows(q, k, v, out)
         return aten._scaled_dot_product_flash_attention_for_cpu_backward(
@@ -239,18 +239,23 @@ attention_grad.form(lambda dy, q, k, v, *_: (q, k, v) if alike(dy, q, k, v) else
 @attention_grad.out
 def _(grads, *args):
     dy, q, k, v, _, _, mask, is_causal, scale = args
-    if _half_hidden(q, k, v, mask, is_causal):
-        _products(grads, dy, q, k, v, _scale(q.shape[-1], scale))
+    if half_hidden(q, k, v, mask, is_causal, torch.get_num_threads()):
+        _gradients(grads, dy, q, k, v, scale)
         return
     for into, given in _parts(grads, *args):
         torch._foreach_copy_(into, attention_grad.kernel(*given))
 
 
-def _half_hidden(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, is_causal: bool) -> bool:
+def half_hidden(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, is_causal: bool, threads: int) -> bool:
     """Whether products of blocks give the gradients sooner than torch's kernel, which computes hidden scores, too, and
     by smaller products. Where several threads share its heads it is the faster one."""
     plain = _flash(q, k, v) and is_causal and mask is None and q.shape == k.shape and q.dtype not in SHORT
-    return plain and 2 * ROWS <= q.shape[2] < MANY and q.shape[3] >= ROWS and torch.get_num_threads() == 1
+    return plain and 2 * ROWS <= q.shape[2] < MANY and q.shape[3] >= ROWS and threads == 1
+
+
+def _spans(t: int) -> list[tuple[int, int]]:
+    """The blocks of queries, the last one first: it sees all keys, and each of the others those before its end."""
+    return [(max(0, end - ROWS), end) for end in range(t, 0, -ROWS)]
 
 
 @functools.cache
@@ -259,30 +264,40 @@ def _hidden(dtype: torch.dtype, device: torch.device) -> Tensor:
     return torch.full((ROWS, ROWS), -torch.inf, dtype=dtype, device=device).triu_(1)
 
 
-def _products(grads, dy, q, k, v, scale):
-    """Write gradients of causal attention block by block: hidden scores aren't computed, and nothing is copied."""
-    (dq, dk, dv), t = grads, q.shape[2]
-    for end in range(t, 0, -ROWS):  # the last ones first: these see all keys
-        queries = [x[:, :, max(0, end - ROWS) : end] for x in (dq, dy, q)]
+def _probable(p: Tensor, q: Tensor, k: Tensor, scale: float) -> None:
+    """Write the probabilities of a block, in which the last key is that of the last query."""
+    rows = q.shape[1]
+    torch.baddbmm(p, q, k.mT, beta=0, alpha=scale, out=p)
+    p[:, :, -rows:].add_(_hidden(q.dtype, q.device)[:rows, :rows])
+    torch.softmax(p, -1, out=p)
+
+
+def _gradients(
+    grads: Sequence[Tensor], dy: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float | None,
+    kept: Sequence[Tensor] = (),
+) -> None:  # fmt: skip
+    """Write gradients of causal attention block by block: hidden scores aren't computed, and nothing is copied.
+    Probabilities that aren't kept are computed anew."""
+    (dq, dk, dv), (heads, t, width) = grads, q.shape[1:]
+    scale = _scale(width, scale)
+    for i, (start, end) in enumerate(_spans(t)):
+        queries = [x[:, :, start:end] for x in (dq, dy, q)]
         keys = [x[:, :, :end] for x in (dk, dv, k)]
-        rows = queries[0].shape[2]
-        p, ds = q.new_empty(2, q.shape[1], rows, end)
-        pt, dst, more, latest = p.mT, ds.mT, end < t, p[:, :, -rows:]
-        hidden = _hidden(q.dtype, q.device)[:rows, :rows]
-        for dq_, dy_, q_, dk_, dv_, k_, kt, vt in zip(*queries, *keys, keys[2].mT, v[:, :, :end].mT, strict=True):
-            torch.baddbmm(p, q_, kt, beta=0, alpha=scale, out=p)
-            latest.add_(hidden)
-            torch.softmax(p, -1, out=p)
-            torch.baddbmm(dv_, pt, dy_, beta=more, out=dv_)
+        ds, more = q.new_empty(heads, end - start, end), end < t
+        ps = kept[i] if kept else [torch.empty_like(ds)] * len(q)
+        for p, dq_, dy_, q_, dk_, dv_, k_, vt in zip(ps, *queries, *keys, v[:, :, :end].mT, strict=True):
+            if not kept:
+                _probable(p, q_, k_, scale)
+            torch.baddbmm(dv_, p.mT, dy_, beta=more, out=dv_)
             torch.bmm(dy_, vt, out=ds)
             aten._softmax_backward_data(ds, p, -1, p.dtype, grad_input=ds)
             torch.baddbmm(dq_, ds, k_, beta=0, alpha=scale, out=dq_)
-            torch.baddbmm(dk_, dst, q_, beta=more, alpha=scale, out=dk_)
+            torch.baddbmm(dk_, ds.mT, q_, beta=more, alpha=scale, out=dk_)
 
 
 @attention_grad.prepared
 def _(dq, dk, dv, dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
-    if _half_hidden(q, k, v, attn_mask, is_causal) or not _flash(q, k, v):
+    if half_hidden(q, k, v, attn_mask, is_causal, torch.get_num_threads()) or not _flash(q, k, v):
         return None
     if _added(attn_mask, q) is not attn_mask or not _in_rows(q, k, v, out):
         return None
@@ -316,8 +331,8 @@ def _part(q: Tensor) -> int:
 
 @attention_grad.works_in
 def _(dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
-    if _half_hidden(q, k, v, attn_mask, is_causal):
-        return 0
+    if half_hidden(q, k, v, attn_mask, is_causal, torch.get_num_threads()):
+        return 2 * _block_bytes(q)
     rows, columns = _blocks(q, k)
     scores = 8 * rows * columns + (2 * rows * columns * q.itemsize if q.itemsize < 4 else 0)
     copied = 0 if dy.transpose(1, 2).is_contiguous() else dy.nbytes * _part(q) // max(len(q), 1)
@@ -339,3 +354,105 @@ def _(rand):
         q, k, v = rand(2, 3, 4, 5), rand(2, 3, 4, 5), rand(2, 3, 4, width)
         y, logsumexp = scaled_dot_product_attention.kernel(q, k, v, None, is_causal)
         yield rand(2, 3, 4, width), q, k, v, y, logsumexp, None, is_causal, None
+
+
+@op(returns="y | probabilities", contractions=2, strided=True)
+def causal_attention(q: Tensor, k: Tensor, v: Tensor, scale: float | None = None) -> Tensor:
+    """Causal attention by products of blocks, which gives the probabilities that its gradient reads.
+
+    >>> q = flow.ones(1, 1, 2, 4)
+    >>> flow._C.causal_attention(q, q, q).tolist()
+    [[[[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]]]
+    """
+    _check(q, k, v)
+    if not q.shape == k.shape == v.shape:
+        raise ShapeError(f"causal_attention: {list(q.shape)}, {list(k.shape)} and {list(v.shape)} must be one shape")
+    found = torch.empty_like(q), q.new_empty(kept_shape(q.shape))
+    causal_attention.out_kernel(found, q, k, v, scale)
+    return found  # type: ignore[return-value]
+
+
+@causal_attention.out
+def _(found, q, k, v, scale):
+    y, kept = found
+    for (start, end), into in zip(_spans(q.shape[2]), _kept_blocks(kept, q.shape[2]), strict=True):
+        p = q.new_empty(q.shape[1], end - start, end)
+        for into_, y_, q_, k_, v_ in zip(into, y[:, :, start:end], q[:, :, start:end], k[:, :, :end], v[:, :, :end], strict=True):
+            _probable(p, q_, k_, _scale(q.shape[-1], scale))
+            torch.bmm(p, v_, out=y_)
+            into_.copy_(p)
+
+
+def kept_shape(shape: Sequence[int]) -> tuple[int, int, int]:
+    return (*shape[:2], sum((end - start) * end for start, end in _spans(shape[2])))
+
+
+def _kept_blocks(kept: Tensor, t: int) -> list[Tensor]:
+    spans = _spans(t)
+    parts = kept.split([(end - start) * end for start, end in spans], -1)
+    return [part.unflatten(-1, (end - start, end)) for part, (start, end) in zip(parts, spans, strict=True)]
+
+
+def _block_bytes(q: Tensor) -> int:
+    """The bytes of the probabilities of the largest block."""
+    return q.shape[1] * min(ROWS, q.shape[2]) * q.shape[2] * q.itemsize
+
+
+causal_attention.works_in(lambda q, k, v, scale: _block_bytes(q))
+causal_attention.layout(lambda q, k, v, scale: "b h t! d!, b h t! d!, b h t! d! -> b h t! d!, b h n!")
+
+
+@causal_attention.form
+def _(q, k, v, scale):
+    if not (len(q.shape) == 4 and q.shape == k.shape == v.shape and alike(q, k, v)):
+        return None
+    return q, Form(kept_shape(q.shape), q.dtype)
+
+
+@causal_attention.grad
+def _(dy, q, k, v, probabilities, scale, needs):
+    if here.grad:
+        return _composed_gradient(dy, q, k, v, None, True, scale, (*needs, False))[:3]
+    return causal_attention_grad(dy, q, k, v, probabilities, scale)
+
+
+@causal_attention.samples
+def _(rand):
+    yield rand(2, 3, 4, 5), rand(2, 3, 4, 5), rand(2, 3, 4, 5)
+    yield rand(2, 3, 4, 5), rand(2, 3, 4, 5), rand(2, 3, 4, 5), 0.3
+
+
+@op(returns="dq dk dv", linear="dy", contractions=4, strided=True)
+def causal_attention_grad(
+    dy: Tensor, q: Tensor, k: Tensor, v: Tensor, probabilities: Tensor, scale: float | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of causal attention's queries, keys and values."""
+    if not dy.shape == q.shape == k.shape == v.shape or probabilities.shape != kept_shape(q.shape):
+        raise ShapeError(
+            f"causal_attention_grad: dy {list(dy.shape)}, queries {list(q.shape)}, keys {list(k.shape)} and values "
+            f"{list(v.shape)} must be one shape, for which there are probabilities of {list(kept_shape(q.shape))}; "
+            f"got {list(probabilities.shape)}"
+        )
+    grads = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
+    causal_attention_grad.out_kernel(grads, dy, q, k, v, probabilities, scale)
+    return grads
+
+
+@causal_attention_grad.out
+def _(grads, dy, q, k, v, probabilities, scale):
+    _gradients(grads, dy, q, k, v, scale, _kept_blocks(probabilities, q.shape[2]))
+
+
+causal_attention_grad.form(lambda dy, q, k, v, *_: (q, k, v) if alike(dy, q, k, v) else None)
+causal_attention_grad.works_in(lambda dy, q, *_: _block_bytes(q))
+
+
+@causal_attention_grad.layout
+def _(dy, q, k, v, probabilities, scale):
+    return f"{', '.join(['b h t! d!'] * 4)}, b h n! -> {', '.join(['b h t! d!'] * 3)}"
+
+
+@causal_attention_grad.samples
+def _(rand):
+    q, k, v = rand(2, 3, 4, 5), rand(2, 3, 4, 5), rand(2, 3, 4, 5)
+    yield rand(2, 3, 4, 5), q, k, v, causal_attention.kernel(q, k, v)[1], None

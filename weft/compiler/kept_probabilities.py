@@ -1,0 +1,58 @@
+"""Keep attention's probabilities for its gradient, which is sooner than to compute them again and takes more memory. Pure.
+
+Where products of blocks are the fastest way to the gradient, they give the probabilities on the way, if the forward
+goes the same way. Both must be in one chain, where nothing else reads what attention gives its gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import replace
+
+import torch
+
+from weft.boxing.signature import Signature
+from weft.job.value import Node, Value
+from weft.ops.neural.attention import half_hidden, kept_shape
+
+
+def kept(nodes: Sequence[Node], leaving: Container[Value], rank: int, threads: int) -> list[Node]:
+    """A chain's nodes, with attention that gives its probabilities to its gradient; other chains read the values
+    `leaving`. What is computed again is asked to take less memory, and stays."""
+    readers: dict[Value, list[Node]] = {}
+    for n in nodes:
+        for v in n.operands():
+            readers.setdefault(v, []).append(n)
+    instead: dict[Node, Node] = {}
+    for n in nodes:
+        if n.op != "scaled_dot_product_attention" or n.extra.get("again"):
+            continue
+        q, k, v, mask, is_causal, scale = n.args
+        y, logsumexp = n.outputs
+        grads = readers.get(logsumexp, [])
+        if not grads or logsumexp in leaving or not all(_reads_the_same(r, n) for r in grads):
+            continue
+        local = [torch.empty(x.local_shape(rank), dtype=x.dtype.torch, device=x.device_type) for x in (q, k, v)]
+        if not half_hidden(*local, mask, is_causal, threads):
+            continue
+        shape, spec = kept_shape(logsumexp.shape), logsumexp.spec
+        p = Value(
+            f"{logsumexp.name}.kept", shape, y.dtype, None if spec is None else spec.replace(shape=shape), y.device
+        )
+        instead[n] = _other(n, "causal_attention", (q, k, v, scale), (y, p))
+        for r in grads:
+            instead[r] = _other(r, "causal_attention_grad", (r.args[0], q, k, v, p, scale), r.outputs)
+    return [instead.get(n, n) for n in nodes]
+
+
+def _reads_the_same(grad: Node, n: Node) -> bool:
+    """Whether it is the gradient of this attention."""
+    return grad.op == "attention_grad" and (*grad.args[1:4], *grad.args[6:]) == n.args
+
+
+def _other(n: Node, op: str, args: tuple[object, ...], outputs: tuple[Value, ...]) -> Node:
+    made = replace(n, op=op, args=args, outputs=outputs, signature=None)
+    if n.signature is not None:
+        specs = [tuple(v.spec for v in values if v.spec is not None) for values in (made.operands(), outputs)]
+        made.signature = Signature(n.signature.placement, *specs, ranked=False)
+    return made
