@@ -1,7 +1,7 @@
-"""Keep attention's probabilities for its gradient, which is sooner than to compute them again and takes more memory. Pure.
+"""Keep attention's probabilities for its gradient: to read them takes less time than to compute them again. Pure.
 
-Where products of blocks are the fastest way to the gradient, they give the probabilities on the way, if the forward
-goes the same way. Both must be in one chain, where nothing else reads what attention gives its gradient.
+That is so where the gradient is computed by products of blocks. The probabilities take more memory than what the
+gradient reads otherwise, but stay in their chain: so both are in one, and nothing else reads them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 
 from weft.boxing.signature import Signature
 from weft.job.value import Node, Value
-from weft.ops.neural.attention import half_hidden, kept_shape
+from weft.ops.neural.causal_attention import half_hidden, kept_shape
 
 
 def kept(nodes: Sequence[Node], leaving: Container[Value], rank: int, threads: int) -> list[Node]:

@@ -3,9 +3,7 @@ apply."""
 
 from __future__ import annotations
 
-import functools
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 import torch
@@ -18,6 +16,7 @@ from weft.ops.declaration import op
 from weft.ops.form import WIDE, Form, alike
 from weft.ops.kernels import aten
 from weft.ops.linalg.matmul import matmul
+from weft.ops.neural.causal_attention import MANY, SHORT, block_bytes, gradients, half_hidden, scale_of
 from weft.ops.neural.softmax import safe_softmax, softmax_grad
 from weft.ops.pointwise.arithmetic import add, mul
 from weft.ops.pointwise.copies import where
@@ -26,9 +25,6 @@ from weft.ops.shape.triangle import hide_future
 from weft.ops.shape.views import transpose
 
 LARGE: Final = 1 << 18  # bytes
-ROWS: Final = 64  # queries whose gradients are computed at once by products: smaller ones are slower
-MANY: Final = 768  # queries of which torch's kernel takes as many at once as is fast
-SHORT: Final = (torch.bfloat16, torch.float16)
 
 
 def _check(q: Tensor, k: Tensor, v: Tensor) -> None:
@@ -66,7 +62,7 @@ def _added(mask: Tensor | None, like: Tensor) -> Tensor | None:
 
 
 def _scores(q: Tensor, k: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None) -> Tensor:
-    scores = (q * _scale(q.shape[-1], scale)) @ k.transpose(-2, -1)
+    scores = (q * scale_of(q.shape[-1], scale)) @ k.transpose(-2, -1)
     scores = scores.float() if scores.dtype in SHORT else scores  # as the fused kernel: 16 bits are too few for sums
     if is_causal:
         scores = hide_future.kernel(scores)
@@ -80,10 +76,6 @@ def _probabilities(scores: Tensor, mask: Tensor | None) -> Tensor:
 def _wide(*tensors: Tensor) -> list[Tensor]:
     """In float32 at least on CPUs, which have no units for 16 bits, as torch."""
     return [t.float() if t.dtype in SHORT and t.device.type in ("cpu", "meta") else t for t in tensors]
-
-
-def _scale(width: int, scale: float | None) -> float:
-    return 1 / math.sqrt(width) if scale is None else scale
 
 
 @op(returns="y | logsumexp", promotes=True, contractions=2)
@@ -169,7 +161,7 @@ def _(dy, q, k, v, attn_mask, y, logsumexp, is_causal, scale, needs):
 
 
 def _composed_gradient(dy, q, k, v, mask: Any, is_causal, scale, needs):
-    factor = _scale(q.shape[-1], scale)
+    factor = scale_of(q.shape[-1], scale)
     p = safe_softmax(composed_scores(q, k, mask, is_causal, scale), -1)
     dscores = softmax_grad(matmul(dy, transpose(v, -2, -1)), p, -1)
     return (
@@ -182,7 +174,7 @@ def _composed_gradient(dy, q, k, v, mask: Any, is_causal, scale, needs):
 
 def composed_scores(q: Any, k: Any, mask: Any, is_causal: bool, scale: float | None) -> Any:
     """The scores of attention before the softmax, in public ops."""
-    scores = matmul(mul(q, _scale(q.shape[-1], scale)), transpose(k, -2, -1))
+    scores = matmul(mul(q, scale_of(q.shape[-1], scale)), transpose(k, -2, -1))
     if is_causal:
         scores = hide_future(scores)
     if mask is None:
@@ -219,7 +211,7 @@ def attention_grad(
             )
         if half_hidden(q, k, v, mask, is_causal, torch.get_num_threads()):
             grads = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
-            _gradients(grads, dy, q, k, v, scale)
+            gradients(grads, dy, q, k, v, scale)
             return grads
         q, k, v, out = _rows(q, k, v, out)
         return aten._scaled_dot_product_flash_attention_for_cpu_backward(
@@ -228,7 +220,7 @@ def attention_grad(
     kind, (dy, q, k, v, out) = q.dtype, _wide(dy, q, k, v, out)
     p = _probabilities(_scores(q, k, mask, is_causal, scale), mask).to(q.dtype)
     dp = dy @ v.transpose(-2, -1)
-    dscores = p * (dp - (dy * out).sum(-1, True)) * _scale(q.shape[-1], scale)
+    dscores = p * (dp - (dy * out).sum(-1, True)) * scale_of(q.shape[-1], scale)
     grads = dscores @ k, dscores.transpose(-2, -1) @ q, p.transpose(-2, -1) @ dy
     return grads[0].to(kind), grads[1].to(kind), grads[2].to(kind)
 
@@ -240,59 +232,10 @@ attention_grad.form(lambda dy, q, k, v, *_: (q, k, v) if alike(dy, q, k, v) else
 def _(grads, *args):
     dy, q, k, v, _, _, mask, is_causal, scale = args
     if half_hidden(q, k, v, mask, is_causal, torch.get_num_threads()):
-        _gradients(grads, dy, q, k, v, scale)
+        gradients(grads, dy, q, k, v, scale)
         return
     for into, given in _parts(grads, *args):
         torch._foreach_copy_(into, attention_grad.kernel(*given))
-
-
-def half_hidden(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, is_causal: bool, threads: int) -> bool:
-    """Whether products of blocks give the gradients sooner than torch's kernel, which computes hidden scores, too, and
-    by smaller products. Where several threads share its heads it is the faster one."""
-    plain = _flash(q, k, v) and is_causal and mask is None and q.shape == k.shape and q.dtype not in SHORT
-    return plain and 2 * ROWS <= q.shape[2] < MANY and q.shape[3] >= ROWS and threads == 1
-
-
-def _spans(t: int) -> list[tuple[int, int]]:
-    """The blocks of queries, the last one first: it sees all keys, and each of the others those before its end."""
-    return [(max(0, end - ROWS), end) for end in range(t, 0, -ROWS)]
-
-
-@functools.cache
-def _hidden(dtype: torch.dtype, device: torch.device) -> Tensor:
-    """What hides later keys."""
-    return torch.full((ROWS, ROWS), -torch.inf, dtype=dtype, device=device).triu_(1)
-
-
-def _probable(p: Tensor, q: Tensor, k: Tensor, scale: float) -> None:
-    """Write the probabilities of a block, in which the last key is that of the last query."""
-    rows = q.shape[1]
-    torch.baddbmm(p, q, k.mT, beta=0, alpha=scale, out=p)
-    p[:, :, -rows:].add_(_hidden(q.dtype, q.device)[:rows, :rows])
-    torch.softmax(p, -1, out=p)
-
-
-def _gradients(
-    grads: Sequence[Tensor], dy: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float | None,
-    kept: Sequence[Tensor] = (),
-) -> None:  # fmt: skip
-    """Write gradients of causal attention block by block: hidden scores aren't computed, and nothing is copied.
-    Probabilities that aren't kept are computed anew."""
-    (dq, dk, dv), (heads, t, width) = grads, q.shape[1:]
-    scale = _scale(width, scale)
-    for i, (start, end) in enumerate(_spans(t)):
-        queries = [x[:, :, start:end] for x in (dq, dy, q)]
-        keys = [x[:, :, :end] for x in (dk, dv, k)]
-        ds, more = q.new_empty(heads, end - start, end), end < t
-        ps = kept[i] if kept else [torch.empty_like(ds)] * len(q)
-        for p, dq_, dy_, q_, dk_, dv_, k_, vt in zip(ps, *queries, *keys, v[:, :, :end].mT, strict=True):
-            if not kept:
-                _probable(p, q_, k_, scale)
-            torch.baddbmm(dv_, p.mT, dy_, beta=more, out=dv_)
-            torch.bmm(dy_, vt, out=ds)
-            aten._softmax_backward_data(ds, p, -1, p.dtype, grad_input=ds)
-            torch.baddbmm(dq_, ds, k_, beta=0, alpha=scale, out=dq_)
-            torch.baddbmm(dk_, ds.mT, q_, beta=more, alpha=scale, out=dk_)
 
 
 @attention_grad.prepared
@@ -332,7 +275,7 @@ def _part(q: Tensor) -> int:
 @attention_grad.works_in
 def _(dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
     if half_hidden(q, k, v, attn_mask, is_causal, torch.get_num_threads()):
-        return 2 * _block_bytes(q)
+        return 2 * block_bytes(q)
     rows, columns = _blocks(q, k)
     scores = 8 * rows * columns + (2 * rows * columns * q.itemsize if q.itemsize < 4 else 0)
     copied = 0 if dy.transpose(1, 2).is_contiguous() else dy.nbytes * _part(q) // max(len(q), 1)
@@ -354,105 +297,3 @@ def _(rand):
         q, k, v = rand(2, 3, 4, 5), rand(2, 3, 4, 5), rand(2, 3, 4, width)
         y, logsumexp = scaled_dot_product_attention.kernel(q, k, v, None, is_causal)
         yield rand(2, 3, 4, width), q, k, v, y, logsumexp, None, is_causal, None
-
-
-@op(returns="y | probabilities", contractions=2, strided=True)
-def causal_attention(q: Tensor, k: Tensor, v: Tensor, scale: float | None = None) -> Tensor:
-    """Causal attention by products of blocks, which gives the probabilities that its gradient reads.
-
-    >>> q = flow.ones(1, 1, 2, 4)
-    >>> flow._C.causal_attention(q, q, q).tolist()
-    [[[[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]]]
-    """
-    _check(q, k, v)
-    if not q.shape == k.shape == v.shape:
-        raise ShapeError(f"causal_attention: {list(q.shape)}, {list(k.shape)} and {list(v.shape)} must be one shape")
-    found = torch.empty_like(q), q.new_empty(kept_shape(q.shape))
-    causal_attention.out_kernel(found, q, k, v, scale)
-    return found  # type: ignore[return-value]
-
-
-@causal_attention.out
-def _(found, q, k, v, scale):
-    y, kept = found
-    for (start, end), into in zip(_spans(q.shape[2]), _kept_blocks(kept, q.shape[2]), strict=True):
-        p = q.new_empty(q.shape[1], end - start, end)
-        for into_, y_, q_, k_, v_ in zip(into, y[:, :, start:end], q[:, :, start:end], k[:, :, :end], v[:, :, :end], strict=True):
-            _probable(p, q_, k_, _scale(q.shape[-1], scale))
-            torch.bmm(p, v_, out=y_)
-            into_.copy_(p)
-
-
-def kept_shape(shape: Sequence[int]) -> tuple[int, int, int]:
-    return (*shape[:2], sum((end - start) * end for start, end in _spans(shape[2])))
-
-
-def _kept_blocks(kept: Tensor, t: int) -> list[Tensor]:
-    spans = _spans(t)
-    parts = kept.split([(end - start) * end for start, end in spans], -1)
-    return [part.unflatten(-1, (end - start, end)) for part, (start, end) in zip(parts, spans, strict=True)]
-
-
-def _block_bytes(q: Tensor) -> int:
-    """The bytes of the probabilities of the largest block."""
-    return q.shape[1] * min(ROWS, q.shape[2]) * q.shape[2] * q.itemsize
-
-
-causal_attention.works_in(lambda q, k, v, scale: _block_bytes(q))
-causal_attention.layout(lambda q, k, v, scale: "b h t! d!, b h t! d!, b h t! d! -> b h t! d!, b h n!")
-
-
-@causal_attention.form
-def _(q, k, v, scale):
-    if not (len(q.shape) == 4 and q.shape == k.shape == v.shape and alike(q, k, v)):
-        return None
-    return q, Form(kept_shape(q.shape), q.dtype)
-
-
-@causal_attention.grad
-def _(dy, q, k, v, probabilities, scale, needs):
-    if here.grad:
-        return _composed_gradient(dy, q, k, v, None, True, scale, (*needs, False))[:3]
-    return causal_attention_grad(dy, q, k, v, probabilities, scale)
-
-
-@causal_attention.samples
-def _(rand):
-    yield rand(2, 3, 4, 5), rand(2, 3, 4, 5), rand(2, 3, 4, 5)
-    yield rand(2, 3, 4, 5), rand(2, 3, 4, 5), rand(2, 3, 4, 5), 0.3
-
-
-@op(returns="dq dk dv", linear="dy", contractions=4, strided=True)
-def causal_attention_grad(
-    dy: Tensor, q: Tensor, k: Tensor, v: Tensor, probabilities: Tensor, scale: float | None
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of causal attention's queries, keys and values."""
-    if not dy.shape == q.shape == k.shape == v.shape or probabilities.shape != kept_shape(q.shape):
-        raise ShapeError(
-            f"causal_attention_grad: dy {list(dy.shape)}, queries {list(q.shape)}, keys {list(k.shape)} and values "
-            f"{list(v.shape)} must be one shape, for which there are probabilities of {list(kept_shape(q.shape))}; "
-            f"got {list(probabilities.shape)}"
-        )
-    grads = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
-    causal_attention_grad.out_kernel(grads, dy, q, k, v, probabilities, scale)
-    return grads
-
-
-@causal_attention_grad.out
-def _(grads, dy, q, k, v, probabilities, scale):
-    _gradients(grads, dy, q, k, v, scale, _kept_blocks(probabilities, q.shape[2]))
-
-
-causal_attention_grad.form(lambda dy, q, k, v, *_: (q, k, v) if alike(dy, q, k, v) else None)
-causal_attention_grad.works_in(lambda dy, q, *_: _block_bytes(q))
-
-
-@causal_attention_grad.layout
-def _(dy, q, k, v, probabilities, scale):
-    return f"{', '.join(['b h t! d!'] * 4)}, b h n! -> {', '.join(['b h t! d!'] * 3)}"
-
-
-@causal_attention_grad.samples
-def _(rand):
-    q, k, v = rand(2, 3, 4, 5), rand(2, 3, 4, 5), rand(2, 3, 4, 5)
-    yield rand(2, 3, 4, 5), q, k, v, causal_attention.kernel(q, k, v)[1], None
