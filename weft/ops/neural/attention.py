@@ -16,7 +16,7 @@ from weft.ops.declaration import op
 from weft.ops.form import WIDE, Form, alike
 from weft.ops.kernels import aten
 from weft.ops.linalg.matmul import matmul
-from weft.ops.neural.causal_attention import MANY, SHORT, block_bytes, gradients, half_hidden, scale_of
+from weft.ops.neural.causal_attention import MANY, SHORT, gradients, half_hidden, scale_of
 from weft.ops.neural.softmax import safe_softmax, softmax_grad
 from weft.ops.pointwise.arithmetic import add, mul
 from weft.ops.pointwise.copies import where
@@ -275,7 +275,7 @@ def _part(q: Tensor) -> int:
 @attention_grad.works_in
 def _(dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
     if half_hidden(q, k, v, attn_mask, is_causal, torch.get_num_threads()):
-        return 2 * block_bytes(q)
+        return 0
     rows, columns = _blocks(q, k)
     scores = 8 * rows * columns + (2 * rows * columns * q.itemsize if q.itemsize < 4 else 0)
     copied = 0 if dy.transpose(1, 2).is_contiguous() else dy.nbytes * _part(q) // max(len(q), 1)

@@ -44,6 +44,15 @@ def _hidden(dtype: torch.dtype, device: torch.device) -> Tensor:
     return torch.full((ROWS, ROWS), -torch.inf, dtype=dtype, device=device).triu_(1)
 
 
+def _room(q: Tensor) -> Tensor:
+    """Memory for scores of one block after another, of which the first is the largest."""
+    return q.new_empty(q.shape[1] * min(ROWS, q.shape[2]) * q.shape[2])
+
+
+def _in_room(room: Tensor, *shape: int) -> Tensor:
+    return room[: math.prod(shape)].view(shape)
+
+
 def _probable(p: Tensor, q: Tensor, k: Tensor, scale: float) -> None:
     """Write the probabilities of a block, in which the last key is that of the last query."""
     rows = q.shape[1]
@@ -59,12 +68,13 @@ def gradients(
     """Write gradients of causal attention block by block: hidden scores aren't computed, and nothing is copied.
     Probabilities that aren't kept are computed anew."""
     (dq, dk, dv), (heads, t, width) = grads, q.shape[1:]
-    scale = scale_of(width, scale)
+    scale, ds_room = scale_of(width, scale), _room(q)
+    p_room = ds_room if kept else _room(q)
     for i, (start, end) in enumerate(_spans(t)):
         queries = [x[:, :, start:end] for x in (dq, dy, q)]
         keys = [x[:, :, :end] for x in (dk, dv, k)]
-        ds, more = q.new_empty(heads, end - start, end), end < t
-        ps = kept[i] if kept else [torch.empty_like(ds)] * len(q)
+        ds, p = (_in_room(room, heads, end - start, end) for room in (ds_room, p_room))
+        ps, more = kept[i] if kept else [p] * len(q), end < t
         for p, dq_, dy_, q_, dk_, dv_, k_, vt in zip(ps, *queries, *keys, v[:, :, :end].mT, strict=True):
             if not kept:
                 _probable(p, q_, k_, scale)
@@ -85,11 +95,6 @@ def _blocks(kept: Tensor, t: int) -> list[Tensor]:
     spans = _spans(t)
     parts = kept.split([(end - start) * end for start, end in spans], -1)
     return [part.unflatten(-1, (end - start, end)) for part, (start, end) in zip(parts, spans, strict=True)]
-
-
-def block_bytes(q: Tensor) -> int:
-    """The bytes of the probabilities of the largest block."""
-    return q.shape[1] * min(ROWS, q.shape[2]) * q.shape[2] * q.itemsize
 
 
 @op(returns="y | probabilities", contractions=2, strided=True)
@@ -113,16 +118,16 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, scale: float | None = None
 @causal_attention.out
 def _(found, q, k, v, scale):
     (y, kept), (heads, t, width) = found, q.shape[1:]
+    room = _room(q)
     for (start, end), block in zip(_spans(t), _blocks(kept, t), strict=True):
         queries, keys = [x[:, :, start:end] for x in (y, q)], [x[:, :, :end] for x in (k, v)]
-        p = q.new_empty(heads, end - start, end)
+        p = _in_room(room, heads, end - start, end)
         for kept_, y_, q_, k_, v_ in zip(block, *queries, *keys, strict=True):
             _probable(p, q_, k_, scale_of(width, scale))
             torch.bmm(p, v_, out=y_)
             kept_.copy_(p)  # of all heads: a softmax can't write them apart
 
 
-causal_attention.works_in(lambda q, k, v, scale: block_bytes(q))
 causal_attention.layout(lambda q, k, v, scale: "b h t! d!, b h t! d!, b h t! d! -> b h t! d!, b h n!")
 
 
@@ -160,8 +165,8 @@ def _(grads, dy, q, k, v, probabilities, scale):
     gradients(grads, dy, q, k, v, scale, _blocks(probabilities, q.shape[2]))
 
 
+causal_attention_grad.works_in(lambda dy, q, *_: _room(q).nbytes)  # softmax's gradient copies what isn't contiguous
 causal_attention_grad.form(lambda dy, q, k, v, *_: (q, k, v) if alike(dy, q, k, v) else None)
-causal_attention_grad.works_in(lambda dy, q, *_: block_bytes(q))
 
 
 @causal_attention_grad.layout
