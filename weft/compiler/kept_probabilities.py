@@ -32,8 +32,8 @@ def kept(nodes: Sequence[Node], leaving: Container[Value], rank: int, threads: i
         grads = readers.get(logsumexp, [])
         if not grads or logsumexp in leaving or not all(_reads_the_same(r, n) for r in grads):
             continue
-        local = [torch.empty(x.local_shape(rank), dtype=x.dtype.torch, device=x.device_type) for x in (q, k, v)]
-        if not half_hidden(*local, mask, is_causal, threads):
+        parts = [torch.empty(x.local_shape(rank), dtype=x.dtype.torch, device="meta") for x in (q, k, v)]
+        if y.device_type != "cpu" or not half_hidden(parts[0], parts[1], parts[2], mask, is_causal, threads):
             continue
         shape, spec = kept_shape(logsumexp.shape), logsumexp.spec
         p = Value(
@@ -53,6 +53,6 @@ def _reads_the_same(grad: Node, n: Node) -> bool:
 def _other(n: Node, op: str, args: tuple[object, ...], outputs: tuple[Value, ...]) -> Node:
     made = replace(n, op=op, args=args, outputs=outputs, signature=None)
     if n.signature is not None:
-        specs = [tuple(v.spec for v in values if v.spec is not None) for values in (made.operands(), outputs)]
-        made.signature = Signature(n.signature.placement, *specs, ranked=False)
+        ins, outs = (tuple(v.spec for v in vs if v.spec is not None) for vs in (made.operands(), outputs))
+        made.signature = Signature(n.signature.placement, ins, outs, ranked=False)
     return made

@@ -85,6 +85,19 @@ def gradients(
             torch.baddbmm(dk_, ds.mT, q_, beta=more, alpha=scale, out=dk_)
 
 
+def _attend(found: tuple[Tensor, Tensor], q: Tensor, k: Tensor, v: Tensor, scale: float | None) -> None:
+    """Write attention, and the probabilities."""
+    (y, kept), (heads, t, width) = found, q.shape[1:]
+    room = _room(q)
+    for (start, end), block in zip(_spans(t), _blocks(kept, t), strict=True):
+        queries, keys = [x[:, :, start:end] for x in (y, q)], [x[:, :, :end] for x in (k, v)]
+        p = _in_room(room, heads, end - start, end)
+        for kept_, y_, q_, k_, v_ in zip(block, *queries, *keys, strict=True):
+            _probable(p, q_, k_, scale_of(width, scale))
+            torch.bmm(p, v_, out=y_)
+            kept_.copy_(p)  # of all heads: a softmax can't write them apart
+
+
 def kept_shape(shape: Sequence[int]) -> tuple[int, int, int]:
     """The shape of the probabilities that are kept: each head's, block after block, without hidden ones."""
     return shape[0], shape[1], sum((end - start) * end for start, end in _spans(shape[2]))
@@ -111,23 +124,11 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, scale: float | None = None
             f"got {list(q.shape)}, {list(k.shape)}, {list(v.shape)}"
         )
     found = torch.empty_like(q), q.new_empty(kept_shape(q.shape))
-    causal_attention.out_kernel(found, q, k, v, scale)
+    _attend(found, q, k, v, scale)
     return found  # type: ignore[return-value]
 
 
-@causal_attention.out
-def _(found, q, k, v, scale):
-    (y, kept), (heads, t, width) = found, q.shape[1:]
-    room = _room(q)
-    for (start, end), block in zip(_spans(t), _blocks(kept, t), strict=True):
-        queries, keys = [x[:, :, start:end] for x in (y, q)], [x[:, :, :end] for x in (k, v)]
-        p = _in_room(room, heads, end - start, end)
-        for kept_, y_, q_, k_, v_ in zip(block, *queries, *keys, strict=True):
-            _probable(p, q_, k_, scale_of(width, scale))
-            torch.bmm(p, v_, out=y_)
-            kept_.copy_(p)  # of all heads: a softmax can't write them apart
-
-
+causal_attention.out(_attend)
 causal_attention.layout(lambda q, k, v, scale: "b h t! d!, b h t! d!, b h t! d! -> b h t! d!, b h n!")
 
 
@@ -156,7 +157,7 @@ def causal_attention_grad(
             f"got {list(probabilities.shape)}"
         )
     grads = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
-    causal_attention_grad.out_kernel(grads, dy, q, k, v, probabilities, scale)
+    gradients(grads, dy, q, k, v, scale, _blocks(probabilities, q.shape[2]))
     return grads
 
 
