@@ -163,19 +163,6 @@ def test_what_calls_make_meanwhile_counts_while_somebody_holds_it() -> None:
     assert watch.held == 0
 
 
-def told(op: Any, args: tuple[Any, ...]) -> None:
-    """What the kernel takes within is what its declaration tells."""
-    gc.collect()
-    measured = peak(lambda: op.kernel(*args), steps=1)
-    given = [a for a in args if isinstance(a, torch.Tensor)]
-    forms = {
-        f"x{i}": Result(f"x{i}", "float32", tuple(t.shape), Place("made"), t.stride()) for i, t in enumerate(given)
-    }
-    made = tuple(Result(f"y{i}", "float32", tuple(t.shape), Place("made")) for i, t in enumerate(op.kernel(*args)))
-    refs = tuple(map(Ref, forms))
-    assert meanwhile(Call(op.name, (*refs, *args[len(refs) :]), made), forms) == measured
-
-
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
     "heads, queries, keys, rows", [(4, 128, 128, True), (2, 300, 100, False), (2, 1024, 600, True)]
@@ -191,22 +178,24 @@ def test_what_attention_takes_within_its_kernels_is_told(
         dy = torch.randn(q.shape) if rows else torch.randn(1, queries, heads, 32).transpose(1, 2)
         attention, grad = OPS["scaled_dot_product_attention"], OPS["attention_grad"]
         y, logsumexp = attention.kernel(q, k, v)
-        told(attention, (q, k, v, None, False, None))
-        told(grad, (dy, q, k, v, y, logsumexp, None, False, None))
+        for op, args in (
+            (attention, (q, k, v, None, False, None)),
+            (grad, (dy, q, k, v, y, logsumexp, None, False, None)),
+        ):
+            gc.collect()
+            measured = peak(lambda op=op, args=args: op.kernel(*args), steps=1)
+            given = [a for a in args if isinstance(a, torch.Tensor)]
+            forms = {
+                f"x{i}": Result(f"x{i}", "float32", tuple(t.shape), Place("made"), t.stride())
+                for i, t in enumerate(given)
+            }
+            made = tuple(
+                Result(f"y{i}", "float32", tuple(t.shape), Place("made")) for i, t in enumerate(op.kernel(*args))
+            )
+            refs = tuple(map(Ref, forms))
+            assert meanwhile(Call(op.name, (*refs, *args[len(refs) :]), made), forms) == measured
     finally:
         torch.set_num_threads(was)
-
-
-@pytest.mark.parametrize("tokens", [128, 150])
-def test_what_causal_attention_takes_by_blocks_is_told(tokens: int) -> None:
-    q, k, v = torch.randn(2, tokens, 3, 192).transpose(1, 2).chunk(3, -1)
-    y, logsumexp = OPS["scaled_dot_product_attention"].kernel(q, k, v, None, True)
-    _, kept = OPS["causal_attention"].kernel(q, k, v)
-    OPS["causal_attention"].kernel(*(x.to("meta") for x in (q, k, v)))  # which keeps what hides later keys
-    dy = torch.randn_like(y)
-    told(OPS["attention_grad"], (dy, q, k, v, y, logsumexp, None, True, None))
-    told(OPS["causal_attention"], (q, k, v, None))
-    told(OPS["causal_attention_grad"], (dy, q, k, v, kept, None))
 
 
 class Draws(nn.Graph):

@@ -509,14 +509,6 @@ class Bound:
     def cauchy_(x: Tensor, median: _float = 0.0, sigma: _float = 1.0, *, generator: Any = None) -> Tensor: ...
 
     @staticmethod
-    def causal_attention(q: Tensor, k: Tensor, v: Tensor, scale: _float | None = None) -> Tensor: ...
-
-    @staticmethod
-    def causal_attention_grad(
-        dy: Tensor, q: Tensor, k: Tensor, v: Tensor, probabilities: Tensor, scale: _float | None
-    ) -> tuple[Tensor, Tensor, Tensor]: ...
-
-    @staticmethod
     def cdist(x1: Any, x2: Any, p: _float = 2.0, compute_mode: Any = None) -> Any: ...
 
     @staticmethod

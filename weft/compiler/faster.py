@@ -16,10 +16,8 @@ from weft.compiler import fusion, inductor
 from weft.compiler.arena import aligned
 from weft.compiler.calls.bind import Binder
 from weft.compiler.fusion import Forms
-from weft.compiler.kept_probabilities import kept
 from weft.compiler.local_node import SMALL
 from weft.compiler.options import Options
-from weft.compiler.passes.memory_budget import budget_of
 from weft.compiler.threads import one_is_enough
 from weft.core import dtype as dtypes
 from weft.core.program_line import warn
@@ -43,8 +41,6 @@ def prepared(
     if inductor.asked(options) and (why := inductor.missing()):
         warn_once(f"config.enable_inductor() has no effect: it needs a C++ compiler (g++), and {why}")
     elif inductor.asked(options):
-        if not budget_of(options):
-            nodes = kept(nodes, leaving, rank, 1 if alone else torch.get_num_threads())
         nodes = fusion.fused(nodes, leaving, rank, functools.partial(faster, one_thread=alone))
     return nodes, alone
 

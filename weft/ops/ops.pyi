@@ -62,8 +62,6 @@ from weft.ops.pointwise.logic import bitwise_xor as bitwise_xor
 from weft.ops.neural.channel_norm import blend as blend
 from weft.ops.pointwise.copies import cast as cast
 from weft.ops.shape.joining import cat as cat
-from weft.ops.neural.causal_attention import causal_attention as causal_attention
-from weft.ops.neural.causal_attention import causal_attention_grad as causal_attention_grad
 from weft.ops.pointwise.rounding import ceil as ceil
 from weft.ops.neural.thresholds import celu as celu
 from weft.ops.linalg.decompositions import cholesky as cholesky

@@ -3,6 +3,8 @@ apply."""
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -16,7 +18,6 @@ from weft.ops.declaration import op
 from weft.ops.form import WIDE, Form, alike
 from weft.ops.kernels import aten
 from weft.ops.linalg.matmul import matmul
-from weft.ops.neural.causal_attention import MANY, SHORT, gradients, half_hidden, scale_of
 from weft.ops.neural.softmax import safe_softmax, softmax_grad
 from weft.ops.pointwise.arithmetic import add, mul
 from weft.ops.pointwise.copies import where
@@ -25,6 +26,9 @@ from weft.ops.shape.triangle import hide_future
 from weft.ops.shape.views import transpose
 
 LARGE: Final = 1 << 18  # bytes
+ROWS: Final = 64  # queries whose gradients are computed at once by products: smaller ones are slower
+MANY: Final = 768  # queries of which torch's kernel takes as many at once as is fast
+SHORT: Final = (torch.bfloat16, torch.float16)
 
 
 def _check(q: Tensor, k: Tensor, v: Tensor) -> None:
@@ -62,7 +66,7 @@ def _added(mask: Tensor | None, like: Tensor) -> Tensor | None:
 
 
 def _scores(q: Tensor, k: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None) -> Tensor:
-    scores = (q * scale_of(q.shape[-1], scale)) @ k.transpose(-2, -1)
+    scores = (q * _scale(q.shape[-1], scale)) @ k.transpose(-2, -1)
     scores = scores.float() if scores.dtype in SHORT else scores  # as the fused kernel: 16 bits are too few for sums
     if is_causal:
         scores = hide_future.kernel(scores)
@@ -76,6 +80,10 @@ def _probabilities(scores: Tensor, mask: Tensor | None) -> Tensor:
 def _wide(*tensors: Tensor) -> list[Tensor]:
     """In float32 at least on CPUs, which have no units for 16 bits, as torch."""
     return [t.float() if t.dtype in SHORT and t.device.type in ("cpu", "meta") else t for t in tensors]
+
+
+def _scale(width: int, scale: float | None) -> float:
+    return 1 / math.sqrt(width) if scale is None else scale
 
 
 @op(returns="y | logsumexp", promotes=True, contractions=2)
@@ -161,7 +169,7 @@ def _(dy, q, k, v, attn_mask, y, logsumexp, is_causal, scale, needs):
 
 
 def _composed_gradient(dy, q, k, v, mask: Any, is_causal, scale, needs):
-    factor = scale_of(q.shape[-1], scale)
+    factor = _scale(q.shape[-1], scale)
     p = safe_softmax(composed_scores(q, k, mask, is_causal, scale), -1)
     dscores = softmax_grad(matmul(dy, transpose(v, -2, -1)), p, -1)
     return (
@@ -174,7 +182,7 @@ def _composed_gradient(dy, q, k, v, mask: Any, is_causal, scale, needs):
 
 def composed_scores(q: Any, k: Any, mask: Any, is_causal: bool, scale: float | None) -> Any:
     """The scores of attention before the softmax, in public ops."""
-    scores = matmul(mul(q, scale_of(q.shape[-1], scale)), transpose(k, -2, -1))
+    scores = matmul(mul(q, _scale(q.shape[-1], scale)), transpose(k, -2, -1))
     if is_causal:
         scores = hide_future(scores)
     if mask is None:
@@ -209,9 +217,9 @@ def attention_grad(
             raise ShapeError(
                 f"attention_grad: for queries {list(q.shape)}, keys {list(k.shape)} and values {list(v.shape)}"
             )
-        if half_hidden(q, k, v, mask, is_causal, torch.get_num_threads()):
+        if _half_hidden(q, k, v, mask, is_causal):
             grads = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
-            gradients(grads, dy, q, k, v, scale)
+            _products(grads, dy, q, k, v, _scale(q.shape[-1], scale))
             return grads
         q, k, v, out = _rows(q, k, v, out)
         return aten._scaled_dot_product_flash_attention_for_cpu_backward(
@@ -220,7 +228,7 @@ def attention_grad(
     kind, (dy, q, k, v, out) = q.dtype, _wide(dy, q, k, v, out)
     p = _probabilities(_scores(q, k, mask, is_causal, scale), mask).to(q.dtype)
     dp = dy @ v.transpose(-2, -1)
-    dscores = p * (dp - (dy * out).sum(-1, True)) * scale_of(q.shape[-1], scale)
+    dscores = p * (dp - (dy * out).sum(-1, True)) * _scale(q.shape[-1], scale)
     grads = dscores @ k, dscores.transpose(-2, -1) @ q, p.transpose(-2, -1) @ dy
     return grads[0].to(kind), grads[1].to(kind), grads[2].to(kind)
 
@@ -231,16 +239,50 @@ attention_grad.form(lambda dy, q, k, v, *_: (q, k, v) if alike(dy, q, k, v) else
 @attention_grad.out
 def _(grads, *args):
     dy, q, k, v, _, _, mask, is_causal, scale = args
-    if half_hidden(q, k, v, mask, is_causal, torch.get_num_threads()):
-        gradients(grads, dy, q, k, v, scale)
+    if _half_hidden(q, k, v, mask, is_causal):
+        _products(grads, dy, q, k, v, _scale(q.shape[-1], scale))
         return
     for into, given in _parts(grads, *args):
         torch._foreach_copy_(into, attention_grad.kernel(*given))
 
 
+def _half_hidden(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, is_causal: bool) -> bool:
+    """Whether products of blocks give the gradients sooner than torch's kernel, which computes hidden scores, too, and
+    by smaller products. Where several threads share its heads it is the faster one."""
+    plain = _flash(q, k, v) and is_causal and mask is None and q.shape == k.shape and q.dtype not in SHORT
+    return plain and 2 * ROWS <= q.shape[2] < MANY and q.shape[3] >= ROWS and torch.get_num_threads() == 1
+
+
+@functools.cache
+def _hidden(dtype: torch.dtype, device: torch.device) -> Tensor:
+    """What hides later keys."""
+    return torch.full((ROWS, ROWS), -torch.inf, dtype=dtype, device=device).triu_(1)
+
+
+def _products(grads, dy, q, k, v, scale):
+    """Write gradients of causal attention block by block: hidden scores aren't computed, and nothing is copied."""
+    (dq, dk, dv), t = grads, q.shape[2]
+    for end in range(t, 0, -ROWS):  # the last ones first: these see all keys
+        queries = [x[:, :, max(0, end - ROWS) : end] for x in (dq, dy, q)]
+        keys = [x[:, :, :end] for x in (dk, dv, k)]
+        rows = queries[0].shape[2]
+        p, ds = q.new_empty(2, q.shape[1], rows, end)
+        pt, dst, more, latest = p.mT, ds.mT, end < t, p[:, :, -rows:]
+        hidden = _hidden(q.dtype, q.device)[:rows, :rows]
+        for dq_, dy_, q_, dk_, dv_, k_, kt, vt in zip(*queries, *keys, keys[2].mT, v[:, :, :end].mT, strict=True):
+            torch.baddbmm(p, q_, kt, beta=0, alpha=scale, out=p)
+            latest.add_(hidden)
+            torch.softmax(p, -1, out=p)
+            torch.baddbmm(dv_, pt, dy_, beta=more, out=dv_)
+            torch.bmm(dy_, vt, out=ds)
+            aten._softmax_backward_data(ds, p, -1, p.dtype, grad_input=ds)
+            torch.baddbmm(dq_, ds, k_, beta=0, alpha=scale, out=dq_)
+            torch.baddbmm(dk_, dst, q_, beta=more, alpha=scale, out=dk_)
+
+
 @attention_grad.prepared
 def _(dq, dk, dv, dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
-    if half_hidden(q, k, v, attn_mask, is_causal, torch.get_num_threads()) or not _flash(q, k, v):
+    if _half_hidden(q, k, v, attn_mask, is_causal) or not _flash(q, k, v):
         return None
     if _added(attn_mask, q) is not attn_mask or not _in_rows(q, k, v, out):
         return None
@@ -274,7 +316,7 @@ def _part(q: Tensor) -> int:
 
 @attention_grad.works_in
 def _(dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
-    if half_hidden(q, k, v, attn_mask, is_causal, torch.get_num_threads()):
+    if _half_hidden(q, k, v, attn_mask, is_causal):
         return 0
     rows, columns = _blocks(q, k)
     scores = 8 * rows * columns + (2 * rows * columns * q.itemsize if q.itemsize < 4 else 0)
