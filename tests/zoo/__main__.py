@@ -49,39 +49,6 @@ computed is finite, detectors draw the size of their images. `torch.export` refu
 
 [from-pytorch.md](from-pytorch.md) says how it is done.
 """
-OTHERS: Final = """\
-## Others
-
-These were tried once, eagerly and as a graph, and were as near to torch as the above.
-
-Of transformers 5.24.0:
-Gemma3, Phi3, OLMo, OLMo2, Olmo3, OLMoE, GPT-J, GPT-Neo, GPTBigCode, CodeGen, CTRL, OpenAI GPT, MPT, StableLM,
-Qwen2-MoE, Qwen3-MoE, Qwen3-Next, Granite, GraniteMoe, GraniteMoeHybrid, Cohere, Cohere2, Mamba2, FalconMamba, RWKV,
-RecurrentGemma, Jamba, Bamba, Zamba2, FalconH1, NemotronH, Lfm2, Nemotron, Persimmon, Starcoder2, GLM, GLM4, Glm4Moe,
-GptOss, Llama4, SmolLM3, Exaone4, DiffLlama, PhiMoE, Helium, BitNet, MiniMax, Ernie4.5, ModernBERT decoder, BioGPT,
-XGLM, Doge, Gemma3n, Apertus, Arcee, SeedOss, HunYuanDense, XLM-R, XLM-R XL, CamemBERT, DeBERTa, BigBird, ModernBERT,
-MPNet, SqueezeBERT, RoFormer, MobileBERT, FNet, ConvBERT, ESM, RemBERT, Data2VecText, ERNIE, LayoutLM, YOSO, MRA,
-Perceiver, mBART, Pegasus, BlenderBot, BlenderbotSmall, Marian, mT5, UMT5, BigBirdPegasus, PLBart, PegasusX, BeiT,
-ConvNextV2, Swinv2, DINOv2, DINOv2reg, SigLIP, LeViT, MobileNetV1, MobileNetV2, MobileViTV2, PoolFormer, PVT, PVTv2,
-RegNet, ResNet, BiT, FocalNet, SwiftFormer, Hiera, ViT-MSN, ViT-MAE, ImageGPT, I-JEPA, TextNet, HGNetV2, UperNet,
-VideoMAE, TimeSformer, ViViT, BLIP, BLIP-2, AltCLIP, CLIPSeg, OWL-ViT, GIT, TrOCR, Pix2Struct, AST, Speech2Text,
-MusicGen, Moonshine, PatchTST, PatchTST pretraining, PatchTSMixer, DeepSeek-V2, DeepSeek-V3, DINOv3, EfficientNet,
-Depth Anything, Swin2SR, ViTPose, V-JEPA2, YOLOS, SAM, DAC, Longformer, LED, SegFormer decoder, DPT.
-
-Of timm 1.0.31:
-resnext26ts, seresnet18, resnetv2_50x1_bit, lambda_resnet26t, convnextv2_atto, efficientformer_l1,
-efficientformerv2_s0, efficientnetv2_rw_t, tf_efficientnet_lite0, mobilenetv4_conv_small, mobileone_s0, fastvit_t8,
-repghostnet_050, hardcorenas_a, fbnetc_100, mnasnet_small, lcnet_035, tinynet_e, dla46_c, dpn48b, densenet121,
-hrnet_w18_small, inception_next_atto, nfnet_f0, dm_nfnet_f0, eca_nfnet_l0, regnety_002, res2net50_14w_8s, resnest14d,
-skresnet18, rexnet_100, selecsls42b, vovnet39a, ese_vovnet19b_dw, xception41, cait_xxs24_224, coat_tiny,
-coatnet_nano_rw_224, convit_tiny, convmixer_768_32, crossvit_tiny_240, cspresnet50, davit_tiny,
-eva02_tiny_patch14_224, beit_base_patch16_224, focalnet_tiny_srf, gcvit_xxtiny, gmlp_ti16_224, mixer_s32_224,
-resmlp_12_224, hiera_tiny_224, inception_v4, levit_128s, mambaout_femto, caformer_s18, mvitv2_tiny, nest_tiny,
-nextvit_small, pit_ti_224, pvt_v2_b0, rdnet_tiny, repvit_m0_9, samvit_base_patch16, sequencer2d_s, shvit_s1,
-starnet_s1, swiftformer_xs, swinv2_tiny_window8_256, swinv2_cr_tiny_224, tnt_s_patch16_224, tresnet_m,
-twins_svt_small, visformer_tiny, vit_base_patch16_siglip_224, volo_d1_224, ghostnetv2_100, csatv2, vitamin_small_224,
-naflexvit_base_patch16_gap.
-"""
 
 
 Rows = dict[str, dict[str, dict[str, str]]]  # by library and its version, model and column
@@ -95,7 +62,7 @@ def page(known: Rows) -> str:
         lines += [f"| model | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
         lines += [line(name, found.get(name, dict.fromkeys(COLUMNS, "not run"))) for name in models]
         lines.append("")
-    return "\n".join(lines).rstrip() + "\n\n" + OTHERS
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def titled(library: str) -> str:
