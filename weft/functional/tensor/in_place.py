@@ -89,7 +89,7 @@ def number_like(x: Tensor, value: Any) -> Tensor:
 
 
 def filling(x: Tensor, value: Any) -> Tensor:
-    """A number as a vector of one, refused where x's dtype doesn't hold it. Torch doesn't check the fill of one element."""
+    """A number as a vector of one, refused where x's dtype doesn't hold it: `full` of one element isn't checked."""
     return ops.narrow(creation.full((2,), value, dtype=x.dtype, **device_of(x)), 0, 0, 1)
 
 
