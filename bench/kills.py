@@ -15,7 +15,6 @@ import re
 import select
 import shutil
 import signal
-import socket
 import statistics
 import subprocess
 import sys
@@ -28,6 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench import victims
+from bench.ports import free_port
 from weft.launch.processes import variables_of
 from weft.transport.rendezvous import serve
 from weft.transport.roll import run_of, tell_end
@@ -204,15 +204,6 @@ def common(kill: Kill, folder: Path) -> dict[str, str]:
         "TMPDIR": str(folder),
         "OMP_NUM_THREADS": "1",
     }
-
-
-def free_port() -> int:
-    """A free port below the ephemeral range, of which the kernel might give one to a rank that connects."""
-    for port in random.sample(range(20_000, 30_000), 100):
-        with socket.socket() as found, contextlib.suppress(OSError):
-            found.bind(("127.0.0.1", port))
-            return port
-    raise TimeoutError("no port is free")
 
 
 # ---- runs in new processes ----------------------------------------------------------------------------------------

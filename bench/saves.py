@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ from typing import Any
 import torch
 
 import weft as flow
+from bench.ports import free_port
 from weft.core.errors import CheckpointError
 
 AT_ONCE = 4
@@ -116,12 +116,6 @@ def forked(task: Callable[[], None]) -> int:
         code = 0
     finally:
         os._exit(code)
-
-
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def trial(step: int, path: Path, ranks: int, victim: int = 0, last: int | None = None, after: float | None = None):

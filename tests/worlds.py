@@ -11,7 +11,6 @@ import json
 import os
 import secrets
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -102,15 +101,6 @@ def until_noted() -> None:
         beat, note = f"watch/beat/{transport.rank}", transport._watch.note
         while not transport._meeting.value(beat).decode().endswith(f"|{note}"):
             time.sleep(0.01)
-
-
-def free_port() -> str:
-    """Below those that the kernel gives to connections: whoever comes first might be given the one to meet at."""
-    for port in range(20_000 + secrets.randbelow(8_000), 30_000):
-        with socket.socket() as found, contextlib.suppress(OSError):
-            found.bind(("127.0.0.1", port))
-            return str(port)
-    raise AssertionError("no port is free")
 
 
 MARK = "WEFT_TEST_STARTED"

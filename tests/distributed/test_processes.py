@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import runpy
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from bench.ports import free_port
 from weft.distributed import launch
 
 HERE = Path(__file__).parent
 
 
 def test_spawned_processes_join_and_train_as_one() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    ran = subprocess.run([sys.executable, str(HERE / "spawned.py"), port], capture_output=True, text=True, timeout=250)
+    run = [sys.executable, str(HERE / "spawned.py"), str(free_port())]
+    ran = subprocess.run(run, capture_output=True, text=True, timeout=250)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.split() == ["alike", "2"]
 

@@ -13,7 +13,8 @@ from weft.core.errors import DeadlineError
 from weft.launch import spawn_threads
 
 S, B = flow.sbp.split, flow.sbp.broadcast
-DEADLINE = 1.3  # a rank says for what it waits after a second
+DEADLINE = 1.3
+LONGER = 6.0  # a rank says for what it waits after a second, and beside other work later
 
 
 class Gathered(nn.Graph):
@@ -28,13 +29,15 @@ class Two(nn.Graph):
         return (x * 2).to_global(placement=flow.placement("cpu", ranks=[1]), sbp=B) + 1
 
 
-def busy(graph: bool, over: threading.Event) -> None:
+def busy(graph: bool, there: threading.Event, over: threading.Event) -> None:
     x = flow.ones(4, 2, placement=flow.placement("cpu", ranks=[0, 1]), sbp=S(0))
     gathered = Gathered()
     gathered(x).numpy()
     if flow.env.get_rank() == 1:
+        there.set()
         over.wait(20)
         return
+    there.wait(20)
     try:
         gathered(x).numpy() if graph else x.to_global(sbp=B)
     finally:
@@ -44,7 +47,7 @@ def busy(graph: bool, over: threading.Event) -> None:
 @pytest.mark.parametrize("graph", [False, True])
 def test_a_rank_that_is_elsewhere_is_told_with_its_line(graph: bool) -> None:
     with pytest.raises(DeadlineError, match=r"rank 1 is at .*test_hangs.py:\d+, in busy: over.wait\(20\)") as found:
-        spawn_threads(2, busy, graph, threading.Event(), deadline=DEADLINE)
+        spawn_threads(2, busy, graph, threading.Event(), threading.Event(), deadline=DEADLINE)
     if graph:
         assert any(
             re.match(r"in box.all_gather of Gathered_\d+.input.0, of .*test_hangs.py:\d+$", n)
@@ -65,7 +68,7 @@ def apart() -> None:
 def test_a_launch_that_the_other_rank_does_not_make() -> None:
     """Either rank may be the first to give up, and names both."""
     with pytest.raises(DeadlineError) as found:
-        spawn_threads(2, apart, deadline=DEADLINE)
+        spawn_threads(2, apart, deadline=LONGER)
     output = "\n".join([str(found.value), *found.value.__notes__])
     assert "launch 2 of" in output
     assert "in apart: graph(x).to_local().sum().item()" in output or "in barrier" in output

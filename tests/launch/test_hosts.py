@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.worlds import SECRET, Start, free_port
+from bench.ports import free_port
+from tests.worlds import SECRET, Start
 from weft.core.errors import ArgumentError, RankError, SecretError
 from weft.launch.__main__ import main
 from weft.launch.hosts import Hosts
@@ -43,7 +44,7 @@ def launch(world: Start, tmp_path: Path, *words: str) -> list[tuple[int, str]]:
     """What the launchers give: their codes, and what was written there."""
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    done = world("launches", 2, "auto", str(program), free_port(), *words, env={"WEFT_DEADLINE": "60"})
+    done = world("launches", 2, "auto", str(program), str(free_port()), *words, env={"WEFT_DEADLINE": "60"})
     return [(done.ended[i][1], done.said(i)) for i in range(2)]
 
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from bench.ports import free_port
 from tests.launch.conftest import Here
-from tests.worlds import Start, free_port, started
+from tests.worlds import Start, started
 from weft.core.errors import ArgumentError
 from weft.core.rank import current
 from weft.launch import spawn, spawn_threads
@@ -103,7 +104,7 @@ def by_hand(program: str, port: str) -> None:
 
 def test_by_hand(program: str, tmp_path: Path, world: Start) -> None:
     cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}  # the ranks know each other by a file there
-    said = world("by_hand", 2, "auto", program, free_port(), env=cache).well()
+    said = world("by_hand", 2, "auto", program, str(free_port()), env=cache).well()
     assert said == [f"ShmTransport rank {i} of 2: 3.0 []\n" for i in range(2)]
     assert (tmp_path / "cache" / "weft" / "secret").exists()
 

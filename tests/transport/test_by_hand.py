@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.worlds import free_port
+from bench.ports import free_port, free_ports
 from weft.core.errors import RankError
 from weft.core.rank import current
 from weft.transport import rendezvous, transport_of
@@ -116,9 +116,8 @@ def is_by_hand(folder: str, *ports: str) -> None:
 @pytest.fixture
 def ports() -> Iterator[list[str]]:
     other = serve("127.0.0.1", 0, 60)  # of no run
-    found = [free_port() if case != "another program's port" else str(other.port) for case in CASES]
-    assert len(set(found)) == len(found)
-    yield found
+    free = free_ports()
+    yield [str(other.port if case == "another program's port" else next(free)) for case in CASES]
 
 
 def test_what_is_wrong_is_named_soon(world: Any, tmp_path: Path, ports: list[str]) -> None:
@@ -135,4 +134,4 @@ def test_an_address_of_another_host_is_refused(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(socket, "create_connection", no_way)
     with pytest.raises(RankError, match=r"at 192\.0\.2\.7:\d+ \(.*No route.*: MASTER_ADDR is the address"):
-        serve("192.0.2.7", int(free_port()), 5.0)
+        serve("192.0.2.7", free_port(), 5.0)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.worlds import free_port
+from bench.ports import free_ports
 from weft.core.rank import current
 from weft.transport import transport_of
 from weft.transport.rendezvous import Meeting
@@ -100,9 +100,7 @@ def meets(transport: str, folder: str, *ports: str) -> None:
 @pytest.mark.parametrize("transport", KILLS)
 def test_the_others_end_soon_and_name_the_rank(world: Any, tmp_path: Path, transport: str) -> None:
     kills = KILLS[transport]
-    ports: list[str] = []
-    while len(ports) < len(kills):
-        ports += {free_port()} - set(ports)
+    ports = [str(port) for port, _ in zip(free_ports(), kills, strict=False)]
     done = world("meets", RANKS * len(kills), transport, transport, str(tmp_path), *ports, env={"WEFT_DEADLINE": "60"})
     for run, (victim, step, _) in enumerate(kills):
         for rank in range(RANKS):

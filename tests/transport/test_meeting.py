@@ -311,8 +311,8 @@ def left_behind() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     os.environ["TORCHELASTIC_RUN_ID"] = "none"
     transport_of(Rank())
-    os.write(ends[1], b".")
     print(f"process {os.getpid()} goes on", flush=True)
+    os.write(ends[1], b".")
     select.poll().poll()  # for ever
 
 
