@@ -108,6 +108,17 @@ def test_they_change_no_value(case: str) -> None:
     assert any("slices" in reason for reason in sliced.job.reasons)
 
 
+@pytest.mark.usefixtures("as_many_as_help")
+def test_gradients_of_heads_are_written_in_slices_where_they_are_read() -> None:
+    """Neither put together, nor turned round, by copies."""
+    graph = Train(Attention(), 1, flow.optim.AdamW)
+    graph.config.set_memory_budget(1)
+    graph(flow.randint(0, 64, (4, 64)))
+    assert "%attention_grad:0 = box.joined((%attention_grad:0.0, " in str(graph.plan)
+    assert "%cat = box.joined((%attention_grad:0, %attention_grad:1, " in str(graph.plan)
+    assert "cat(" not in graph.source() and ".copy_(transpose" not in graph.source()
+
+
 LINEAR = """job a
 %x = input() : float32[8,256] cpu:0
 %w = variable() : float32[512,256] cpu:0

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from weft.core.errors import CompileError
 from weft.plan import calls as _calls
-from weft.plan.calls import Call, Place, Ref, Result, Step
+from weft.plan.calls import Call, Place, Ref, Result, Step, _interleaved
 
 READS, WRITES = {0: 256}, {1: 256}
 TEXT = """\
@@ -115,6 +118,26 @@ def chain(n: int) -> Step:
     last = tuple(Ref(f"x{i}") for i in range(0, n, 2))
     calls.append(Call("cat", ((Ref("long"), *last), 0), (Result("all", "float32", (4,), Place("made")),)))
     return Step(tuple(calls), 64 * n + (4 << 20))
+
+
+BOXES = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3), st.integers(0, 3), st.integers(1, 3)), min_size=3)
+
+
+@given(BOXES.map(lambda boxes: boxes[:3]))
+def test_slices_of_a_whole_are_told_apart(boxes: list[tuple[int, int, int, int]]) -> None:
+    shape = (7, 7, 7)
+    whole = np.arange(7**3).reshape(shape)
+    found = []
+    for start, length in (0, 1), (2, 3):
+        cut = tuple(slice(box[start], box[start] + box[length]) for box in boxes)
+        place = Place("arena", 4 * int(whole[cut].flat[0]))
+        found.append((Result("x", "float32", whole[cut].shape, place, (49, 7, 1)), {*whole[cut].flat}))
+    (a, mine), (b, others) = found
+    apart = _interleaved(a, b)
+    assert apart == _interleaved(b, a)
+    assert not apart or not mine & others
+    if all(box[0] <= box[2] for box in boxes):  # one lies behind the other in all dimensions
+        assert apart == (not mine & others)
 
 
 def test_the_time_it_takes_is_linear() -> None:

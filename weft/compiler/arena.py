@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Sequence
-from typing import NamedTuple
+import random
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from weft.plan.spans import Span
 
-ALIGN = 64
+ALIGN: Final = 64
+TURNS: Final = 20  # plans to try where memory is tight
 
 
 class Block(NamedTuple):
@@ -39,14 +41,25 @@ def plan(blocks: Sequence[Block], tight: bool = False) -> MemoryPlan:
     MemoryPlan(offsets=(0, 64, 0), total=128)
     """
     found = _in_time(blocks)
-    return min(found, _by_size(blocks), key=lambda p: p.total) if tight else found
+    return min(found, *_by_size(blocks), key=lambda p: p.total) if tight else found
 
 
-def _by_size(blocks: Sequence[Block]) -> MemoryPlan:
-    """Each block in the smallest gap between the pieces of those that are larger and live meanwhile."""
+def _by_size(blocks: Sequence[Block]) -> Iterator[MemoryPlan]:
+    """Plans that place the large blocks first; then what came to lie on top is placed earlier, and all once more."""
+    order = sorted(range(len(blocks)), key=lambda i: (-blocks[i].bytes, blocks[i].first))
+    draw = random.Random(0)
+    for turn in range(TURNS):
+        yield (found := _in_order(blocks, order, smallest=turn % 2 == 0))
+        for i in [i for i in order if found.offsets[i] + aligned(blocks[i].bytes) == found.total]:
+            at = order.index(i)
+            order.insert(draw.randint(0, at // 2), order.pop(at))
+
+
+def _in_order(blocks: Sequence[Block], order: Sequence[int], smallest: bool) -> MemoryPlan:
+    """Each block in the smallest gap, or the first one, between the pieces of earlier ones that are live meanwhile."""
     offsets, count = [0] * len(blocks), 0
     begins, ends, firsts, lasts = np.zeros((4, sum(max(1, len(b.pieces)) for b in blocks)), dtype=np.int64)
-    for i in sorted(range(len(blocks)), key=lambda i: (-blocks[i].bytes, blocks[i].first)):
+    for i in order:
         size = aligned(blocks[i].bytes)
         pieces = blocks[i].pieces or (Span(0, size, *blocks[i][1:3]),)
         low, high = [np.zeros(0, dtype=np.int64)], [np.zeros(1, dtype=np.int64)]  # no block may begin between them
@@ -55,11 +68,11 @@ def _by_size(blocks: Sequence[Block]) -> MemoryPlan:
             low.append(begins[at] - end)
             high.append(-(-(ends[at] - begin) // ALIGN) * ALIGN)
         lows, highs = np.concatenate(low), np.concatenate(high)
-        order = np.argsort(lows)
-        free = np.maximum.accumulate(highs[[0, *(order + 1)]])
-        gaps = lows[order] - free[:-1]
+        upwards = np.argsort(lows)
+        free = np.maximum.accumulate(highs[[0, *(upwards + 1)]])
+        gaps = lows[upwards] - free[:-1]
         fits = np.nonzero(gaps >= 0)[0]
-        offsets[i] = int(free[fits[np.argmin(gaps[fits])]] if len(fits) else free[-1])
+        offsets[i] = int(free[fits[np.argmin(gaps[fits]) if smallest else 0] if len(fits) else -1])
         for begin, end, first, last, _ in pieces:
             at = offsets[i]
             begins[count], ends[count], firsts[count], lasts[count] = at + begin, at + end, first, last

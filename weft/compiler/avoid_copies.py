@@ -33,9 +33,10 @@ def joined(
     placeable: Callable[[Sequence[Value]], bool], shape: Callable[[Value], Order],
 ) -> dict[Value, Part]:  # fmt: skip
     """The parts of `placeable` concatenations whose parts are all `free` to lie anywhere, or `written` where they are
-    contiguous. Each is in one concatenation only, and has no views, which might need it contiguous."""
+    contiguous. Each is in one concatenation only, and has no views, which might need it contiguous. What consists of
+    free parts is free, too."""
     found: dict[Value, Part] = {}
-    views = _view_counts(nodes)
+    views, loose = _view_counts(nodes), set[Value]()
     for n in nodes:
         if n.op != "cat" or not placeable(n.outputs):
             continue
@@ -43,8 +44,11 @@ def joined(
         dim %= len(shape(n.outputs[0]))
         alike = len(set(parts)) == len(parts) and all(v.dtype == parts[0].dtype for v in parts)
         dense = math.prod(shape(n.outputs[0])[:dim]) == 1
-        if not alike or any(v in found or not ((free(v) and v not in views) or (dense and written(v))) for v in parts):
+        anywhere = {v for v in parts if v not in views and (free(v) or (v in loose and written(v)))}
+        if not alike or any(v in found or not (v in anywhere or (dense and written(v))) for v in parts):
             continue
+        if anywhere.issuperset(parts):
+            loose.add(n.outputs[0])
         start = 0
         for v in parts:
             found[v] = Part(n.outputs[0], dim, start)

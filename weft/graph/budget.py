@@ -23,6 +23,7 @@ from weft.transport import transport_of
 from weft.transport.check import decoded
 
 CORRECTIONS: Final = 3  # tries with recompute alone
+LESS: Final = (0, 1 / 32, 1 / 16)  # tries with slices: by how much of a step's memory less than the budget is asked
 SHARES: Final = (0.16, 0.14)  # with slices, of what would be held beside parameters: what may be reached
 
 
@@ -59,7 +60,8 @@ def _tries(job: Job, options: Options, budget: int, history: list[tuple[int, int
         asked = max(estimated - (held - budget), 1)
     fixed = _fixed(job, options)
     if slices.applies(job):
-        for asked in (budget, (memory_budget.Model(job).kept + 15 * budget) // 16):
+        kept = memory_budget.Model(job).kept
+        for asked in (budget - int((budget - kept) * part) for part in LESS):
             if asked > fixed[-2].slices_budget:
                 yield replace(options, memory_budget=1, slices_budget=asked)
     yield from fixed

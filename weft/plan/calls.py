@@ -396,14 +396,17 @@ def _pieces(step: Step, results: Mapping[str, Result]) -> dict[str, list[Span]]:
 
 
 def _interleaved(a: Result, b: Result) -> bool:
-    """Whether two strided values are interleaved without a common byte: slices of a whole along an inner dimension."""
+    """Whether two strided values are interleaved without a common byte: slices of a whole along inner dimensions."""
     if a.strides is None or a.strides != b.strides or a.dtype != b.dtype or a.place.step or b.place.step:
         return False
     a, b = sorted((a, b), key=lambda r: r.place.offset)
     gap = (b.place.offset - a.place.offset) // dtypes.named(a.dtype).itemsize
-    whole = math.inf  # the stride of the next outer dimension
+    whole, apart = math.inf, False  # the stride of the next outer dimension
     for s, m, n in sorted(zip(b.strides or (), a.shape, b.shape, strict=False), reverse=True):
-        if m * s <= gap and gap + n * s <= whole:
-            return True
-        whole = s
-    return False
+        if m == n == 1:
+            continue
+        first, gap = divmod(gap, s) if s else (0, gap)
+        if not s or max(m, first + n) * s > whole:
+            return False
+        whole, apart = s, apart or first >= m
+    return apart or gap > 0

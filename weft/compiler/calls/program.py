@@ -60,8 +60,7 @@ class _Lowering:
             self.nodes, copied.__contains__, written.__contains__, inside.isdisjoint, chain.shape
         )
         self.wholes = {part.whole for part in self.joined.values()}
-        fixed = {part.whole for v, part in self.joined.items() if v in written or self.exports.get(part.whole)}
-        free = (copied - self.joined.keys()) | self.wholes - fixed
+        free = (copied | self._movable(written)) - self.joined.keys()
         self.ordered = avoid_copies.ordered(self.nodes, free.__contains__, chain.shape)
         self.strides = dict(chain.variables)  # of values in planned memory; None: contiguous
         self.views = self._views()
@@ -90,6 +89,15 @@ class _Lowering:
             if n.op in FORM_ONLY or all(v in known for v in n.operands()):
                 found.add(n)
                 known.update(n.outputs)
+        return found
+
+    def _movable(self, written: set[Value]) -> set[Value]:
+        """The concatenations whose parts may have any strides: nothing is `written` contiguously, at any depth."""
+        found, looked_at = set(self.wholes), {n.args[0] for n in self.nodes if n.view}
+        for v, part in sorted(self.joined.items(), key=lambda item: self.made_at[item[0]]):  # the inner ones first
+            inner = v in self.wholes and v not in looked_at
+            if self.exports.get(part.whole) or (v not in found if inner else v in written):
+                found.discard(part.whole)
         return found
 
     def _is_view(self, n: Node) -> bool:
@@ -175,12 +183,15 @@ class _Lowering:
         if n in chain.crossings or n.op in ("accumulate", "pack") or in_row or v in self.row_of:
             self.strides[v] = None
         elif v in self.joined:
-            self.strides[v] = self._laid(self.joined[v].whole).stride()
+            self.strides[v] = self._laid(v).stride()
         elif self._placeable(n):
             self.strides[v] = None if self.exports.get(v) else _own_strides(self._laid(v))
 
     def _laid(self, v: Value) -> torch.Tensor:
         """A value as a meta tensor, its dimensions in the chosen order."""
+        if v in self.joined:
+            whole, dim, start = self.joined[v]
+            return self._laid(whole).narrow(dim, start, self.chain.shape(v)[dim])
         return avoid_copies.arranged(lambda s: torch.empty(s, device="meta"), self.chain.shape(v), self.ordered.get(v))
 
     def _scratch(self, n: Node, move: Move) -> int:

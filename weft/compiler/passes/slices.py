@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from weft.boxing.signature import replaced
+from weft.compiler.avoid_copies import Part
 from weft.compiler.local_node import PLACED, SMALL, written
 from weft.compiler.options import Options
 from weft.compiler.passes import memory_budget
@@ -31,7 +33,7 @@ from weft.plan.usage import show
 
 COUNTS: Final = (2, 4, 8, 16)  # of slices
 REACH: Final = 48  # nodes on each side of the peak that a run may have
-ROOM: Final = 10  # the part of what is held beside parameters that is left for what kernels allocate
+ROOM: Final = 40  # the part of what is held beside parameters that is left for what kernels allocate
 TRIES: Final = 8  # peaks that no run lowers, before it is given up
 
 
@@ -84,12 +86,12 @@ class Held:
     def __init__(self, job: Job, budget: int, room: int, model: Model | None = None) -> None:
         self.job, self.nodes, self.budget, self.room = job, job.nodes, budget, room
         self.model = Model(job, copied=PLACED, like=model)
-        self.root, within = dict(self.model.root), dict[Value, tuple[Value, int]]()
-        for n in self.nodes:
-            if n.extra.get("joined"):
-                self.root |= dict.fromkeys(n.args[0], n.outputs[0])
-                starts = itertools.accumulate(map(self.model.bytes, n.args[0]), initial=0)
-                within |= {v: (n.outputs[0], at) for v, at in zip(n.args[0], starts, strict=False)}
+        self.joined = self._joined()
+        self.root = self.model.root | {v: part.whole for v, part in self.joined.items()}
+        within = {
+            v: (part.whole, part.start * self._form(v).strides[part.dim] * v.dtype.itemsize)
+            for v, part in self.joined.items()
+        }
         for v, root in self.root.items():
             while root in self.root:
                 root = self.root[root]
@@ -129,9 +131,28 @@ class Held:
         reads = [v for v in n.operands() if v not in early]
         return Use(n.op, n.args, reads, makes, not self.model.root.keys().isdisjoint(n.outputs))
 
+    def _joined(self) -> dict[Value, Part]:
+        """The parts of concatenations that will be written in place: slices, and what kernels write anywhere."""
+        found, loose = dict[Value, Part](), set[Value]()
+        count = Counter(v for n in self.nodes for v in n.operands())
+        for n in self.nodes:
+            loose.update(n.outputs if n.op in OPS and OPS[n.op].strided else ())
+            if n.op != "cat":
+                continue
+            parts, dim = n.args
+            anywhere = all(v in loose and count[v] == 1 and v.dtype is parts[0].dtype for v in parts)
+            if not anywhere and not n.extra.get("joined"):
+                continue
+            loose.update(n.outputs if anywhere else ())
+            starts = itertools.accumulate((v.shape[dim] for v in parts), initial=0)
+            found |= {v: Part(n.outputs[0], dim % len(v.shape), at) for v, at in zip(parts, starts, strict=False)}
+        return found
+
     def _form(self, v: Value) -> Strided:
-        shape = v.local_shape(self.model.rank)
-        return Strided(shape, contiguous(shape), v.dtype.itemsize)
+        shape, whole = v.local_shape(self.model.rank), v
+        while whole in self.joined:
+            whole = self.joined[whole].whole
+        return Strided(shape, contiguous(whole.local_shape(self.model.rank)), v.dtype.itemsize)
 
     def rooted(self, v: Value) -> Value:
         """The value in whose memory a value lies."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import torch
@@ -86,7 +86,7 @@ def _scale(width: int, scale: float | None) -> float:
     return 1 / math.sqrt(width) if scale is None else scale
 
 
-@op(returns="y | logsumexp", promotes=True, contractions=2)
+@op(returns="y | logsumexp", promotes=True, contractions=2, strided=True)
 def scaled_dot_product_attention(
     q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
     scale: float | None = None,
@@ -108,12 +108,23 @@ def scaled_dot_product_attention(
     return y.to(kind), scores.logsumexp(-1)  # type: ignore[return-value]
 
 
+@scaled_dot_product_attention.out
+def _(results, q, k, v, attn_mask, is_causal, scale):
+    for into, given in _parts(results, (q, k, v), attn_mask, is_causal, scale):
+        torch._foreach_copy_(into, scaled_dot_product_attention.kernel(*given))
+
+
 @scaled_dot_product_attention.prepared
-def _(q, k, v, attn_mask, is_causal, scale):
+def _(y, logsumexp, q, k, v, attn_mask, is_causal, scale):
     if not _flash(q, k, v) or _added(attn_mask, q) is not attn_mask or not _in_rows(q, k, v):
         return None
-    flash = aten._scaled_dot_product_flash_attention_for_cpu
-    return flash, (q, k, v, 0.0, is_causal), {"attn_mask": attn_mask, "scale": scale}
+    parts = _parts((y, logsumexp), (q, k, v), attn_mask, is_causal, scale)
+    return [(_flash_attention, (into, *given), {}) for into, given in parts]
+
+
+def _flash_attention(into, q, k, v, mask, is_causal, scale):
+    forward = aten._scaled_dot_product_flash_attention_for_cpu
+    torch._foreach_copy_(into, forward(q, k, v, 0.0, is_causal, attn_mask=mask, scale=scale))
 
 
 @scaled_dot_product_attention.works_in
@@ -242,7 +253,7 @@ def _(grads, *args):
     if _half_hidden(q, k, v, mask, is_causal):
         _products(grads, dy, q, k, v, _scale(q.shape[-1], scale))
         return
-    for into, given in _parts(grads, *args):
+    for into, given in _parts(grads, args[:6], mask, is_causal, scale):
         torch._foreach_copy_(into, attention_grad.kernel(*given))
 
 
@@ -262,6 +273,8 @@ def _hidden(dtype: torch.dtype, device: torch.device) -> Tensor:
 def _products(grads, dy, q, k, v, scale):
     """Write gradients of causal attention block by block: hidden scores aren't computed, and nothing is copied."""
     (dq, dk, dv), t = grads, q.shape[2]
+    if q.is_meta:
+        return  # `works_in` says what it allocates
     for end in range(t, 0, -ROWS):  # the last ones first: these see all keys
         queries = [x[:, :, max(0, end - ROWS) : end] for x in (dq, dy, q)]
         keys = [x[:, :, :end] for x in (dk, dv, k)]
@@ -286,7 +299,7 @@ def _(dq, dk, dv, dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
         return None
     if _added(attn_mask, q) is not attn_mask or not _in_rows(q, k, v, out):
         return None
-    parts = _parts((dq, dk, dv), dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale)
+    parts = _parts((dq, dk, dv), (dy, q, k, v, out, logsumexp), attn_mask, is_causal, scale)
     return [(_flash_gradients, (into, *given), {}) for into, given in parts]
 
 
@@ -296,19 +309,20 @@ def _flash_gradients(grads, dy, q, k, v, out, logsumexp, mask, is_causal, scale)
 
 
 def _parts(
-    grads: tuple[Tensor, ...], dy: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, logsumexp: Tensor,
-    attn_mask: Tensor | None, is_causal: bool, scale: float | None,
+    results: Sequence[Tensor], operands: Sequence[Tensor], attn_mask: Tensor | None, is_causal: bool,
+    scale: float | None,
 ) -> Iterator[tuple[list[Tensor], tuple[Any, ...]]]:  # fmt: skip
-    """The gradients and the arguments of each part of the batch that is computed at once."""
-    mask, size = _added(attn_mask, q), _part(q)
-    for i in range(0, len(q), size):
-        given = (t[i : i + size] for t in (dy, q, k, v, out, logsumexp))
+    """The results and the arguments of each part of the batch that is computed at once."""
+    first = results[0]
+    mask, size = _added(attn_mask, operands[0]), _part(first)
+    for i in range(0, len(first), size):
+        given = (t[i : i + size] for t in operands)
         own = mask if mask is None or mask.dim() < 4 or len(mask) == 1 else mask[i : i + size]
-        yield [g[i : i + size] for g in grads], (*given, own, is_causal, scale)
+        yield [r[i : i + size] for r in results], (*given, own, is_causal, scale)
 
 
 def _part(q: Tensor) -> int:
-    """How much of a batch gets its gradients at once: the kernel allocates them. A quarter of a large one, if that is
+    """How much of a batch is computed at once: kernels allocate their results. A quarter of a large one, if that is
     work for all threads."""
     size = max(len(q), 1)
     return size if q.nbytes < LARGE else max(-(-size // 4), -(-torch.get_num_threads() // max(q.shape[1], 1)))
@@ -317,7 +331,7 @@ def _part(q: Tensor) -> int:
 @attention_grad.works_in
 def _(dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
     if _half_hidden(q, k, v, attn_mask, is_causal):
-        return 0
+        return 2 * q.shape[1] * ROWS * q.shape[2] * q.itemsize
     rows, columns = _blocks(q, k)
     scores = 8 * rows * columns + (2 * rows * columns * q.itemsize if q.itemsize < 4 else 0)
     copied = 0 if dy.transpose(1, 2).is_contiguous() else dy.nbytes * _part(q) // max(len(q), 1)
