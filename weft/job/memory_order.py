@@ -14,22 +14,9 @@ from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
-LIKE = ("ones_like", "zeros_like", "empty_like", "full_like")
-ANEW = ("contiguous", "masked_fill")  # elementwise, but results are contiguous
-# results lie as their first operand
-FIRST = (
-    "argsort", "basic_index_scatter", "diagonal_put", "flip", "index_put", "narrow_scatter", "rms_norm", "rnn_scan",
-    "sort",
-)  # fmt: skip
-# results have channels innermost where any, or all operands do
-CHANNELS = {
-    "batch_norm": any, "pad_with": any, "resize": any, "cat": all, "roll": all,
-    **{f"conv{way}{d}d": any for way in ("", "_transpose") for d in (2, 3)},
-    **{f"{pool}_pool{d}d{more}": any for pool in ("adaptive_avg", "adaptive_max", "avg", "max") for d in (2, 3)
-       for more in ("", "_with_indices")},
-}  # fmt: skip
 FLAT = torch.contiguous_format
 FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
+CHANNELS = {"any channels": any, "all channels": all}
 
 
 def alike(shape: tuple[int, ...], operands: Sequence[torch.Tensor]) -> tuple[int, ...]:
@@ -86,8 +73,8 @@ def lies(x: torch.Tensor, strides: tuple[int, ...]) -> bool:
 
 
 class Order:
-    """Infers strides: views by meta tensors, elementwise results, draws and what is listed above from their operands;
-    all else is contiguous."""
+    """Infers strides: views by meta tensors; draws, elementwise results and those whose op declares how they lie, from
+    their operands; all else is contiguous."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -127,15 +114,15 @@ class Order:
             made = torch.empty_strided(node.args[0], node.args[-1], device="meta")
         elif op is not None and op.random and node.operands():
             made = self.known[node.operands()[0]]
-        elif op is not None and op.name in CHANNELS:
+        elif op is not None and op.lies in CHANNELS:
             operands = [self.known[o] for o in node.operands() if len(o.shape) in FORMATS]
-            if operands and CHANNELS[op.name](map(channels_innermost, operands)):
+            if operands and CHANNELS[op.lies](map(channels_innermost, operands)):
                 made = [v.meta.contiguous(memory_format=FORMATS.get(len(v.shape), FLAT)) for v in node.outputs]
-        elif op is not None and (op.name in FIRST or op.name in LIKE or op.elementwise) and node.operands():
+        elif op is not None and (op.lies == "first" or op.elementwise) and node.operands():
             v = node.outputs[0]
             given = [self.known[o] for o in node.operands()]
-            if not op.writes and op.name not in ANEW:
-                strides = alike(v.shape, given[:1] if op.name in FIRST else given)
+            if not op.writes and op.lies != "contiguous":
+                strides = alike(v.shape, given[:1] if op.lies == "first" else given)
                 made = torch.empty_strided(v.shape, strides, dtype=v.dtype.torch, device="meta")
         elif node.op == "reshape":
             with contextlib.suppress(RuntimeError):  # a reshape that has to copy
