@@ -83,6 +83,18 @@ def test_the_same_as_torchs(program: Any) -> None:
             torch.testing.assert_close(torch.tensor(a), torch.tensor(b))
 
 
+def test_a_batch_of_nothing() -> None:
+    results = []
+    for lib in (torch, flow):
+        x = lib.zeros(0, 3, requires_grad=True)
+        y, positive = lib.vmap(lambda x: ((x * 2).sum(), x > 0), out_dims=(0, 1))(x)
+        y.sum().backward()
+        of_rows = lib.vmap(lambda i: i + 1, in_dims=1, out_dims=1)(lib.zeros(2, 0, dtype=lib.int64))
+        forms = [(tuple(t.shape), str(t.dtype).rpartition(".")[2]) for t in (y, positive, x.grad, of_rows)]
+        results.append(forms)
+    assert results[0] == results[1]
+
+
 def test_what_wants_a_gradient_outside_gets_it() -> None:
     results = []
     for lib in (torch, flow):

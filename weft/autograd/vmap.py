@@ -47,19 +47,24 @@ def vmap(
         size = _size(given, dims)
         found = []
         alike, before = _Alike(size) if randomness == "same" else None, _draws()
-        for i in range(size):
+        for i in range(max(size, 1)):  # of no slices, one of zeros tells the form of the results
             if alike is not None:
                 alike.begin(i)
-            parts = iter([t if d is None else ops.select(t, d, i) for t, d in zip(given, dims, strict=True)])
+            slices = (t if d is None else _slice(t, d, i) for t, d in zip(given, dims, strict=True))
+            parts = iter([*slices])
             found.append(func(*filled(args, parts), **filled(kwargs, parts)))
             if randomness == "error" and _draws() != before:
                 raise ArgumentError(
                     "vmap(): the function draws random numbers; say whether slices draw different ones, "
                     'vmap(f, randomness="different"), or all the same, randomness="same"'
                 )
-        return _stacked(found, out_dims)
+        return _stacked(found, out_dims, size)
 
     return call
+
+
+def _slice(t: Tensor, dim: int, i: int) -> Tensor:
+    return ops.select(t, dim, i) if t.shape[dim] else ops.cast(ops.sum(t, (dim,), False), t.dtype)
 
 
 def _spread(dims: Any, tree: Any, what: str) -> Iterator[Any]:
@@ -84,22 +89,20 @@ def _size(given: list[Any], dims: list[Any]) -> int:
             if not -t.ndim <= d < t.ndim:
                 raise ArgumentError(f"vmap(): in_dims says {d} for a tensor of shape {list(t.shape)}")
             sizes.append(t.shape[d])
-    if not sizes or len(set(sizes)) > 1 or not sizes[0]:
-        raise ArgumentError(
-            f"vmap(): the sliced dimensions must have one size, at least 1; they have {sizes or 'none'}"
-        )
+    if len(set(sizes)) != 1:
+        raise ArgumentError(f"vmap(): the sliced dimensions must have one size; they have {sizes or 'none'}")
     return sizes[0]
 
 
-def _stacked(found: list[Any], out_dims: Any) -> Any:
+def _stacked(found: list[Any], out_dims: Any, size: int) -> Any:
     columns = list(zip(*map(leaves, found), strict=True))
     if not all(isinstance(t, Tensor) for column in columns for t in column):
         raise ArgumentError("vmap(): the function must return tensors, alone or in tuples, lists and dicts")
     dims = list(_spread(out_dims, found[0], "out_dims"))
-    return filled(found[0], (_stack(column, d) for column, d in zip(columns, dims, strict=True)))
+    return filled(found[0], (_stack(column, d, size) for column, d in zip(columns, dims, strict=True)))
 
 
-def _stack(column: Any, dim: int | None) -> Tensor:
+def _stack(column: Any, dim: int | None, size: int) -> Tensor:
     first = column[0]
     if any(t.shape != first.shape for t in column):
         raise ArgumentError(
@@ -109,7 +112,8 @@ def _stack(column: Any, dim: int | None) -> Tensor:
     if dim is None:
         return first
     at = dim % (first.ndim + 1)
-    return ops.cat([ops.unsqueeze(t, at) for t in column], at)
+    y = ops.cat([ops.unsqueeze(t, at) for t in column], at)
+    return y if size else ops.narrow(y, at, 0, 0, 1)
 
 
 def _draws() -> Any:
