@@ -205,10 +205,16 @@ def candidates(held: Held, at: int, budget: int) -> Iterator[Run]:
                 if nodes[at] in found.layout:
                     always, within = _bytes(held, found)
                     allocated = max(held.allocated[i] for i in range(first, end) if nodes[i] in found.layout)
+                    scattered = any(
+                        s.is_split and not dense(v, s)
+                        for n, (rule, *_) in found.layout.items()
+                        for v, s in _said(n, rule)
+                    )
                     for counts in _counts(found.layout):
                         count = math.prod(counts)
                         most = max(always + within / count, held.beside(allocated / count))
-                        key = max(most - again[first, end], budget), max(most, budget), count, first - end, first
+                        rank = max(most - again[first, end], budget), max(most, budget), count * (1 + scattered)
+                        key = *rank, first - end, first
                         yield found._replace(counts=counts, held=most, key=key)
 
 
