@@ -97,13 +97,16 @@ with flow.mock_torch.enable(extra_dict={"torch.special.zeta": "math.hypot"}):
     assert torch.special.zeta(3, 4) == 5 and torch.uint16.itemsize == 2 and torch.Stream and torch.cuda.CUDAGraph
     assert torch._C.DispatchKey and torch.jit._overload_method and torch.ops is helper.torch.ops
     assert torch._dynamo.mark_static_address(torch.ones(1)) is None
+    ends = torch.tensor([1, 3], dtype=torch.int32)
+    assert torch._grouped_mm(torch.ones(3, 2), torch.ones(2, 2, 1), ends).tolist() == [[2.0]] * 3
+    assert torch.nn.functional.grouped_mm(torch.ones(3, 2), torch.ones(2, 2, 1), offs=ends).tolist() == [[2.0]] * 3
     try:
         exec("from torch.nn import no_such_layer")
         raise AssertionError("it has such a layer")
     except ImportError as error:
         assert "Weft has no torch.nn.no_such_layer. Under" in str(error), error
     exec("from torch.nn.functional import *")
-    for name in ("_grouped_mm", "nn.functional.no_such"):    # about tensors: torch's would not take Weft's
+    for name in ("_fused_rms_norm", "nn.functional.no_such"):    # about tensors: torch's would not take Weft's
         try:
             exec(f"torch.{name}")
             raise AssertionError(name)

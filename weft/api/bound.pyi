@@ -1381,6 +1381,9 @@ class Bound:
     ) -> list[Tensor]: ...
 
     @staticmethod
+    def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any: ...
+
+    @staticmethod
     def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any: ...
 
     @staticmethod

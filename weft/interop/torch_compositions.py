@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import itertools
-import operator
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, Final
@@ -13,6 +10,7 @@ import torch
 from torch.utils._pytree import tree_map_only
 
 from weft.core.errors import ArgumentError
+from weft.functional.neural.grouped_product import grouped_mm
 from weft.nn.layers.recurrence import CELLS, forward
 from weft.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence, pad_sequence
 from weft.ops import ops
@@ -26,20 +24,8 @@ def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Any:
     return ops.cat(some or tensors, dim if axis is None else axis)
 
 
-def grouped_mm(a: Any, b: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
-    """Multiply each group of rows by the group's matrix; `offs` are the ends of the groups."""
-    if offs is None or a.ndim != 2 or b.ndim != 3 or bias is not None:
-        raise ArgumentError("grouped_mm is here of rows [t, k] in groups that end at offs, and matrices [groups, k, n]")
-    if offs.value is None and offs.is_local:
-        ends = offs.tolist()
-        parts = [a[start:end] @ b[i] for i, (start, end) in enumerate(itertools.pairwise([0, *ends]))]
-        y = ops.cat([*parts, a.new_zeros(a.shape[0] - ends[-1], b.shape[2])], 0)
-    else:  # the ends aren't known while tracing: multiply all rows by each matrix, and mask
-        row = ops.cumsum(ops.ones_like(a[:, 0], None), 0) - 1
-        group = (row.unsqueeze(1) >= offs.unsqueeze(0)).to(a.dtype).sum(1)
-        own = [(group == i).to(a.dtype).unsqueeze(1) * (a @ b[i]) for i in range(b.shape[0])]
-        y = functools.reduce(operator.add, own)
-    return y if out_dtype is None else y.to(out_dtype)
+def by_position(a: Any, b: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
+    return grouped_mm(a, b, offs=offs, bias=bias, out_dtype=out_dtype)
 
 
 def sliced(x: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
@@ -114,7 +100,7 @@ def geqrf(x: Tensor) -> tuple[Tensor, ...]:
 _RECURRENT = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN_TANH", "rnn_relu": "RNN_RELU"}
 COMPOSED: Final[dict[Any, Callable[..., Any]]] = {
     **dict.fromkeys((torch.cat, torch.concat, torch.concatenate), cat),
-    "transformers.grouped_mm_fallback": grouped_mm,
+    "transformers.grouped_mm_fallback": by_position,
     "aten.slice": sliced,
     **{getattr(torch, n): each(n.removeprefix("_foreach_")) for n in dir(torch) if n.startswith("_foreach_")},
     **{
@@ -128,7 +114,7 @@ COMPOSED: Final[dict[Any, Callable[..., Any]]] = {
     torch.geqrf: geqrf,
     "torch.Tensor._is_all_true": lambda x: x.all(),  # what torch._check_tensor_all asks
     "torch.Tensor._is_any_true": lambda x: x.any(),
-    torch._grouped_mm: grouped_mm,
+    torch._grouped_mm: by_position,
     **{getattr(torch, name): recurrent(mode) for name, mode in _RECURRENT.items()},
     **{getattr(torch, f"{name}_cell"): CELLS[mode] for name, mode in _RECURRENT.items()},
 }

@@ -19,6 +19,7 @@ from weft.functional.neural import (
     embeddings,
     folding,
     fractional_pooling,
+    grouped_product,
     image_padding,
     interpolation,
     losses,
@@ -30,7 +31,7 @@ from weft.functional.neural import (
 
 MODULES = (
     activations, ctc, dropouts, fractional_pooling, image_padding, folding, channels, interpolation, pooling_functions,
-    losses, similarity, embeddings, margin_losses, bilinear_product, regions, convolution,
+    losses, similarity, embeddings, margin_losses, bilinear_product, grouped_product, regions, convolution,
 )  # fmt: skip
 for _module in MODULES:
     for _name in _module.__all__:

@@ -334,6 +334,15 @@ def group_norm(
     [[-1.0, 1.0]]
     """
 
+def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
+    """The product of each group. Of two tensors with three dimensions these are the matrices; a matrix is cut into
+    groups that end at `offs`: mat_a along its rows, mat_b along its columns, both along what is summed.
+
+    >>> offs = flow.tensor([1, 3], dtype=flow.int32)
+    >>> flow.nn.functional.grouped_mm(flow.ones(3, 2), flow.ones(2, 2, 1), offs=offs).tolist()
+    [[2.0], [2.0], [2.0]]
+    """
+
 def gumbel_softmax(
     logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1, *, generator: Any = None
 ) -> Tensor:
