@@ -113,23 +113,30 @@ class VirtualMachine:
         instruction.drive, instruction.lane = drive, stream.lane
         instruction.remember_line()
         hold_back(self, self._dependencies.pending)
-        with self.lock:
-            if self.refuses:
-                self._refuse()
-            if self._process != os.getpid():
-                raise RankError(
-                    f"{instruction.story()}: this process was forked from rank {self.rank.index}, whose threads it "
-                    "doesn't have. Start processes with multiprocessing.get_context('spawn')"
-                )
-            instruction.serial = self._serial = self._serial + 1
-            instruction.state = "queued"
-            unmet = self._dependencies.submit(instruction)
-            if instruction.queued_ns:
-                instruction.waited = tuple(sorted(i.serial for i in unmet))
-            self._peak = max(self._peak, len(self._dependencies.pending))
-            self.driven += drive is not None
-            stream.issued += 1
-            stream.enqueue(instruction)
+        try:
+            with self.lock:
+                if self.refuses:
+                    self._refuse()
+                if self._process != os.getpid():
+                    raise RankError(
+                        f"{instruction.story()}: this process was forked from rank {self.rank.index}, whose threads it "
+                        "doesn't have. Start processes with multiprocessing.get_context('spawn')"
+                    )
+                instruction.serial = self._serial = self._serial + 1
+                instruction.state = "queued"
+                unmet = self._dependencies.submit(instruction)
+                if instruction.queued_ns:
+                    instruction.waited = tuple(sorted(i.serial for i in unmet))
+                self._peak = max(self._peak, len(self._dependencies.pending))
+                self.driven += drive is not None
+                stream.issued += 1
+                stream.enqueue(instruction)
+        except BaseException:
+            with self.lock:  # Ctrl-C between two of these lines: what is pending must be where it will be run
+                pending = instruction.state == "queued" and instruction in self._dependencies.pending
+                if pending and instruction not in stream.queue:
+                    stream.enqueue(instruction)
+            raise
         stream.pump()
 
     def _run_inline(self, instruction: Instruction, stream: Stream) -> None:
@@ -190,9 +197,8 @@ class VirtualMachine:
             if not isinstance(error, Exception):
                 raise  # Ctrl-C, in the thread that happened to start it
         with self.lock:
-            instruction.thread = 0
             if not instruction.finished:
-                instruction.state = "started"
+                instruction.state, instruction.thread = "started", 0  # at once: Ctrl-C may come between two lines
                 pulse(instruction)
             cancelled = self._cancelled
         if cancelled is not None:

@@ -99,16 +99,25 @@ class ExternalStream(Stream):
 
     def pump(self) -> None:
         while True:
-            with self.machine.lock:
-                if self._pumping or not self.head_is_ready():
-                    return
-                self._pumping = True  # the actions are called in order: by one thread at a time
-                instruction = self.queue.popleft()
+            instruction = None
             try:
-                self.machine.start(instruction)
-            finally:
                 with self.machine.lock:
-                    self._pumping = False
+                    if self._pumping or not self.head_is_ready():
+                        return
+                    instruction = self.queue[0]
+                    self._pumping = True  # the actions are called in order: by one thread at a time
+                    self.queue.popleft()
+                self.machine.start(instruction)
+            except BaseException as error:
+                if instruction is not None and instruction.state == "queued":  # Ctrl-C, before it began
+                    if self.queue and self.queue[0] is instruction:
+                        self.queue.popleft()
+                    self.machine.complete(instruction, error)
+                raise
+            finally:
+                if instruction is not None:
+                    with self.machine.lock:
+                        self._pumping = False
 
     def close(self, timeout: float) -> bool:
         return True

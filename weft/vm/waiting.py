@@ -23,43 +23,47 @@ def wait_for(machine: Machine, target: Instruction, limit: float) -> None:
     left_to_others: set[Instruction] = set()
     here = threading.get_ident()
     while True:
-        event, drive = None, None
-        with machine.lock:
-            if target.finished:
-                return
-            first = _holds_up(target)
-            if first.thread == here:
-                raise DeadlineError(
-                    f"{target.story()} would wait for ever: {first.story()} must end first, and it is what this "
-                    "thread is doing. An action uses blob.data of its own operands and waits for no other"
-                )
-            if first.state == "started" and not first.driving and first not in left_to_others:
-                drive = first.drive
-            if drive is not None:
-                first.driving = True
-            else:
-                # Without anything to drive, one wait for the target itself is enough.
-                awaited = first if machine.driven else target
-                event = awaited.event
-                if event is None:
-                    event = awaited.event = threading.Event()
-        left = limit - time.monotonic()
-        if event is not None:
-            if left <= 0:
-                _too_late(machine, target, first)
-            event.wait(min(left, LOOK))
-        elif drive is not None:
-            left_to_others.add(first)
-            try:
-                drive(max(left, 0.0))
-            except Exception as error:
-                if first.finished:
-                    raise
-                first.finish(error)
-            finally:
+        event, drive, driven = None, None, None
+        try:
+            with machine.lock:
+                if target.finished:
+                    return
+                first = _holds_up(target)
+                if first.thread == here:
+                    raise DeadlineError(
+                        f"{target.story()} would wait for ever: {first.story()} must end first, and it is what this "
+                        "thread is doing. An action uses blob.data of its own operands and waits for no other"
+                    )
+                if first.state == "started" and not first.driving and first not in left_to_others:
+                    drive = first.drive
+                if drive is not None:
+                    driven, first.driving = first, True
+                else:
+                    # Without anything to drive, one wait for the target itself is enough.
+                    awaited = first if machine.driven else target
+                    event = awaited.event
+                    if event is None:
+                        event = awaited.event = threading.Event()
+            left = limit - time.monotonic()
+            if event is not None:
+                if left <= 0:
+                    _too_late(machine, target, first)
+                if first.state == "queued" and first.stream is not None:
+                    first.stream.pump()  # who submitted it may have been interrupted before
+                event.wait(min(left, LOOK))
+            elif drive is not None:
+                left_to_others.add(first)
+                try:
+                    drive(max(left, 0.0))
+                except Exception as error:
+                    if first.finished:
+                        raise
+                    first.finish(error)
+        finally:
+            if driven is not None:
                 with machine.lock:
-                    first.driving = False
-                    pulse(first)  # another waiting thread may go on
+                    driven.driving = False
+                    pulse(driven)  # another waiting thread may go on
 
 
 def hold_back(machine: Machine, pending: Mapping[Instruction, None]) -> None:
