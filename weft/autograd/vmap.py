@@ -50,8 +50,7 @@ def vmap(
         for i in range(max(size, 1)):  # of no slices, one of zeros tells the form of the results
             if alike is not None:
                 alike.begin(i)
-            slices = (t if d is None else _slice(t, d, i) for t, d in zip(given, dims, strict=True))
-            parts = iter([*slices])
+            parts = iter([t if d is None else _slice(t, d, i) for t, d in zip(given, dims, strict=True)])
             found.append(func(*filled(args, parts), **filled(kwargs, parts)))
             if randomness == "error" and _draws() != before:
                 raise ArgumentError(
@@ -64,6 +63,7 @@ def vmap(
 
 
 def _slice(t: Tensor, dim: int, i: int) -> Tensor:
+    """The i-th slice; zeros of its form if there is none."""
     return ops.select(t, dim, i) if t.shape[dim] else ops.cast(ops.sum(t, (dim,), False), t.dtype)
 
 

@@ -13,6 +13,7 @@ from weft.plan.spans import Span
 
 ALIGN: Final = 64
 TURNS: Final = 20  # plans to try where memory is tight
+PLACED: Final = 20_000  # blocks that they place at most, as each takes longer the more there are
 
 
 class Block(NamedTuple):
@@ -48,7 +49,7 @@ def _by_size(blocks: Sequence[Block]) -> Iterator[MemoryPlan]:
     """Plans that place the large blocks first; then what came to lie on top is placed earlier, and all once more."""
     order = sorted(range(len(blocks)), key=lambda i: (-blocks[i].bytes, blocks[i].first))
     draw = random.Random(0)
-    for turn in range(TURNS):
+    for turn in range(max(1, min(TURNS, PLACED // max(len(blocks), 1)))):
         yield (found := _in_order(blocks, order, smallest=turn % 2 == 0))
         for i in [i for i in order if found.offsets[i] + aligned(blocks[i].bytes) == found.total]:
             at = order.index(i)

@@ -163,7 +163,7 @@ OURS: Final[dict[str, Any]] = {  # replacements in modules that are torch's own
     "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler": "weft.amp.GradScaler",
     "torch.library.custom_op": lambda name, fn=None, /, **_: OwnOp if fn is None else OwnOp(fn),
     "torch.library.register_fake": _left_out,
-    "torch._grouped_mm": "weft.interop.torch_compositions.by_position",
+    "torch._grouped_mm": "weft.interop.torch_compositions._grouped_mm",
     "torch._dynamo.mark_static_address": lambda t, guard=False: None,  # addresses don't matter here
 }
 

@@ -24,7 +24,8 @@ def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Any:
     return ops.cat(some or tensors, dim if axis is None else axis)
 
 
-def by_position(a: Any, b: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
+def _grouped_mm(a: Any, b: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
+    """torch's older name, which takes all of them by position."""
     return grouped_mm(a, b, offs=offs, bias=bias, out_dtype=out_dtype)
 
 
@@ -100,7 +101,7 @@ def geqrf(x: Tensor) -> tuple[Tensor, ...]:
 _RECURRENT = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN_TANH", "rnn_relu": "RNN_RELU"}
 COMPOSED: Final[dict[Any, Callable[..., Any]]] = {
     **dict.fromkeys((torch.cat, torch.concat, torch.concatenate), cat),
-    "transformers.grouped_mm_fallback": by_position,
+    "transformers.grouped_mm_fallback": _grouped_mm,
     "aten.slice": sliced,
     **{getattr(torch, n): each(n.removeprefix("_foreach_")) for n in dir(torch) if n.startswith("_foreach_")},
     **{
@@ -114,7 +115,7 @@ COMPOSED: Final[dict[Any, Callable[..., Any]]] = {
     torch.geqrf: geqrf,
     "torch.Tensor._is_all_true": lambda x: x.all(),  # what torch._check_tensor_all asks
     "torch.Tensor._is_any_true": lambda x: x.any(),
-    torch._grouped_mm: by_position,
+    torch._grouped_mm: _grouped_mm,
     **{getattr(torch, name): recurrent(mode) for name, mode in _RECURRENT.items()},
     **{getattr(torch, f"{name}_cell"): CELLS[mode] for name, mode in _RECURRENT.items()},
 }

@@ -114,15 +114,15 @@ class Order:
             made = torch.empty_strided(node.args[0], node.args[-1], device="meta")
         elif op is not None and op.random and node.operands():
             made = self.known[node.operands()[0]]
-        elif op is not None and op.lies in CHANNELS:
+        elif op is not None and op.memory_order in CHANNELS:
             operands = [self.known[o] for o in node.operands() if len(o.shape) in FORMATS]
-            if operands and CHANNELS[op.lies](map(channels_innermost, operands)):
+            if operands and CHANNELS[op.memory_order](map(channels_innermost, operands)):
                 made = [v.meta.contiguous(memory_format=FORMATS.get(len(v.shape), FLAT)) for v in node.outputs]
-        elif op is not None and (op.lies == "first" or op.elementwise) and node.operands():
+        elif op is not None and (op.memory_order == "first" or op.elementwise) and node.operands():
             v = node.outputs[0]
             given = [self.known[o] for o in node.operands()]
-            if not op.writes and op.lies != "contiguous":
-                strides = alike(v.shape, given[:1] if op.lies == "first" else given)
+            if not op.writes and op.memory_order != "contiguous":
+                strides = alike(v.shape, given[:1] if op.memory_order == "first" else given)
                 made = torch.empty_strided(v.shape, strides, dtype=v.dtype.torch, device="meta")
         elif node.op == "reshape":
             with contextlib.suppress(RuntimeError):  # a reshape that has to copy

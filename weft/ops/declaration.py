@@ -85,14 +85,14 @@ class Op:
         self, kernel: Callable[..., Any], layout: str | None, linear: str, returns: str, reduce: str,
         view: bool, random: bool, dynamic: bool, writes: str, shape_of: str, conversion: bool, uniform: bool,
         steady: str, rejection: bool, promotes: bool, adds: str, contractions: int, strided: bool, rounds: bool,
-        lies: str,
+        memory_order: str,
     ) -> None:  # fmt: skip
         self.name = self.__name__ = kernel.__name__.rstrip("_") if kernel.__name__.endswith("__") else kernel.__name__
         self.__doc__, self.__module__, self.__wrapped__ = kernel.__doc__, kernel.__module__, kernel
         self.kernel, self.notation, self.reduce = kernel, layout, reduce
         self.view, self.random, self.dynamic, self.conversion = view, random, dynamic, conversion
         self.uniform, self.rejection, self.promotes, self.rounds = uniform, rejection, promotes, rounds
-        self.adds, self.contractions, self.strided, self.lies = adds, contractions, strided, lies
+        self.adds, self.contractions, self.strided, self.memory_order = adds, contractions, strided, memory_order
         self.elementwise_lists = False  # goes through its lists element by element, whatever their shapes
         self.elementwise = layout is not None and set(re.split(" *(?:,|->) *", layout)) == {"..."}
         self.params = tuple(_params(kernel))
@@ -341,7 +341,8 @@ def op(
     layout: str | None = None, *, linear: str = "", returns: str = "y", reduce: str = "sum", view: bool = False,
     random: bool = False, dynamic: bool = False, writes: str = "", shape_of: str = "",
     conversion: bool = False, uniform: bool = False, steady: str = "", rejection: bool = False, promotes: bool = False,
-    adds: str = "", contractions: int = 1, strided: bool = False, rounds: bool = False, lies: str = "",
+    adds: str = "", contractions: int = 1, strided: bool = False, rounds: bool = False,
+    memory_order: str = "",
 ) -> Callable[[Callable[..., Any]], Op]:  # fmt: skip
     """Declare an op.
 
@@ -364,15 +365,15 @@ def op(
     adds       the op whose result on the other operands it adds to the first, which it may overwrite
     contractions how many products over all axes of the notation it computes: a measure of time
     strided    its `out` copies into the given memory, which may have any strides
-    lies       the memory order of its results: "first" as that of its first operand, "any channels" or "all channels"
-               with the channels innermost if they are so in any operand, or all of them, "contiguous"; else
-               elementwise ones as their operands, others contiguous
+    memory_order of its results: "first" as that of its first operand, "any channels" or "all channels" with channels
+               innermost (channels_last) if they are so in any operand, or all of them, "contiguous"; else elementwise
+               ones as their operands, others contiguous
     """
 
     def declare(kernel: Callable[..., Any]) -> Op:
         declared = Op(
             kernel, layout, linear, returns, reduce, view, random, dynamic, writes, shape_of, conversion, uniform,
-            steady, rejection, promotes, adds, contractions, strided, rounds, lies,
+            steady, rejection, promotes, adds, contractions, strided, rounds, memory_order,
         )  # fmt: skip
         assert declared.name not in OPS, f"{declared.name} is declared twice"
         declared._say(__module__=_declaring() or kernel.__module__)

@@ -110,8 +110,9 @@ class ExternalStream(Stream):
                 self.machine.start(instruction)
             except BaseException as error:
                 if instruction is not None and instruction.state == "queued":  # Ctrl-C, before it began
-                    if self.queue and self.queue[0] is instruction:
-                        self.queue.popleft()
+                    with self.machine.lock:
+                        if self.queue and self.queue[0] is instruction:
+                            self.queue.popleft()
                     self.machine.complete(instruction, error)
                 raise
             finally:

@@ -213,8 +213,8 @@ def candidates(held: Held, at: int, budget: int) -> Iterator[Run]:
                     for counts in _counts(found.layout):
                         count = math.prod(counts)
                         most = max(always + within / count, held.beside(allocated / count))
-                        rank = max(most - again[first, end], budget), max(most, budget), count * (1 + scattered)
-                        key = *rank, first - end, first
+                        held_then = max(most - again[first, end], budget), max(most, budget)
+                        key = *held_then, count * (1 + scattered), first - end, first  # kernels copy what is scattered
                         yield found._replace(counts=counts, held=most, key=key)
 
 

@@ -167,7 +167,7 @@ def _like(name: str, kernel, doc: str):
         return kernel(x, dtype=None if dtype is None else dtype.torch)
 
     body.__name__, body.__doc__ = name, doc
-    declared = op(lies="first")(body)
+    declared = op(memory_order="first")(body)
     declared.layout(lambda x, dtype: _rules_of_like(x))
     declared.form(lambda x, dtype: Form(x.shape, dtype or x.dtype))
     declared.samples(lambda r: [(r(4, 6),)] if name != "empty_like" else [])
@@ -189,7 +189,7 @@ ones_like.out(lambda y, x, dtype: y.fill_(1))
 zeros_like.out(lambda y, x, dtype: y.zero_())
 
 
-@op(lies="first")
+@op(memory_order="first")
 def full_like(x: Tensor, value: Scalar, dtype: DType | None = None) -> Tensor:
     """A tensor of x's shape and dtype, filled with one value.
 

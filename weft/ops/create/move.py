@@ -61,7 +61,7 @@ to_device.grad(lambda dy, device, source: to_device(dy, source, device, True))
 to_device.samples(lambda rand: [(rand(4, 6), Device("cpu"), Device("cpu"))])
 
 
-@op("... -> ...", linear="x", lies="contiguous")
+@op("... -> ...", linear="x", memory_order="contiguous")
 def contiguous(x: Tensor) -> Tensor:
     """A contiguous copy of x; the public `x.contiguous()` returns x itself if it is contiguous.
 

@@ -96,7 +96,7 @@ def _(rand):
     yield rand(4, 2, 2), [None, torch.tensor([[1, 5], [0, 0]])], (4, 6)
 
 
-@op(linear="x+value", lies="first")
+@op(linear="x+value", memory_order="first")
 def index_put(x: Tensor, indices: Sequence[Tensor | None], value: Tensor, accumulate: bool = False) -> Tensor:
     """x with the value at these indices, or added there.
 

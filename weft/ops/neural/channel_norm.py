@@ -46,7 +46,7 @@ def _fits(dy: Form, x: Form, weight: Form | None) -> bool:
 # ---- batch_norm --------------------------------------------------------------------------------------
 
 
-@op(returns="y | save_mean save_rstd", writes="running_mean running_var", lies="any channels")
+@op(returns="y | save_mean save_rstd", writes="running_mean running_var", memory_order="any channels")
 def batch_norm(
     x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
     bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,

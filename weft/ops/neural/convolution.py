@@ -168,7 +168,7 @@ def _convolution(dims: int, transposed: bool) -> Op:
 
     body = backwards if transposed else plain
     body.__name__, body.__doc__ = name, _says(name, dims, transposed)
-    declared = op(promotes=True, lies="any channels")(body)
+    declared = op(promotes=True, memory_order="any channels")(body)
 
     @declared.layout
     def _(x, weight, bias, *attributes):

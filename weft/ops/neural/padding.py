@@ -27,7 +27,7 @@ def _padded(shape: tuple[int, ...], pad: Size) -> tuple[str, tuple[int, ...]]:
     return f"{' '.join(before)} -> {' '.join(after)}", tuple(out)
 
 
-@op(lies="any channels")
+@op(memory_order="any channels")
 def pad_with(x: Tensor, pad: Size, value: Scalar = 0.0) -> Tensor:
     """x padded with `value`: (left, right) of the last dimension, then of the one before it, and so on.
 

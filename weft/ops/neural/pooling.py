@@ -56,7 +56,7 @@ def _declare(body: Callable[..., Any], name: str, says: str, dims: int, size: in
     body.__doc__ = f"{says.format(f'{dims} dimension' + 's' * (dims > 1))}\n\n>>> " + (
         f"flow._C.{name}(flow.ones(1, 1, {', '.join('2' * dims)}), {size}){'[1]' * both}.item()\n{0 if both else 1.0}"
     )
-    declared = op(steady="x", lies="any channels", **options)(body)
+    declared = op(steady="x", memory_order="any channels", **options)(body)
     declared.layout(lambda x, *_: _notation("x -> y, y" if "returns" in options else "x -> y", len(x), dims))
     return declared
 

@@ -292,7 +292,7 @@ gru_scan_grad.samples(lambda rand: [(rand(3, 2, 2), rand(3, 2, 8), rand(3, 2, 2)
 # ---- RNN ---------------------------------------------------------------------------------------------
 
 
-@op("t! b h!, b h!, h! k!, h! -> t! b h!", promotes=True, lies="first")
+@op("t! b h!, b h!, h! k!, h! -> t! b h!", promotes=True, memory_order="first")
 def rnn_scan(
     gates: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = None, relu: bool = False, backwards: bool = False
 ) -> Tensor:

@@ -43,7 +43,7 @@ def _scales(scales: Sequence[float] | None, dims: int) -> tuple[float | None, ..
     return (None,) * dims if scales is None else tuple(scales)
 
 
-@op(linear="x", rounds=True, lies="any channels")
+@op(linear="x", rounds=True, memory_order="any channels")
 def resize(
     x: Tensor, size: Size, mode: str = "nearest", align_corners: bool = False, scales: Sequence[float] | None = None
 ) -> Tensor:

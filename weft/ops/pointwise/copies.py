@@ -139,7 +139,7 @@ def _(dy, condition, a_shape, b_shape, needs):
 where.samples(lambda rand: [(rand(4, 6) > 0, rand(4, 6), rand(4, 6)), (rand(4, 1) > 0, rand(4, 6), 0.5)])
 
 
-@op("..., ... -> ...", lies="contiguous")
+@op("..., ... -> ...", memory_order="contiguous")
 def masked_fill(x: Tensor, mask: Tensor, value: Scalar) -> Tensor:
     """x with `value` where the mask is true.
 

@@ -64,7 +64,7 @@ def _(sorted_sequence, values, right):
 searchsorted.samples(lambda rand: [(rand(6).sort()[0], rand(4, 3)), (rand(4, 6).sort()[0], rand(4, 3), True)])
 
 
-@op(returns="values indices*", lies="first")
+@op(returns="values indices*", memory_order="first")
 def sort(x: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     """The elements sorted along a dimension, and their indices.
 
@@ -85,7 +85,7 @@ def _(dvalues, indices, x_shape, dim):
 sort.samples(lambda rand: [rand(4, 6), (rand(4, 6), 0, True)])
 
 
-@op(returns="indices*", lies="first")
+@op(returns="indices*", memory_order="first")
 def argsort(x: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The indices that sort the elements along a dimension.
 

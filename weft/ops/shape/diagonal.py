@@ -38,7 +38,7 @@ diagonal_zeros.grad(lambda dy, offset, dim1, dim2: diagonal(dy, offset, dim1, di
 diagonal_zeros.samples(lambda rand: [(rand(3, 4), (4, 3, 6), 1, 0, 2)])
 
 
-@op(linear="base+part", promotes=True, lies="first")
+@op(linear="base+part", promotes=True, memory_order="first")
 def diagonal_put(base: Tensor, part: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     """The base with its diagonal replaced."""
     y = base.clone()

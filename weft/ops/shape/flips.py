@@ -15,7 +15,7 @@ def _in_order(shape: tuple[int, ...], dims: Size) -> str:
     return axes_at("<!> -> <!>", len(shape), dims_of(dims, len(shape)) if dims else range(len(shape)))
 
 
-@op(linear="x", lies="first")
+@op(linear="x", memory_order="first")
 def flip(x: Tensor, dims: Size) -> Tensor:
     """x with the order of elements reversed along some dimensions.
 
@@ -30,7 +30,7 @@ flip.grad(lambda dy, dims: flip(dy, dims))
 flip.samples(lambda rand: [(rand(4, 6), (1,)), (rand(2, 4, 6), (0, -1))])
 
 
-@op(linear="x", lies="all channels")
+@op(linear="x", memory_order="all channels")
 def roll(x: Tensor, shifts: int | Size, dims: int | Size = ()) -> Tensor:
     """x rotated along some dimensions; without dims, as if it were flat.
 

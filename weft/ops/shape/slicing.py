@@ -62,7 +62,7 @@ narrow_scatter_zeros.grad(lambda ddx, dim, start, length, step: narrow(ddx, dim,
 narrow_scatter_zeros.samples(lambda rand: [(rand(4, 3), (4, 6), 1, 1, 3)])
 
 
-@op(linear="base+part", promotes=True, lies="first")
+@op(linear="base+part", promotes=True, memory_order="first")
 def narrow_scatter(base: Tensor, part: Tensor, dim: int, start: int, length: int, step: int = 1) -> Tensor:
     """base with `part` at the elements that `narrow` would read.
 
@@ -143,7 +143,7 @@ def basic_index_zeros(x: Tensor, shape: Size, key: Any) -> Tensor:
 basic_index_zeros.grad(lambda ddx, key: basic_index(ddx, key))
 
 
-@op(linear="base+part", promotes=True, lies="first")
+@op(linear="base+part", promotes=True, memory_order="first")
 def basic_index_scatter(base: Tensor, part: Tensor, key: Any) -> Tensor:
     """base with `part` at the elements that `basic_index` would read.
 
