@@ -28,7 +28,7 @@ from weft.job.job import Job
 from weft.job.memory_order import lies
 from weft.job.value import Node, Value
 from weft.ops import OPS
-from weft.plan.calls import Call
+from weft.plan.calls import Call, Step
 from weft.tensor.blob import Blob
 
 if TYPE_CHECKING:
@@ -191,6 +191,13 @@ class Draws:
             return kernel(*given, **options)
 
         return ordered
+
+    def generators(self, step: Step, device: torch.device) -> list[torch.Generator] | None:
+        """The generators from which a chain draws; None if they are set to other states in between."""
+        calls = [c for c in step.calls if c.op in OPS and OPS[c.op].random]
+        if any(self._around(self.named[c.name]) is not None for c in calls):
+            return None
+        return [random.of(self.rank).on(device)] if calls else []
 
     def text(self, name: Callable[[str, Any], str], call: Call, text: str) -> str:
         """The source text of a draw: it draws the whole, and keeps this rank's slice."""

@@ -24,6 +24,7 @@ from weft.core.dispatch import hooks
 from weft.core.errors import GraphError
 from weft.core.placement import Placement
 from weft.core.rank import current
+from weft.graph.captured import Captures, repeats, writes
 from weft.graph.device_streams import Cuda, in_order
 from weft.graph.draws import Draws
 from weft.graph.ends import inputs_of, outputs_of
@@ -103,6 +104,7 @@ class Running:
         acts = {t.id: self._chain(t) for t in lowered.plan.tasks if t.kind in CHAINS} | self._ends() | self._readers()
         devices = [self.device, *(_torch(t.device) for t in lowered.plan.tasks if t.device)]
         cuda = next((d for d in devices if d.type == "cuda"), None)
+        self.captures = {} if cuda is None else {cuda: Captures(cuda)}
         if cuda is not None:
             on_host = {r.id for r in lowered.plan.registers if r.bytes and self._at(r.device).type == "cpu"}
             acts = in_order(lowered.plan, acts, Cuda(cuda), on_host)
@@ -158,7 +160,12 @@ class Running:
             slots |= {p.register: self.memory[p.register][s] for p, s in zip(task.produces, turn.produced, strict=True)}
             trace = None if self.executor.trace is None else partial(self._record_calls, binder.forms)
             with collecting.paused():
-                return binder.bind(slots, phase, trace)
+                function = binder.bind(slots, phase, trace)
+            captures = self.captures.get(binder.arena.device) if trace is None and task.kind == "compute" else None
+            generators = self.draws.generators(task.step, binder.arena.device)
+            if captures is None or generators is None or not repeats(task.step, binder.source.cells, captures.device):
+                return function
+            return captures.of(function, writes(task.step, binder.memory.static), generators)
 
         def act(turn: Turn) -> None:
             phase = turn.act % acts

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from weft.boxing.signature import Signature
 from weft.core import program_line, random
 from weft.core.device import Device
-from weft.core.dtype import DType, float64
+from weft.core.dtype import DType, float32, float64
 from weft.core.errors import SbpError, ShapeError, TraceError
 from weft.core.literal import NOT_NAMED
 from weft.core.placement import Placement
@@ -52,7 +52,7 @@ class Builder:
         self.order = Order(job)
         self.scaled_by: str | None = None  # the name of the host's number that is the losses' gradient, instead of 1
         self.gradients: dict[int, tuple[Tensor, Tensor | None]] = {}
-        self.numbers: dict[str, dict[Placement | None, Value]] = {}
+        self.numbers: dict[str, dict[Placement | Device, Value]] = {}
         self.memories = Memories()
         self.attributes = Attributes(self.memories)
         self._written: dict[int, Tensor] = {}  # captured tensors that the program writes in place
@@ -174,13 +174,15 @@ class Builder:
         value = self.add("unpack", (v,), [(shape, v.dtype, spec, v.device)], name=f"{v.name}.micro")[0]
         return of_value(value, spec)
 
-    def given(self, name: str, placement: Placement | None) -> Tensor:
-        """A number that the host gives at each launch, on every rank of a placement."""
+    def given(self, name: str, where: Placement | Device) -> Tensor:
+        """A number that the host gives at each launch, on every rank of a placement, or on a local tensor's device."""
         known = self.numbers.setdefault(name, {})
-        if placement not in known:
-            spec = None if placement is None else Spec((), float64, placement, (broadcast,) * placement.ndim)
-            known[placement] = self.add("host", (name,), [((), float64, spec, Device("cpu"))], name=name)[0]
-        return of_value(known[placement], known[placement].spec)
+        if where not in known:
+            dtype = float32 if where.type == "cuda" else float64  # as fused kernels read it there
+            spec = Spec((), dtype, where, (broadcast,) * where.ndim) if isinstance(where, Placement) else None
+            device = where if isinstance(where, Device) else Device("cpu")
+            known[where] = self.add("host", (name,), [((), dtype, spec, device)], name=name)[0]
+        return of_value(known[where], known[where].spec)
 
     def capture(self, t: Tensor) -> Value:
         """The variable for the memory of an eager tensor, the same for all tensors that share it."""
@@ -338,7 +340,7 @@ class Builder:
 
     def times(self, t: Tensor, number: str) -> Tensor:
         """A tensor times a number from the host."""
-        product = ops.mul(t, self.given(number, t.spec and t.spec.placement))
+        product = ops.mul(t, self.given(number, t.device if t.spec is None else t.spec.placement))
         return product if product.dtype is t.dtype else ops.cast(product, t.dtype)
 
     def gradient(self, leaf: Tensor, g: Tensor) -> None:

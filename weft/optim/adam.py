@@ -21,6 +21,8 @@ class Adam(Optimizer):
     `fused`, `foreach`, `capturable` and `contiguous_params` are accepted and ignored: it is always fused.
     """
 
+    rate_on_device = True
+
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0.0, amsgrad: bool = False, *, maximize: bool = False, do_bias_correction: bool = True,

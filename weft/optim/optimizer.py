@@ -17,6 +17,7 @@ import torch
 
 from weft.autograd import enable_grad, no_grad
 from weft.autograd.plain import is_others
+from weft.core.device import Device
 from weft.core.dispatch import here
 from weft.core.errors import CONVERT, ArgumentError, CheckpointError, OptionError, TraceError
 from weft.core.placement import Placement
@@ -40,6 +41,7 @@ class Optimizer:
     updates a bucket (`update`); or, for eager programs only, a custom `step`, as in PyTorch, with any `state`."""
 
     counts_steps = True  # whether the update needs the count of steps
+    rate_on_device = False  # whether a graph's update reads the rate where the parameters lie, and not on the host
     first_values: Mapping[str, float | str] = {}  # of states: a number, or the name of the option that gives it
     nonnegative: tuple[str, ...] = ("lr", "weight_decay", "eps", "momentum", "lr_decay")  # options
 
@@ -226,15 +228,18 @@ class Optimizer:
             self._plans[i] = self._plan(group, [p for p in group["params"] if p in params])
 
     def apply_update(
-        self, gradients: Mapping[Tensor, Tensor], rates: Sequence[Callable[[Placement | None], Any]]
+        self, gradients: Mapping[Tensor, Tensor], rates: Sequence[Callable[[Placement | Device], Any]]
     ) -> None:
-        """Call the ops that update the parameters by these gradients; `rates` give each group's on a placement."""
+        """Call the ops that update the parameters by these gradients; `rates` give each group's on a placement or a device."""
         for i, group in enumerate(self.param_groups):
             plan = self._plans[i]
             assert plan is not None, "call prepare() first"
             for bucket in plan.buckets:
-                spec = bucket.params[0].spec
-                lr = rates[i](spec and spec.placement)
+                p = bucket.params[0]
+                if p.spec is not None:
+                    lr = rates[i](p.spec.placement)
+                else:
+                    lr = rates[i](p.device if self.rate_on_device else Device("cpu"))
                 self.update(group, bucket, [gradients[p] for p in bucket.params], lr)
                 bucket.first = False
 

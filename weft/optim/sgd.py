@@ -23,6 +23,7 @@ class SGD(Optimizer):
     """
 
     counts_steps = False
+    rate_on_device = True
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-3, momentum: float = 0.0, dampening: float = 0.0,

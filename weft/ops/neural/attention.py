@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend
 
 from weft.core.dispatch import here
 from weft.core.dtype import bool_, float32
@@ -25,6 +26,9 @@ from weft.ops.shape.broadcast import fit
 from weft.ops.shape.triangle import hide_future
 from weft.ops.shape.views import transpose
 
+FLASH, EFFICIENT = SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION
+ROWS_OF_SUMS: Final = 32  # a multiple of it are the sums (logsumexp) that the second kernel takes
+COLUMNS_OF_BIAS: Final = 16
 LARGE: Final = 1 << 18  # bytes
 ROWS: Final = 64  # queries whose gradients are computed at once by products: smaller ones are slower
 MANY: Final = 768  # queries of which torch's kernel takes as many at once as is fast
@@ -43,6 +47,49 @@ def _check(q: Tensor, k: Tensor, v: Tensor) -> None:
 def _flash(q: Tensor, k: Tensor, v: Tensor) -> bool:
     """Whether the fused kernel applies: on the CPU, with keys as wide as values."""
     return q.device.type in ("cpu", "meta") and q.shape[-1] == v.shape[-1] and q.numel() > 0 < k.numel()
+
+
+def _on_cuda(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None
+) -> SDPBackend | None:  # fmt: skip
+    """The fused kernel that torch takes on CUDA; None where it composes one, or the width isn't a multiple of 8."""
+    if q.device.type != "cuda" or not q.numel() or not k.numel():
+        return None
+    chosen = torch._fused_sdp_choice(q, k, v, mask, 0.0, is_causal, scale=scale)
+    if chosen == FLASH.value and mask is None and not q.shape[-1] % 8 and q.shape[-1] == v.shape[-1]:
+        return FLASH
+    return EFFICIENT if chosen == EFFICIENT.value else None
+
+
+def _bias(mask: Tensor | None, q: Tensor, k: Tensor) -> Tensor | None:
+    """The mask as the kernel takes it: for all scores, its rows at multiples of a number of elements."""
+    if mask is None:
+        return None
+    n = k.shape[2]
+    wide = mask.new_zeros(*mask.shape[:-1], n + -n % COLUMNS_OF_BIAS)[..., :n]
+    return wide.copy_(mask).expand(*q.shape[:3], n)
+
+
+def _forward_on_cuda(kernel: SDPBackend, q, k, v, mask, is_causal, scale) -> tuple[Tensor, Tensor]:
+    if kernel is FLASH:
+        return aten._scaled_dot_product_flash_attention(q, k, v, 0.0, is_causal, False, scale=scale)[:2]
+    bias = _bias(mask, q, k)
+    y, sums = aten._scaled_dot_product_efficient_attention(q, k, v, bias, True, 0.0, is_causal, scale=scale)[:2]
+    return y, sums[..., : q.shape[2]]
+
+
+def _backward_on_cuda(kernel: SDPBackend, dy, q, k, v, out, logsumexp, mask, is_causal, scale):
+    unread = torch.empty((), dtype=torch.int64, device=q.device)  # the seed and offset of dropout
+    if kernel is FLASH:
+        sizes = None, None, q.shape[2], k.shape[2]
+        return aten._scaled_dot_product_flash_attention_backward(
+            dy, q, k, v, out, logsumexp, *sizes, 0.0, is_causal, unread, unread, scale=scale
+        )
+    sums = torch.nn.functional.pad(logsumexp, (0, -q.shape[2] % ROWS_OF_SUMS), value=torch.inf)
+    return aten._scaled_dot_product_efficient_attention_backward(
+        dy, q, k, v, _bias(mask, q, k), out, sums, unread, unread, 0.0, [True, True, True, False], is_causal,
+        scale=scale,
+    )[:3]  # fmt: skip
 
 
 def _in_rows(*tensors: Tensor) -> bool:
@@ -102,6 +149,9 @@ def scaled_dot_product_attention(
     if _flash(q, k, v):
         q, k, v = _rows(q, k, v)
         return aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, is_causal, attn_mask=mask, scale=scale)
+    on_cuda = _on_cuda(q, k, v, mask, is_causal, scale)
+    if on_cuda is not None:
+        return _forward_on_cuda(on_cuda, q, k, v, mask, is_causal, scale)  # type: ignore[return-value]
     kind, (q, k, v) = v.dtype, _wide(q, k, v)
     scores = _scores(q, k, mask, is_causal, scale)
     y = _probabilities(scores, mask).to(v.dtype) @ v
@@ -236,6 +286,9 @@ def attention_grad(
         return aten._scaled_dot_product_flash_attention_for_cpu_backward(
             dy, q, k, v, out, logsumexp, 0.0, is_causal, attn_mask=mask, scale=scale
         )
+    on_cuda = _on_cuda(q, k, v, mask, is_causal, scale)
+    if on_cuda is not None:
+        return _backward_on_cuda(on_cuda, dy, q, k, v, out, logsumexp, mask, is_causal, scale)
     kind, (dy, q, k, v, out) = q.dtype, _wide(dy, q, k, v, out)
     p = _probabilities(_scores(q, k, mask, is_causal, scale), mask).to(q.dtype)
     dp = dy @ v.transpose(-2, -1)
@@ -322,10 +375,10 @@ def _parts(
 
 
 def _part(q: Tensor) -> int:
-    """How much of a batch is computed at once: kernels allocate their results. A quarter of a large one, if that is
-    work for all threads."""
+    """How much of a batch is computed at once: kernels allocate their results. A quarter of a large one on the CPU, if
+    that is work for all threads."""
     size = max(len(q), 1)
-    return size if q.nbytes < LARGE else max(-(-size // 4), -(-torch.get_num_threads() // max(q.shape[1], 1)))
+    return size if q.nbytes < LARGE or q.is_cuda else max(-(-size // 4), -(-torch.get_num_threads() // max(q.shape[1], 1)))
 
 
 @attention_grad.works_in
