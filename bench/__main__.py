@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import costs, derived, gpu, memory, one_rank, pipelines, slow_link, two_ranks, zero
+from bench.gpu import GPU
 from bench.measure import Row
 
 GROUPS: dict[str, Callable[[bool], list[Row]]] = {
@@ -38,6 +39,14 @@ GROUPS: dict[str, Callable[[bool], list[Row]]] = {
 }
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 VERDICTS = {True: "yes", False: "**no**", None: ""}
+ON_GPU = "## On a GPU"
+HEADLINE = """# Benchmarks
+
+Written by `make bench` (`python -m bench`). Each pair was measured in turn, in one run; every figure is the
+least of its repeats. Ratios tell more than microseconds: the machine is small and others use it too.
+"""
+NOTES = """Where a bound is written `>=`, the ratio is the reference's time over Weft's; else Weft's over the other's.
+torch.compile has torch's fused optimizers; torch's eager steps, DDP's too, have the optimizers as they come."""
 HEAD = ("case", "reference", "Weft", "ratio", "must be", "holds")
 
 
@@ -62,8 +71,8 @@ def main() -> None:
     for row in rows:
         table.add_row(*row.texts(), VERDICTS[row.holds])
     console.print(table)
-    if not given.quick and set(given.only) == set(GROUPS):
-        PAGE.write_text(page(rows, given.threads))
+    if not given.quick and rows and set(given.only) in ({*GROUPS}, {"gpu"}):
+        PAGE.write_text(page(rows, given.threads, PAGE.read_text()))
         console.print(f"written to {PAGE.relative_to(Path.cwd()) if PAGE.is_relative_to(Path.cwd()) else PAGE}")
 
 
@@ -85,30 +94,31 @@ def beside_oneflow(python: str, rows: list[Row]) -> list[Row]:
     ]  # fmt: skip
 
 
-def page(rows: list[Row], threads: int) -> str:
-    lines = [
-        "# Benchmarks",
-        "",
-        "Written by `make bench` (`python -m bench`). Each pair was measured in turn, in one run; every figure is the",
-    ]
-    lines += [
-        "least of its repeats. Ratios tell more than microseconds: the machine is small and others use it too.",
-        "",
-    ]
-    now = datetime.date.today().isoformat()
-    lines.append(
-        f"{now}, {os.cpu_count()} cores, {threads} torch thread{'s' * (threads != 1)} per process, torch "
-        f"{torch.__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}."
+def page(rows: list[Row], threads: int, before: str) -> str:
+    """The page with these rows. Those of a GPU have a section, which stays as it is where there is none."""
+    here, _, there = before.partition(f"\n{ON_GPU}\n")
+    gpu = [row for row in rows if row.case.startswith(GPU)]
+    if len(gpu) < len(rows):
+        lines = [HEADLINE, machine(threads, f"{platform.system()} {platform.machine()}"), "", NOTES, ""]
+        here = "\n".join(lines + lines_of([row for row in rows if row not in gpu])) + "\n"
+    if gpu:
+        named = [row._replace(case=row.case.removeprefix(GPU)) for row in gpu]
+        head = "Written by `python -m bench --only gpu`."
+        there = "\n".join(["", head, machine(threads, torch.cuda.get_device_name()), "", *lines_of(named)]) + "\n"
+    return f"{here}\n{ON_GPU}\n{there}" if there else here
+
+
+def machine(threads: int, where: str) -> str:
+    now, s = datetime.date.today().isoformat(), "s" * (threads != 1)
+    return (
+        f"{now}, {os.cpu_count()} cores, {threads} torch thread{s} per process, torch {torch.__version__}, "
+        f"Python {platform.python_version()}, {where}."
     )
-    lines += [
-        "",
-        "Where a bound is written `>=`, the ratio is the reference's time over Weft's; "
-        "else Weft's over the reference's.",
-        "torch.compile has torch's fused optimizers; torch's eager steps, DDP's too, have the optimizers as they come.",
-    ]
-    lines += ["", "| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
-    lines += ["| " + " | ".join((*row.texts(), VERDICTS[row.holds])) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
+
+
+def lines_of(rows: list[Row]) -> list[str]:
+    head = ["| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
+    return head + ["| " + " | ".join((*row.texts(), VERDICTS[row.holds])) + " |" for row in rows]
 
 
 if __name__ == "__main__":

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import torch
 
-import weft as flow
 from weft.graph.captured import Captures, repeats, writes
+from weft.ops import OPS
+from weft.ops.declaration import op
 from weft.plan.calls import Call, Place, Ref, Result, Step
 
 CPU, META = torch.device("cpu"), torch.device("meta")
@@ -53,11 +54,12 @@ def test_what_data_or_others_decide_is_not_captured(op: str) -> None:
 
 
 def test_an_op_of_the_program_is_not_captured() -> None:
-    def seen_by_its_program(x: flow.Tensor) -> flow.Tensor:
+    def seen_by_its_program(x: torch.Tensor) -> torch.Tensor:
         return x
 
-    flow.register(seen_by_its_program)
-    assert not repeats(step(call("seen_by_its_program", Ref("x"))), {}, CPU)
+    declared = op("... -> ...")(seen_by_its_program)
+    assert not repeats(step(call(declared.name, Ref("x"))), {}, CPU)
+    del OPS[declared.name]
 
 
 @pytest.mark.parametrize("holds", [lambda t: t, lambda t: [1, t], lambda t: ({"lr": t},), lambda t: t.add_])
@@ -71,4 +73,3 @@ def test_what_a_step_overwrites() -> None:
     names = dict(zip("wgmvx", torch.zeros(5, 1), strict=True))
     update = Call("sgd_update", ((Ref("w"), Ref("v")), (Ref("g"), Ref("g")), (Ref("m"),), 0.1), ())
     assert [id(t) for t in writes(step(call("relu", Ref("x")), update), names)] == [id(names[n]) for n in "wvm"]
-

@@ -19,7 +19,7 @@ from weft.plan.calls import Call, Ref, Step
 
 OURS: Final = "weft.ops."
 BOOKKEEPING: Final = ("read", "variable", "accumulate", "pack", "box.same", "box.slice", "box.copy", "box.joined")
-Function = Callable[[], object]
+Function = Callable[[], None]
 
 
 class Captures:

@@ -230,7 +230,8 @@ class Optimizer:
     def apply_update(
         self, gradients: Mapping[Tensor, Tensor], rates: Sequence[Callable[[Placement | Device], Any]]
     ) -> None:
-        """Call the ops that update the parameters by these gradients; `rates` give each group's on a placement or a device."""
+        """Call the ops that update the parameters by these gradients. `rates` give each group's rate on a placement or
+        a device."""
         for i, group in enumerate(self.param_groups):
             plan = self._plans[i]
             assert plan is not None, "call prepare() first"

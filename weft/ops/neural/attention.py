@@ -378,7 +378,9 @@ def _part(q: Tensor) -> int:
     """How much of a batch is computed at once: kernels allocate their results. A quarter of a large one on the CPU, if
     that is work for all threads."""
     size = max(len(q), 1)
-    return size if q.nbytes < LARGE or q.is_cuda else max(-(-size // 4), -(-torch.get_num_threads() // max(q.shape[1], 1)))
+    if q.nbytes < LARGE or q.is_cuda:
+        return size
+    return max(-(-size // 4), -(-torch.get_num_threads() // max(q.shape[1], 1)))
 
 
 @attention_grad.works_in
