@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +13,7 @@ from torch import Tensor
 
 import weft as flow
 from weft import nn
-from weft.graph.captured import Captures
+from weft.graph.on_cuda.captured import Captures
 from weft.ops import OPS
 from weft.ops.declaration import op
 
@@ -240,6 +241,7 @@ def test_graphs_that_are_dropped_give_their_memory_back() -> None:
             graph(x).item()
         graph.close()
         del graph
+        gc.collect()
         flow.cuda.synchronize()
         return flow.cuda.memory_allocated()
 

@@ -167,8 +167,9 @@ def test_attention_by_fused_kernels(dtype: torch.dtype, t: int, s: int, width: i
         assert (e - g).norm() <= (2e-2 if dtype == torch.bfloat16 else 1e-5) * e.norm()
 
 
-def test_attention_takes_no_memory_for_scores() -> None:
-    q = flow.randn(2, 8, 2048, 64, device=DEVICE, requires_grad=True)
+@pytest.mark.parametrize("dtype", [flow.float32, flow.float16, flow.bfloat16])
+def test_attention_takes_no_memory_for_scores(dtype: flow.dtype) -> None:
+    q = flow.randn(2, 8, 2048, 64, device=DEVICE, dtype=dtype, requires_grad=True)
     flow.cuda.synchronize()
     before = flow.cuda.memory_allocated()
     flow.cuda.reset_peak_memory_stats()

@@ -24,12 +24,12 @@ from weft.core.dispatch import hooks
 from weft.core.errors import GraphError
 from weft.core.placement import Placement
 from weft.core.rank import current
-from weft.graph.captured import Captures, repeats, writes
-from weft.graph.device_streams import Cuda, in_order
 from weft.graph.draws import Draws
 from weft.graph.ends import inputs_of, outputs_of
 from weft.graph.feed import Feed, Reader, follow
 from weft.graph.lines import GraphLine
+from weft.graph.on_cuda.captured import Captures, repeats, writes
+from weft.graph.on_cuda.device_streams import Cuda, in_order
 from weft.graph.waits import Waits
 from weft.job.value import Value
 from weft.ops import OPS

@@ -26,7 +26,7 @@ from weft.ops.shape.broadcast import fit
 from weft.ops.shape.triangle import hide_future
 from weft.ops.shape.views import transpose
 
-FLASH, EFFICIENT = SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION
+FLASH, EFFICIENT, CUDNN = SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION
 ROWS_OF_SUMS: Final = 32  # a multiple of it are the sums (logsumexp) that the second kernel takes
 COLUMNS_OF_BIAS: Final = 16
 LARGE: Final = 1 << 18  # bytes
@@ -52,13 +52,13 @@ def _flash(q: Tensor, k: Tensor, v: Tensor) -> bool:
 def _on_cuda(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None
 ) -> SDPBackend | None:  # fmt: skip
-    """The fused kernel that torch takes on CUDA; None where it composes one, or the width isn't a multiple of 8."""
+    """The fused kernel that torch takes on CUDA; None where that composes one, or would pad the width."""
     if q.device.type != "cuda" or not q.numel() or not k.numel():
         return None
-    chosen = torch._fused_sdp_choice(q, k, v, mask, 0.0, is_causal, scale=scale)
-    if chosen == FLASH.value and mask is None and not q.shape[-1] % 8 and q.shape[-1] == v.shape[-1]:
-        return FLASH
-    return EFFICIENT if chosen == EFFICIENT.value else None
+    chosen = SDPBackend(torch._fused_sdp_choice(q, k, v, mask, 0.0, is_causal, scale=scale))
+    if chosen in (FLASH, CUDNN):
+        return chosen if mask is None and not q.shape[-1] % 8 and q.shape[-1] == v.shape[-1] else None
+    return EFFICIENT if chosen is EFFICIENT else None
 
 
 def _bias(mask: Tensor | None, q: Tensor, k: Tensor) -> Tensor | None:
@@ -73,6 +73,9 @@ def _bias(mask: Tensor | None, q: Tensor, k: Tensor) -> Tensor | None:
 def _forward_on_cuda(kernel: SDPBackend, q, k, v, mask, is_causal, scale) -> tuple[Tensor, Tensor]:
     if kernel is FLASH:
         return aten._scaled_dot_product_flash_attention(q, k, v, 0.0, is_causal, False, scale=scale)[:2]
+    if kernel is CUDNN:
+        y, sums = aten._scaled_dot_product_cudnn_attention(q, k, v, None, True, 0.0, is_causal, scale=scale)[:2]
+        return y, sums.view(q.shape[:3])
     bias = _bias(mask, q, k)
     y, sums = aten._scaled_dot_product_efficient_attention(q, k, v, bias, True, 0.0, is_causal, scale=scale)[:2]
     return y, sums[..., : q.shape[2]]
@@ -80,8 +83,12 @@ def _forward_on_cuda(kernel: SDPBackend, q, k, v, mask, is_causal, scale) -> tup
 
 def _backward_on_cuda(kernel: SDPBackend, dy, q, k, v, out, logsumexp, mask, is_causal, scale):
     unread = torch.empty((), dtype=torch.int64, device=q.device)  # the seed and offset of dropout
+    sizes = None, None, q.shape[2], k.shape[2]
+    if kernel is CUDNN:
+        return aten._scaled_dot_product_cudnn_attention_backward(
+            dy, q, k, v, out, logsumexp.unsqueeze(-1), unread, unread, None, *sizes, 0.0, is_causal, scale=scale
+        )
     if kernel is FLASH:
-        sizes = None, None, q.shape[2], k.shape[2]
         return aten._scaled_dot_product_flash_attention_backward(
             dy, q, k, v, out, logsumexp, *sizes, 0.0, is_causal, unread, unread, scale=scale
         )

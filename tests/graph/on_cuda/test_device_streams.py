@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from weft.graph.device_streams import in_order
+from weft.graph.on_cuda.device_streams import in_order
 from weft.plan.net import Net
 from weft.runtime.actor import Turn
 from weft.runtime.executor import Executor

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from weft.graph.captured import Captures, repeats, writes
+from weft.graph.on_cuda.captured import Captures, repeats, writes
 from weft.ops import OPS
 from weft.ops.declaration import op
 from weft.plan.calls import Call, Place, Ref, Result, Step
