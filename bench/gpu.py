@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -47,18 +47,22 @@ def steps(quick: bool) -> list[Row]:
         found.append(Row(f"{GPU}eager MLP step, {size}, 4 layers, SGD momentum", "torch", t, o))
     for size in GPTS:
         made = gpt_steps(size, "cuda")
-        t, c, o, g = least([made[kind]() for kind in ("torch", "compile", "eager", "graph")], n)
-        found.append(Row(f"{GPU}eager GPT step, {size}, AdamW", "torch", t, o))
-        found.append(Row(f"{GPU}graph GPT step, {size}, AdamW", "torch.compile", c, g))
-    t, c, o, g = least(large_steps(), 3 if quick else 10)
-    size = "{} layers, d {}, {}x{}, bfloat16".format(*LARGE)
-    found.append(Row(f"{GPU}eager GPT step, {size}, AdamW", "torch", t, o))
-    found.append(Row(f"{GPU}graph GPT step, {size}, AdamW", "torch.compile", c, g))
-    return found
+        found += gpt_rows(size, [made[kind]() for kind in ("torch", "compile", "eager", "graph", "fused")], n)
+    return found + gpt_rows("{} layers, d {}, {}x{}, bfloat16".format(*LARGE), large_steps(), 3 if quick else 10)
+
+
+def gpt_rows(size: str, made: Sequence[Callable[[], Any]], n: int) -> list[Row]:
+    t, c, eager, graph, fused = least(made, n)
+    name = f"GPT step, {size}, AdamW"
+    return [
+        Row(f"{GPU}eager {name}", "torch", t, eager), Row(f"{GPU}graph {name}", "torch.compile", c, graph),
+        Row(f"{GPU}graph {name}, enable_inductor()", "torch.compile", c, fused),
+    ]  # fmt: skip
 
 
 def large_steps() -> list[Callable[[], Any]]:
-    """Steps in mixed precision of a GPT of the size of GPT-2: torch's, torch.compile's, Weft's eager and graph ones."""
+    """Steps in mixed precision of a GPT of the size of GPT-2: of torch, torch.compile, Weft, its graph without and with
+    Inductor."""
     layers, width, batch, tokens = LARGE
     ids = torch.randint(0, VOCABULARY, (batch, tokens + 1))
     x, y = (t.contiguous().cuda() for t in (ids[:, :-1], ids[:, 1:]))
@@ -80,10 +84,14 @@ def large_steps() -> list[Callable[[], Any]]:
 
     given = from_torch(x), from_torch(y)
     _, eager = pair()
-    _, in_graph = pair()
-    graph = Training(in_graph, partial(mixed, flow), flow.optim.AdamW(in_graph.parameters(), lr=1e-3))
+
+    def in_graph(inductor: bool) -> Callable[[], Any]:
+        _, model = pair()
+        graph = Training(model, partial(mixed, flow), flow.optim.AdamW(model.parameters(), lr=1e-3), inductor)
+        return lambda: graph(*given).item()
+
     return [
         in_torch(False), in_torch(True),
         weft_step(lambda: mixed(flow, eager, *given), flow.optim.AdamW(eager.parameters(), lr=1e-3)),
-        lambda: graph(*given).item(),
+        in_graph(False), in_graph(True),
     ]  # fmt: skip

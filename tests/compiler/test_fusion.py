@@ -43,11 +43,11 @@ def model() -> Any:
 @pytest.fixture
 def fusing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every run is fused, and no compiler is needed: what a kernel stands for is run in its place."""
-    monkeypatch.setattr(inductor, "missing", lambda: "")
+    monkeypatch.setattr(inductor, "missing", lambda kind="cpu": "")
     monkeypatch.setattr(inductor, "kernels", {})
     monkeypatch.setattr(inductor, "compiled", overwriting)
     monkeypatch.setattr(faster, "measured", {})
-    monkeypatch.setattr(faster, "least", lambda functions: [0.0, 1.0])
+    monkeypatch.setattr(faster, "least", lambda functions, end=None: [0.0, 1.0])
 
 
 def overwriting(call: Call, tensors: Any) -> Any:
@@ -161,7 +161,7 @@ def test_loops_are_called_over_the_memory_of_results() -> None:
 
 def test_only_what_is_faster_is_fused(fusing: None, monkeypatch: pytest.MonkeyPatch) -> None:
     for ratio, count in ((0.5, 1), (2.0, 0)):
-        monkeypatch.setattr(faster, "least", lambda functions, ratio=ratio: [ratio, 1.0])
+        monkeypatch.setattr(faster, "least", lambda functions, end=None, ratio=ratio: [ratio, 1.0])
         monkeypatch.setattr(faster, "measured", {})
         graph = Loop()
         graph.compile(flow.randn(16, 32))
@@ -222,7 +222,7 @@ def test_nothing_large_is_made_long_before_it_is_read(fusing: None, monkeypatch:
 
 
 def test_without_a_compiler_nothing_changes(fusing: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inductor, "missing", lambda: "no g++ here")
+    monkeypatch.setattr(inductor, "missing", lambda kind="cpu": "no g++ here")
     faster.warn_once.cache_clear()
     with pytest.warns(UserWarning, match="it needs a C.. compiler .*no g.. here"):
         graph = Loop()
@@ -247,7 +247,7 @@ def program(slow: str) -> None:
     rank = current().index
     placement = flow.placement("cpu", [0, 1])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(inductor, "missing", lambda: "")
+        patch.setattr(inductor, "missing", lambda kind="cpu": "")
         patch.setattr(inductor, "compiled", overwriting)
         patch.setattr(faster, "_wins", lambda *a: rank != int(slow))
         graph = Step(model().to_global(placement, flow.sbp.broadcast), True)

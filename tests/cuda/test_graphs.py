@@ -247,3 +247,16 @@ def test_graphs_that_are_dropped_give_their_memory_back() -> None:
 
     sizes = [held() for _ in range(6)]
     assert sizes[-1] <= sizes[2] + 1024
+
+
+def test_fused_kernels_write_in_place_and_compute_the_same(captured: list[bool]) -> None:
+    found, plans = [], []
+    for fused in (False, True):
+        net = made()
+        step = Train(net, flow.optim.AdamW(net.parameters(), lr=0.01))
+        step.config.enable_inductor(fused)
+        found.append([step(*batch).item() for batch in batches(6, 64)])
+        plans.append(str(step.plan))
+        step.close()
+    assert found[1] == pytest.approx(found[0], rel=1e-4)
+    assert "fused(" in plans[1] and "fused(" not in plans[0] and captured == [True, True]

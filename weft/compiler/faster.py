@@ -12,6 +12,7 @@ from typing import Any, Final
 import torch
 from msgspec.structs import replace
 
+from weft.boxing.part import device_of
 from weft.compiler import fusion, inductor
 from weft.compiler.arena import aligned
 from weft.compiler.calls.bind import Binder
@@ -30,6 +31,8 @@ SAMPLE: Final = 5e-4  # seconds of one sample of all: on a busy machine only a s
 SAMPLES: Final = range(28, 70)  # at least, and at most, where the shortest don't agree
 AGREE: Final = 1.02  # the third shortest sample takes at most so much of the time of the shortest
 
+CPU: Final = torch.device("cpu")
+
 measured: dict[Any, bool] = {}
 
 
@@ -38,11 +41,22 @@ def prepared(
 ) -> tuple[list[Node], bool]:  # fmt: skip
     """A chain's nodes, fused where that is faster, if the options ask for it; and whether one thread is enough."""
     alone = one_is_enough(nodes, torch.get_num_threads())
-    if inductor.asked(options) and (why := inductor.missing()):
-        warn_once(f"config.enable_inductor() has no effect: it needs a C++ compiler (g++), and {why}")
-    elif inductor.asked(options):
-        nodes = fusion.fused(nodes, leaving, rank, functools.partial(faster, one_thread=alone))
+    if inductor.asked(options):
+        device = _device(nodes)
+        if why := inductor.missing(device.type):
+            warn_once(
+                f"config.enable_inductor() has no effect: it needs a C++ compiler (g++), on CUDA Triton, and {why}"
+            )
+        else:
+            nodes = fusion.fused(nodes, leaving, rank, functools.partial(faster, one_thread=alone, device=device))
     return nodes, alone
+
+
+def _device(nodes: Sequence[Node]) -> torch.device:
+    """The device of a chain."""
+    for v in (v for n in nodes for v in n.outputs):
+        return v.device.torch if v.spec is None else device_of(v.spec.placement).torch
+    return CPU
 
 
 @functools.cache
@@ -50,14 +64,14 @@ def warn_once(what: str) -> None:
     warn(what)
 
 
-def faster(call: Call, forms: Forms, one_thread: bool) -> bool:
+def faster(call: Call, forms: Forms, one_thread: bool, device: torch.device = CPU) -> bool:
     """Whether the fused call is faster than its calls one by one, on this machine."""
     threads = 1 if one_thread else torch.get_num_threads()
-    key = inductor.key_of(call, [forms[a.name] for a in call.args], threads)
+    key = inductor.key_of(call, [forms[a.name] for a in call.args], threads, device)
     with inductor.lock:
         if key not in measured:
             try:
-                measured[key] = _wins(call, forms, one_thread)
+                measured[key] = _wins(call, forms, one_thread, device)
             except Exception as why:
                 measured[key] = False
                 warn(f"a run of calls stays as it is, {inductor.ops_of(call)}: {why!s:.200}")
@@ -81,17 +95,17 @@ def outvoted(others: Iterable[Mapping[str, bool]]) -> bool:
     return bool(changed)
 
 
-def _wins(call: Call, forms: Forms, one_thread: bool) -> bool:
+def _wins(call: Call, forms: Forms, one_thread: bool, device: torch.device) -> bool:
     """Time both, over memory of the same forms."""
     heads = tuple(Call("variable", (), (forms[a.name],), name=a.name) for a in call.args)
     together, size = _placed([call], 0)
     apart, end = _placed(call.calls, size)
-    arena = torch.zeros(end, dtype=torch.uint8)
-    variables = {name: _numbers(r) for name, r in forms.items()}
+    arena = torch.zeros(end, dtype=torch.uint8, device=device)
+    variables = {name: _numbers(r).to(device) for name, r in forms.items()}
     draws: Any = None
     steps = [Step((*heads, *calls), end, one_thread) for calls in (together, apart)]
     functions = [Binder(f"measured{i}", s, 0, arena, variables, None, draws).bind({}, 0) for i, s in enumerate(steps)]
-    one, each = least(functions)
+    one, each = least(functions, None if device.type == "cpu" else torch.cuda.synchronize)
     return one < GAIN * each
 
 
@@ -120,8 +134,8 @@ def _numbers(r: Result) -> torch.Tensor:
     return torch.ones(r.shape, dtype=dtype)
 
 
-def least(functions: Sequence[Callable[[], None]]) -> list[float]:
-    """The seconds of a call of each, by samples in turn, until the shortest ones agree."""
+def least(functions: Sequence[Callable[[], None]], end: Callable[[], object] | None = None) -> list[float]:
+    """The seconds of a call of each, by samples in turn, until the shortest ones agree. `end` waits for the device."""
     took: list[list[float]] = [[] for _ in functions]
     with torch.no_grad():
         for f in functions:
@@ -129,12 +143,16 @@ def least(functions: Sequence[Callable[[], None]]) -> list[float]:
         start = perf_counter()
         for f in functions:
             f()
+        if end is not None:
+            end()
         n = max(1, int(SAMPLE * len(functions) / max(perf_counter() - start, 1e-9)))
         for number in range(SAMPLES.stop):
             for f, samples in zip(functions, took, strict=True):
                 start = perf_counter()
                 for _ in range(n):
                     f()
+                if end is not None:
+                    end()
                 bisect.insort(samples, (perf_counter() - start) / n)
             if number >= SAMPLES.start and all(s[2] < AGREE * s[0] for s in took):
                 break

@@ -84,7 +84,12 @@ def _fits(n: Node, rank: int) -> bool:
     values = (*n.operands(), *n.outputs)
     types = {v.device_type for v in values}
     here = all(v.spec is None or rank in v.spec.placement for v in values)
-    return here and types == {"cpu"} and not local_call(n, rank)[1] and all(v.local_bytes(rank) for v in values)
+    return (
+        here
+        and types in ({"cpu"}, {"cuda"})
+        and not local_call(n, rank)[1]
+        and all(v.local_bytes(rank) for v in values)
+    )
 
 
 def _joined(run: Sequence[Node], wanted: set[Value], rank: int, faster: Faster) -> list[Node]:

@@ -1,4 +1,4 @@
-"""Kernels of fused calls, by torch's Inductor: it generates C++, which g++ compiles.
+"""Kernels of fused calls, by torch's Inductor: it generates C++, which g++ compiles, and on CUDA kernels for Triton.
 
 Inductor gets the calls' kernels, op by op, looked up by name; nothing of a plan's text is executed.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
@@ -23,6 +24,7 @@ from weft.plan.calls import Call, Ref, Result
 
 Kernel = Callable[[list[torch.Tensor]], object]  # of a fused call's operands, then its results
 
+ALIGNED: Final = 16  # bytes: Triton's kernels read so many at once
 kernels: dict[Any, Kernel | None] = {}  # None: it can't be compiled
 lock: Final = threading.RLock()  # the compiler isn't made for several threads
 
@@ -33,10 +35,12 @@ def asked(options: Options) -> bool:
 
 
 @functools.cache
-def missing() -> str:
-    """Why Inductor isn't available here; empty if it is."""
+def missing(kind: str = "cpu") -> str:
+    """Why Inductor isn't available here for this type of device; empty if it is."""
     try:
         importlib.import_module("torch._inductor.cpp_builder").get_cpp_compiler()
+        if kind == "cuda":
+            importlib.import_module("triton")
     except Exception as why:
         return f"{type(why).__name__}: {why}".partition("\n")[0]
     return ""
@@ -46,7 +50,9 @@ def kernel(call: Call, given: Sequence[torch.Tensor], outs: Sequence[torch.Tenso
     """The kernel of a fused call: compiled, or, if that fails, running its calls one by one."""
     tensors = [*given, *outs]
     forms = [(tuple(t.shape), t.stride(), t.dtype) for t in tensors]
-    key = key_of(call, forms, torch.get_num_threads())
+    key = key_of(call, forms, torch.get_num_threads(), tensors[0].device)
+    if any(t.is_cuda and t.data_ptr() % ALIGNED for t in tensors):
+        return one_by_one(call)
     with lock:
         if key not in kernels:
             try:
@@ -61,7 +67,7 @@ def ops_of(call: Call) -> str:
     return ", ".join(c.op for c in call.calls)
 
 
-def key_of(call: Call, forms: Sequence[Any], threads: int) -> Any:
+def key_of(call: Call, forms: Sequence[Any], threads: int, device: torch.device) -> Any:
     """A cache key: the same for calls that differ in names only."""
     number: dict[str, str] = {}
 
@@ -81,7 +87,7 @@ def key_of(call: Call, forms: Sequence[Any], threads: int) -> Any:
     text = "\n".join(str(plain(c)) for c in call.calls)
     kept = tuple(of(r.name) for r in call.results)
     plain_forms = tuple((f.shape, f.dtype) if isinstance(f, Result) else f for f in forms)
-    return args, text, kept, plain_forms, threads
+    return args, text, kept, plain_forms, threads if device.type == "cpu" else str(device)
 
 
 def one_by_one(call: Call) -> Kernel:
@@ -124,7 +130,7 @@ def compiled(call: Call, tensors: Sequence[torch.Tensor]) -> Kernel:
     config = importlib.import_module("torch._inductor.config")
     n = len(call.args)
     with torch.no_grad(), fake:
-        forms = [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype) for t in tensors[:n]]
+        forms = [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device) for t in tensors[:n]]
         flat = torch.func.functionalize(lambda *given: [t.contiguous() for t in _results(call, given)])
         graph = trace(flat, decomposition_table=table)(*forms)
     quiet: dict[str, Any] = {"size_asserts": False, "alignment_asserts": False, "compile_threads": 1}
@@ -142,6 +148,8 @@ def loops(kernel: Kernel, given: list[torch.Tensor], outs: list[torch.Tensor]) -
     function = kernel.function if isinstance(kernel, Copying) else None
     if not isinstance(function, MethodType):
         return [(kernel, [[*given, *outs]])]
+    if given[0].is_cuda:
+        return [(_into(function, given, outs) or kernel, [[*given, *outs]])]
     found: list[tuple[Any, list[Any]]] = []
     memory: dict[int, torch.Tensor] = {}  # by the storage that it allocates
 
@@ -168,6 +176,40 @@ def loops(kernel: Kernel, given: list[torch.Tensor], outs: list[torch.Tensor]) -
             memory.update(zip(keys, outs, strict=True))
             return [(f, [memory.get(_storage(a), a) for a in args]) for f, args in found]
     return [(kernel, [[*given, *outs]])]
+
+
+def _into(function: MethodType, given: list[torch.Tensor], outs: list[torch.Tensor]) -> Kernel | None:
+    """A kernel that gives the memory of the results where Inductor's Python would allocate it; None if it doesn't
+    allocate each by itself."""
+    code, space, n = function.__func__.__code__, function.__func__.__globals__, len(given)
+    allocated: list[torch.Tensor] = []
+
+    def noted(shape: Sequence[int], strides: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        allocated.append(torch.empty_strided(shape, strides, dtype=dtype, device=given[0].device))
+        return allocated[-1]
+
+    made = FunctionType(code, {**space, "empty_strided_cuda": noted})(function.__self__, given.copy())
+    at, places = {_storage(t): i for i, t in enumerate(allocated)}, dict[int, int]()
+    for i, (t, out) in enumerate(zip(made, outs, strict=True)):
+        whole = allocated[at[_storage(t)]] if _storage(t) in at else None
+        if whole is None or whole.dtype != out.dtype or whole.numel() != out.numel() or at[_storage(t)] in places:
+            return None
+        if not (whole.is_contiguous() and t.is_contiguous() and out.is_contiguous()):
+            return None
+        places[at[_storage(t)]] = i
+
+    def run(tensors: list[torch.Tensor]) -> None:
+        number = itertools.count()
+
+        def empty(shape: Sequence[int], strides: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+            place = places.get(next(number))
+            if place is None:
+                return torch.empty_strided(shape, strides, dtype=dtype, device=tensors[0].device)
+            return tensors[n + place].view(shape)
+
+        FunctionType(code, {**space, "empty_strided_cuda": empty})(function.__self__, tensors[:n])
+
+    return run
 
 
 def _storage(a: Any) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from msgspec.structs import replace
 
 from weft.graph.on_cuda.captured import Captures, repeats, writes
 from weft.ops import OPS
@@ -47,10 +48,13 @@ def call(op: str, *args: Any) -> Call:
     return Call(op, args, (Result("y", "float32", (2,), Place("arena")),))
 
 
-@pytest.mark.parametrize("op", ["nonzero", "masked_select", "standard_gamma", "box.all_reduce", "fused", "unheard_of"])
+@pytest.mark.parametrize("op", ["nonzero", "masked_select", "standard_gamma", "box.all_reduce", "unheard_of"])
 def test_what_data_or_others_decide_is_not_captured(op: str) -> None:
     assert repeats(step(call("relu", Ref("x")), call("box.slice", Ref("x"))), {}, CPU)
     assert not repeats(step(call("relu", Ref("x")), call(op, Ref("x"))), {}, CPU)
+    for within in ("relu", op):
+        fused = replace(call("fused", Ref("x")), calls=(call("gelu", Ref("x")), call(within, Ref("y"))))
+        assert repeats(step(fused), {}, CPU) is (within == "relu")
 
 
 def test_an_op_of_the_program_is_not_captured() -> None:

@@ -99,7 +99,7 @@ def repeats(step: Step, cells: Mapping[str, Any], device: torch.device) -> bool:
 def _repeats(call: Call) -> bool:
     op = OPS.get(call.op)
     if op is None:
-        return call.op in BOOKKEEPING
+        return all(map(_repeats, call.calls)) if call.op == "fused" else call.op in BOOKKEEPING
     return op.__module__.startswith(OURS) and not (op.dynamic or op.rejection)
 
 

@@ -52,12 +52,14 @@ def _flash(q: Tensor, k: Tensor, v: Tensor) -> bool:
 def _on_cuda(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None
 ) -> SDPBackend | None:  # fmt: skip
-    """The fused kernel that torch takes on CUDA; None where that composes one, or would pad the width."""
+    """The fused kernel for CUDA that torch takes; None where that composes one, or would pad the width."""
     if q.device.type != "cuda" or not q.numel() or not k.numel():
         return None
     chosen = SDPBackend(torch._fused_sdp_choice(q, k, v, mask, 0.0, is_causal, scale=scale))
     if chosen in (FLASH, CUDNN):
-        return chosen if mask is None and not q.shape[-1] % 8 and q.shape[-1] == v.shape[-1] else None
+        if q.shape[-1] % 8 or v.shape[-1] % 8:
+            return None
+        return chosen if mask is None and q.shape[-1] == v.shape[-1] else EFFICIENT
     return EFFICIENT if chosen is EFFICIENT else None
 
 
