@@ -14,6 +14,7 @@ from torch import Tensor
 import weft as flow
 from weft import nn
 from weft.graph.on_cuda.captured import Captures
+from weft.launch import spawn_threads
 from weft.ops import OPS
 from weft.ops.declaration import op
 
@@ -260,3 +261,40 @@ def test_fused_kernels_write_in_place_and_compute_the_same(captured: list[bool])
         step.close()
     assert found[1] == pytest.approx(found[0], rel=1e-4)
     assert "fused(" in plans[1] and "fused(" not in plans[0] and captured == [True, True]
+
+
+def losses_of_two_ranks(kind: str, in_graph: bool) -> list[float]:
+    place, mine = flow.placement(kind, ranks=[0, 1]), slice(2 * flow.env.get_rank(), 2 * flow.env.get_rank() + 2)
+    flow.manual_seed(0)
+    net = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8))
+    net = net.to_global(placement=place, sbp=flow.sbp.broadcast)
+    optimizer = flow.optim.AdamW(net.parameters(), lr=0.01)
+    step = Train(nn.Sequential(net, Square()), optimizer) if in_graph else None
+    found, rng = [], torch.Generator().manual_seed(0)
+    for _ in range(6):
+        x = flow.from_torch(torch.randn(4, 8, generator=rng)[mine]).to(kind)
+        x = x.to_global(placement=place, sbp=flow.sbp.split(0))
+        if step is None:
+            optimizer.zero_grad()
+            loss = net(x).square().mean()
+            loss.backward()
+            optimizer.step()
+        else:
+            loss = step(x)
+        found.append(loss.numpy().item())
+    if step is not None:
+        step.close()
+    return found
+
+
+class Square(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x.square().mean()
+
+
+@pytest.mark.parametrize("in_graph", [False, True])
+def test_ranks_that_are_threads_share_a_device(in_graph: bool, captured: list[bool]) -> None:
+    expected, _ = spawn_threads(2, losses_of_two_ranks, "cpu", False)
+    for found in spawn_threads(2, losses_of_two_ranks, DEVICE, in_graph):
+        assert found == pytest.approx(expected, rel=1e-4)
+    assert all(captured) and bool(captured) is in_graph

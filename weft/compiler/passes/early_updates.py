@@ -21,6 +21,7 @@ from weft.job.value import Node, Value
 from weft.ops import OPS
 
 PIECE: Final = 1 << 19  # least bytes of parameters for a call of their own
+ON_CUDA: Final = 1 << 26  # the same there: fewer don't occupy the device
 
 
 def run(job: Job, options: Options) -> None:
@@ -35,8 +36,7 @@ def run(job: Job, options: Options) -> None:
             numbers.update(() if n.op == "variable" else n.outputs)
     made = {v: -1 if n in heads else i for i, n in enumerate(job.nodes) for v in n.outputs}
     used = _used(job)
-    least = MOST if options.tight else PIECE
-    pieces = {n: _pieces(n, at, made, used, least) for n, at in updates.items()}
+    pieces = {n: _pieces(n, at, made, used, _least(n, options)) for n, at in updates.items()}
     after: dict[int, list[Node]] = {}
     for found in pieces.values():
         for at, piece in found:
@@ -44,6 +44,12 @@ def run(job: Job, options: Options) -> None:
     if after:
         first = [n for n in job.nodes if n in heads]
         job.arrange({0: first}, after, heads.union(n for n, found in pieces.items() if found))
+
+
+def _least(n: Node, options: Options) -> int:
+    if options.tight:
+        return MOST
+    return ON_CUDA if n.args[0][0].device_type == "cuda" else PIECE
 
 
 def _by_bucket(job: Job, options: Options) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from weft.ops import OPS
 from weft.plan.calls import Call, Ref, Step
 
 OURS: Final = "weft.ops."
+_one_at_a_time: Final = threading.Lock()  # ranks that are threads share a device
 BOOKKEEPING: Final = ("read", "variable", "accumulate", "pack", "box.same", "box.slice", "box.copy", "box.joined")
 Function = Callable[[], None]
 
@@ -41,7 +43,7 @@ class Captures:
         before = [g.clone_state() for g in drawing]
         pool = torch.cuda.graph_pool_handle() if self.first is None else self.first.pool()
         torch.cuda.synchronize(self.device)
-        with collecting.paused(), torch.cuda.stream(_stream(index)):
+        with _one_at_a_time, collecting.paused(), torch.cuda.stream(_stream(index)):
             for g in generators:
                 graph.register_generator_state(g)
             graph.capture_begin(pool=pool, capture_error_mode="thread_local")
@@ -52,6 +54,7 @@ class Captures:
                 with contextlib.suppress(RuntimeError):  # says that the capture is broken off
                     graph.capture_end()
                 torch._C._cuda_endAllocateToPool(index, pool)  # type: ignore[attr-defined]
+                torch._C._cuda_releasePool(index, pool)  # type: ignore[attr-defined]
                 for g, state in zip(drawing, before, strict=True):  # which believe that they are captured
                     g.graphsafe_set_state(state)
                 if isinstance(error, RuntimeError):

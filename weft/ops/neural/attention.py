@@ -60,7 +60,7 @@ def _on_cuda(
         if q.shape[-1] % 8 or v.shape[-1] % 8:
             return None
         return chosen if mask is None and q.shape[-1] == v.shape[-1] else EFFICIENT
-    return EFFICIENT if chosen is EFFICIENT else None
+    return EFFICIENT if chosen == EFFICIENT else None
 
 
 def _bias(mask: Tensor | None, q: Tensor, k: Tensor) -> Tensor | None:
@@ -73,9 +73,9 @@ def _bias(mask: Tensor | None, q: Tensor, k: Tensor) -> Tensor | None:
 
 
 def _forward_on_cuda(kernel: SDPBackend, q, k, v, mask, is_causal, scale) -> tuple[Tensor, Tensor]:
-    if kernel is FLASH:
+    if kernel == FLASH:
         return aten._scaled_dot_product_flash_attention(q, k, v, 0.0, is_causal, False, scale=scale)[:2]
-    if kernel is CUDNN:
+    if kernel == CUDNN:
         y, sums = aten._scaled_dot_product_cudnn_attention(q, k, v, None, True, 0.0, is_causal, scale=scale)[:2]
         return y, sums.view(q.shape[:3])
     bias = _bias(mask, q, k)
@@ -86,11 +86,11 @@ def _forward_on_cuda(kernel: SDPBackend, q, k, v, mask, is_causal, scale) -> tup
 def _backward_on_cuda(kernel: SDPBackend, dy, q, k, v, out, logsumexp, mask, is_causal, scale):
     unread = torch.empty((), dtype=torch.int64, device=q.device)  # the seed and offset of dropout
     sizes = None, None, q.shape[2], k.shape[2]
-    if kernel is CUDNN:
+    if kernel == CUDNN:
         return aten._scaled_dot_product_cudnn_attention_backward(
             dy, q, k, v, out, logsumexp.unsqueeze(-1), unread, unread, None, *sizes, 0.0, is_causal, scale=scale
         )
-    if kernel is FLASH:
+    if kernel == FLASH:
         return aten._scaled_dot_product_flash_attention_backward(
             dy, q, k, v, out, logsumexp, *sizes, 0.0, is_causal, unread, unread, scale=scale
         )
