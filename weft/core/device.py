@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import threading
-from typing import Any
+from typing import Any, Final
 
 import torch
 
 from weft.core.errors import DeviceError
 from weft.core.rank import current
+
+capturing: Final = threading.Lock()  # held while kernels are captured: nobody may wait for the whole device meanwhile
 
 
 class Device:

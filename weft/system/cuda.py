@@ -11,7 +11,7 @@ import torch
 
 from weft.api.table import named
 from weft.core import random as sources
-from weft.core.device import Device, choose_cuda
+from weft.core.device import Device, capturing, choose_cuda
 from weft.core.errors import OptionError, OutOfMemoryError
 from weft.functional.create.typed_tensors import TensorType
 from weft.functional.random import generators
@@ -70,7 +70,8 @@ def synchronize(device: Any = None) -> None:
     """Wait for all pending work of this rank, here and on the device; raises its errors that nobody saw."""
     vm_of().sync()
     if is_available():
-        torch.cuda.synchronize(_index(device))
+        with capturing:
+            torch.cuda.synchronize(_index(device))
 
 
 Stream, Event = torch.cuda.Stream, torch.cuda.Event  # kernels are torch's, and so are their streams

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import torch
 
 from weft.core import collecting
+from weft.core.device import capturing
 from weft.ops import OPS
 from weft.plan.calls import Call, Ref, Step
 
 OURS: Final = "weft.ops."
-_one_at_a_time: Final = threading.Lock()  # ranks that are threads share a device
 BOOKKEEPING: Final = ("read", "variable", "accumulate", "pack", "box.same", "box.slice", "box.copy", "box.joined")
 Function = Callable[[], None]
 
@@ -42,19 +42,17 @@ class Captures:
         drawing = [torch.cuda.default_generators[index], *generators]
         before = [g.clone_state() for g in drawing]
         pool = torch.cuda.graph_pool_handle() if self.first is None else self.first.pool()
-        torch.cuda.synchronize(self.device)
-        with _one_at_a_time, collecting.paused(), torch.cuda.stream(_stream(index)):
-            for g in generators:
-                graph.register_generator_state(g)
-            graph.capture_begin(pool=pool, capture_error_mode="thread_local")
+        with capturing, collecting.paused(), torch.cuda.stream(_stream(index)):
             try:
+                for g in generators:
+                    graph.register_generator_state(g)
+                graph.capture_begin(pool=pool, capture_error_mode="thread_local")
                 function()
                 graph.capture_end()
             except BaseException as error:
-                with contextlib.suppress(RuntimeError):  # says that the capture is broken off
-                    graph.capture_end()
-                torch._C._cuda_endAllocateToPool(index, pool)  # type: ignore[attr-defined]
-                torch._C._cuda_releasePool(index, pool)  # type: ignore[attr-defined]
+                for end in (graph.capture_end, partial(_end_pool, index, pool)):
+                    with contextlib.suppress(RuntimeError):  # says that the capture is broken off
+                        end()
                 for g, state in zip(drawing, before, strict=True):  # which believe that they are captured
                     g.graphsafe_set_state(state)
                 if isinstance(error, RuntimeError):
@@ -62,6 +60,11 @@ class Captures:
                 raise
         self.first = self.first or graph
         return graph.replay
+
+
+def _end_pool(index: int, pool: Any) -> None:
+    torch._C._cuda_endAllocateToPool(index, pool)  # type: ignore[attr-defined]
+    torch._C._cuda_releasePool(index, pool)  # type: ignore[attr-defined]
 
 
 class _Captured:
