@@ -24,13 +24,13 @@ NONE = ("with ", "try:")  # lines that tracing tells of, too, where no lock is h
 
 
 class Interrupt:
-    """Raises KeyboardInterrupt at the n-th line of the machine that this thread runs."""
+    """Raises KeyboardInterrupt at the n-th line of the machine, or of other folders, that this thread runs."""
 
-    def __init__(self, n: int) -> None:
-        self.left, self.at = n, ""
+    def __init__(self, n: int, *folders: str) -> None:
+        self.left, self.at, self.folders = n, "", folders or (FOLDER,)
 
     def __call__(self, frame: Any, event: str, _: Any) -> Any:
-        if not frame.f_code.co_filename.startswith(FOLDER):
+        if not frame.f_code.co_filename.startswith(self.folders):
             return None
         if event == "line" and not linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip().startswith(NONE):
             self.left -= 1

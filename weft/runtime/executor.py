@@ -139,13 +139,17 @@ class Executor:
         return self._take_in(1)
 
     def _take_in(self, n: int) -> int:
-        with self._guard:
-            self.launched = until = self.launched + n
-            if not self._last:
-                self.finished = until
-            for box, message in self._launch:
-                box.put(message if n == 1 else message._replace(slot=message.slot * n))
-        return until
+        try:
+            with self._guard:
+                self.launched = until = self.launched + n
+                if not self._last:
+                    self.finished = until
+                for box, message in self._launch:
+                    box.put(message if n == 1 else message._replace(slot=message.slot * n))
+            return until
+        except BaseException as error:  # Ctrl-C: it is counted, and not every source may have been told
+            self.fail(error)
+            raise
 
     def _why_not(self) -> str:
         broken = f"was broken off in an earlier launch: {self.error!r}; make the graph anew, on every rank"
