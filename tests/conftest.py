@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -20,9 +22,15 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
+PINNED = re.findall(r"^torch==(\S+)", (Path(__file__).parents[1] / "constraints-dev.txt").read_text(), re.MULTILINE)[0]
+LACKING = {  # by marker: whether it is so here, and why its tests are skipped then
+    "cuda": (not torch.cuda.is_available(), "torch sees no CUDA device"),
+    "pinned": (torch.__version__.partition("+")[0] != PINNED, f"its tables are written from torch {PINNED}"),
+}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if torch.cuda.is_available():
-        return
     for item in items:
-        if item.get_closest_marker("cuda"):
-            item.add_marker(pytest.mark.skip(reason="torch sees no CUDA device"))
+        for marker, (lacking, why) in LACKING.items():
+            if lacking and item.get_closest_marker(marker):
+                item.add_marker(pytest.mark.skip(reason=why))

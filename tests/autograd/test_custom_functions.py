@@ -44,6 +44,8 @@ def program(f: Callable[[T], Any]) -> Callable[[T], Any]:
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_ends_as_in_torch(program: Callable[[T], Any]) -> None:
+    if program is by_name and torch.__version__ < "2.13":
+        pytest.skip("apply takes keywords from torch 2.13 on")
     theirs, ours = ended(program, torch), ended(program, flow)
     if isinstance(theirs, type):
         assert isinstance(ours, theirs) and isinstance(ours, WeftError), f"{theirs} for {ours!r}"

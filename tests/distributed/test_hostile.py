@@ -26,6 +26,7 @@ VALUES = [
     frozenset({5}),
     1 + 2j, np.arange(6.0).reshape(2, 3), np.float32(1.5), np.array(["ab", "c"]), np.datetime64("2020-01-01", "D"),
     np.zeros((0, 3)), flow.arange(6), flow.zeros(2, 0), flow.bfloat16, flow.ones(2, dtype=flow.bfloat16), -(2**63),
+    flow.empty(3, 2, device="meta").T,
     datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC), {"nested": {"deep": [(), {1: {2}}]}},
 ]  # fmt: skip
 TOLD = [Report("all_reduce", {"lr": "0.1"}), Wait(3, "recv", [Need(1, "sent", 2)], {"group": 4}, {"0": 1}, "why")]

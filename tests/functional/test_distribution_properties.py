@@ -43,6 +43,12 @@ LAWS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def checked() -> None:
+    """The first torch.compile of a process turns torch's checks off."""
+    T.Distribution.set_default_validate_args(True)
+
+
 def own(value: Any) -> Any:
     return of_torch(value.clone()) if isinstance(value, torch.Tensor) else value
 

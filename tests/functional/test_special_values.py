@@ -26,6 +26,8 @@ APART = {
     "log_softmax": "asks for a dimension", "softmin": "asks for a dimension",
     "entr": "no slope at zero, where torch's is infinite", "xlog1py": "no slope at the ends of what log takes",
 }  # fmt: skip
+if torch.__version__ < "2.12":
+    APART["asarray"] = "has its operand's gradient, as torch's from 2.12 on"
 
 
 def elementwise() -> list[tuple[str, int]]:

@@ -304,7 +304,7 @@ def test_bytes_as_a_mask_are_told() -> None:
 
 
 def test_a_tensor_made_of_a_tensor_is_part_of_its_computation() -> None:
-    for m in (torch, flow):
+    for m in (torch, flow) if torch.__version__ >= "2.12" else (flow,):  # before, what torch's asarray made was none
         x = m.ones(2, dtype=m.float64, requires_grad=True)
         made = [m.asarray(x), m.asarray(x, copy=True), m.asarray(x, dtype=m.float32), m.DoubleTensor(x), x.new(x)]
         assert made[0] is x and [y.data_ptr() == x.data_ptr() for y in made] == [True, False, False, True, True]

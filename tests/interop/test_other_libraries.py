@@ -104,7 +104,8 @@ def test_a_replaced_function_is_one_under_all_its_names_and_can_be_pickled() -> 
         for name in names if path.partition(".")[0] == "torch" and "tensorboard" not in path else ():
             f = getattr(importlib.import_module(path), name)
             c = isinstance(getattr(f, "__wrapped__", None), BuiltinFunctionType)
-            if f.__name__ == name and not c:  # some have another name where they were written, or are C's
+            compiled = hasattr(f, "_torchdynamo_disable")  # the first torch.compile of a process wraps some anew
+            if f.__name__ == name and not c and not compiled:  # others had another name once, or are C's
                 assert pickle.loads(pickle.dumps(f)) is f
 
 

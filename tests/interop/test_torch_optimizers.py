@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import weft as flow
+from weft.core.derived import since
 from weft.core.errors import ArgumentError
 from weft.interop.entering import Callback
 
@@ -125,7 +126,7 @@ LISTS: dict[str, Callable[[Any, Any], Any]] = {
     "alpha": lambda x, y: torch._foreach_add(x, y, alpha=2), "power": lambda x, y: torch._foreach_pow(2.0, x),
     "norm": lambda x, y: torch._foreach_norm(x), "norm 1": lambda x, y: torch._foreach_norm(x, 1),
     "max": lambda x, y: torch._foreach_max(x), "copy": lambda x, y: torch._foreach_copy_(x, y),
-    "mm": lambda x, y: torch._foreach_mm(x, y),
+    **since("2.13", {"mm": lambda x, y: torch._foreach_mm(x, y)}),
 }  # fmt: skip
 
 

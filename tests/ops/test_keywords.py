@@ -28,7 +28,8 @@ NOT_TOLD = {  # what torch takes, and its documents don't say
     "result_type": "tensor other scalar scalar1 scalar2",
     "view": "size", "hsplit": "indices sections", "vsplit": "indices sections", "dsplit": "indices sections",
     "unsafe_split_with_sizes": "split_sizes", "embedding": "indices", "copy_": "other", "fill": "input",
-    "isin": "element test_element", "tensor_split": "tensor_indices_or_sections", "scalar_tensor": "s",
+    "isin": "element test_element", "tensor_split": "sections indices tensor_indices_or_sections",
+    "scatter": "value", "scalar_tensor": "s",
     "record_stream": "s", "resize_as_": "the_template",
 }  # fmt: skip
 

@@ -20,6 +20,7 @@ CONVERSIONS = {name for name, op in OPS.items() if op.conversion}
 PROGRAM = Path(__file__).with_name("typed_program.py")
 
 
+@pytest.mark.pinned
 def test_the_stubs_are_what_the_tables_say_now() -> None:
     assert not stubs.stale(), "run `make stubs`"
 

@@ -14,6 +14,7 @@ from weft.api.surface import NOWHERE, PUBLIC, rows
 from weft.ops import OPS
 
 
+@pytest.mark.pinned
 def test_the_table_says_what_the_names_are() -> None:
     assert surface.main("--check") is None
     assert surface.undecided() == []
@@ -36,6 +37,7 @@ def test_another_torch_changes_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
     assert hidden not in listed and "erfinv" in listed
 
 
+@pytest.mark.pinned
 def test_a_name_without_a_row_is_noticed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(table.ADAPTERS["flow"], "brand_new", flow.relu)
     monkeypatch.setattr(torch.Tensor, "newest_of_all", torch.relu, raising=False)

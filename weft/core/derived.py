@@ -15,12 +15,20 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+import torch
 
 from weft.core.errors import OptionError
 
 WEFT: Final = __name__.partition(".")[0]
 Change = Callable[[Any], Any]  # from torch's object to its replacement
+T = TypeVar("T")
+
+
+def since(version: str, rows: Mapping[str, T]) -> Mapping[str, T]:
+    """Rows of a table about what torch has from this version on; none where an older one is installed."""
+    return rows if torch.__version__ >= version else {}
 
 
 class Names(ModuleType):

@@ -20,7 +20,7 @@ from weft.distributed.messages import recv, send
 from weft.tensor.tensor import Tensor, of_torch
 
 # MessagePack extensions for other types: a type code, and the parts.
-TUPLE, SET, FROZENSET, ITEMS, COMPLEX, ARRAY, TENSOR, DTYPE = range(1, 9)
+TUPLE, SET, FROZENSET, ITEMS, COMPLEX, ARRAY, TENSOR, DTYPE, FORM = range(1, 10)
 
 
 def _plain(value: Any) -> Any:
@@ -39,6 +39,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufcSUmM":
         alone = isinstance(value, np.generic)
         return _extension(ARRAY, [value.dtype.str, list(value.shape), value.tobytes(), alone])
+    if isinstance(value, Tensor) and value.is_local and value.is_meta:
+        return _extension(FORM, [value.dtype.name, list(value.shape), list(value.stride())])
     if isinstance(value, Tensor):
         data = value.detach().to_torch().contiguous().cpu()
         return _extension(
@@ -85,6 +87,9 @@ def _made(code: int, parts: Any) -> Any:
             raise ValueError(f"a tensor of {name} and shape {shape} in {len(data)} bytes")
         made = torch.frombuffer(bytearray(data), dtype=kind.torch) if data else torch.empty(0, dtype=kind.torch)
         return of_torch(made.view(shape))
+    if code == FORM:
+        name, shape, strides = parts
+        return of_torch(torch.empty_strided(shape, strides, dtype=dtypes.named(name).torch, device="meta"))
     if code == ITEMS:
         found = {k: v for k, v in parts}
         if len(found) < len(parts):

@@ -23,6 +23,7 @@ from torch.utils._pytree import tree_map_only
 
 from weft.autograd.plain import taken
 from weft.autograd.trees import leaves
+from weft.core.derived import since
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
 from weft.core.program_line import warn
@@ -372,7 +373,8 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
     "torch.nn.attention.flex_attention": {name: _ours_inside(ours) for name, ours in attention.INSTEAD.items()},
     "torch._dynamo.eval_frame": {  # where each call of a compiled function, whenever made, asks how to run it
         "_callback_from_stance": _ours_inside(lambda compiler: None),
-        "set_fullgraph_compiled_frame_count": _ours_inside(lambda count: count),  # nor count what was compiled
+        # nor count what was compiled
+        **since("2.13", {"set_fullgraph_compiled_frame_count": _ours_inside(lambda count: count)}),
     },
     "torch._C._nn": {"_parse_to": _with_torchs_kinds},
     **dict.fromkeys(

@@ -121,6 +121,7 @@ def _native(name: str) -> Iterable[Signature]:
     for schema in torch._C._jit_get_schemas_for_operator(f"aten::{name}"):
         names = [a.name for a in schema.arguments if not a.kwarg_only]
         others = frozenset(a.name for a in schema.arguments if a.kwarg_only)
+        named = "name" in schema.overload_name.lower()  # the names of dimensions that torch had before 2.13
         tensors = "dtype" in others or any("Tensor" in str(a.type) for a in schema.arguments)
-        if tensors and not SCRIPTED.intersection(names[:2]):
+        if tensors and not named and not SCRIPTED.intersection(names[:2]):
             yield tuple(("input", *NUMPY["input"]) if n == "self" else (n, *NUMPY.get(n, ())) for n in names), others

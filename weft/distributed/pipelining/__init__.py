@@ -8,7 +8,7 @@ import sys
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
-from weft.core.derived import Derived, lazily
+from weft.core.derived import Derived, lazily, since
 from weft.core.errors import ArgumentError
 from weft.distributed.objects import recv_object_list, send_object_list
 from weft.functional.create.creation import empty
@@ -62,10 +62,12 @@ def _apart(*_: Any) -> Any:
     )
 
 
-CHANGES: Final = {
+TOLD: Final = {"PipelineStage._send_meta": lambda _: _send_meta, "PipelineStage._recv_meta": lambda _: _recv_meta}
+MADE: Final = {"_make_tensor_from_meta": lambda _: lambda m, device: empty(m.shape, dtype=m.dtype, device=device)}
+CHANGES: Final = {  # before 2.12, stages tell each other forms by tensors on meta
     "_backward": {"stage_backward_input": lambda _: _apart},
-    "stage": {"PipelineStage._send_meta": lambda _: _send_meta, "PipelineStage._recv_meta": lambda _: _recv_meta},
-    "_utils": {"_make_tensor_from_meta": lambda _: lambda m, device: empty(m.shape, dtype=m.dtype, device=device)},
+    "stage": {**since("2.12", TOLD), **MADE},
+    "_utils": since("2.12", MADE),
 }
 for _file in FILES:
     Derived(f"{__name__}.{_file}", f"torch.distributed.pipelining.{_file}", {"": CHANGES.get(_file, {})})

@@ -137,6 +137,7 @@ CHANGES: Final = {
 GIVEN["torch.fx.experimental.symbolic_shapes.has_free_unbacked_symbols"] = lambda _: False  # torch 2.14's asks
 GIVEN["torch._higher_order_ops.flex_attention"] = SimpleNamespace(flex_attention=_attend)
 Derived(f"{__name__}.flex_attention", "torch.nn.attention.flex_attention", {"": CHANGES}, {"device": "_memory"})
+GIVEN["torch._memory"] = Device  # torch.device, which torch 2.11 reads in annotations
 Tensor._memory = property(lambda x: Device(x.placement.type) if x.is_global else x.device)  # type: ignore[attr-defined]
 attend = multihead.attend
 
