@@ -92,9 +92,11 @@ def _import(
     if name.partition(".")[0] != "torch":
         return builtins.__import__(name, globals, locals, fromlist)
     found: Any = root()
-    if not fromlist:
-        return found
     ours = counterpart(name)
+    if not fromlist:
+        if ours is not None:
+            importlib.import_module(ours)  # `import torch.a.b as b` reads attributes from the root on
+        return found
     if ours is not None:
         return builtins.__import__(ours, globals, locals, fromlist)
     for part in name.split(".")[1:]:

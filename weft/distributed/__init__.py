@@ -7,7 +7,7 @@ where the ranks are, whatever backend is named. The launcher is also
 
 from weft.core.derived import GIVEN
 from weft.core.errors import RankError
-from weft.distributed import algorithms, checkpoint, fsdp, pipelining, tensor
+from weft.distributed import algorithms, checkpoint, fsdp, optim, pipelining, tensor
 from weft.distributed.collectives import (
     ReduceOp,
     all_gather,
@@ -65,6 +65,7 @@ from weft.transport import FileStore, HashStore, PrefixStore, Store, TCPStore
 
 DistError = DistBackendError = DistNetworkError = DistStoreError = RankError  # communication errors
 GIVEN["torch.distributed.distributed_c10d._get_default_group"] = _get_default_group
+GIVEN["torch.distributed.distributed_c10d.get_global_rank"] = get_global_rank
 
 __all__ = [
     "Backend", "DeviceMesh", "DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "FileStore",
@@ -76,6 +77,6 @@ __all__ = [
     "get_world_size", "group", "init_device_mesh", "init_process_group", "irecv", "is_available",
     "is_backend_available", "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available",
     "is_torchelastic_launched", "isend", "monitored_barrier", "new_group", "new_subgroups",
-    "new_subgroups_by_enumeration", "pipelining", "recv", "recv_object_list", "reduce", "reduce_scatter",
+    "new_subgroups_by_enumeration", "optim", "pipelining", "recv", "recv_object_list", "reduce", "reduce_scatter",
     "reduce_scatter_tensor", "scatter", "scatter_object_list", "send", "send_object_list", "tensor",
 ]  # fmt: skip

@@ -376,7 +376,7 @@ class Optimizer:
         loaded: dict[Tensor, dict[str, Any]] = {}
         for number, values in state.items():
             p = by_number.get(number)
-            if p is not None:
+            if p is not None and values is not None:  # None: another rank has it
                 known = names[id(p)]
                 loaded[p] = {
                     k: placed_state(f"state {number}.{k}", v, p, placed, k in known) for k, v in values.items()

@@ -4,3 +4,4 @@ from weft.core.derived import Derived
 
 Derived(f"{__name__}._checkpoint.checkpoint_wrapper", "torch.distributed.algorithms._checkpoint.checkpoint_wrapper")
 Derived(f"{__name__}.ddp_comm_hooks", "torch.distributed.algorithms.ddp_comm_hooks")
+Derived(f"{__name__}.model_averaging", "torch.distributed.algorithms.model_averaging")

@@ -1,0 +1,52 @@
+# Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
+
+# pyright: reportArgumentType=false, reportIncompatibleMethodOverride=false
+# pyright: reportIncompatibleVariableOverride=false
+"""Torch's own code, on Weft's tensors: see torch.distributed.optim.zero_redundancy_optimizer."""
+
+from collections.abc import Callable
+from enum import IntEnum
+from torch.distributed.algorithms.join import JoinHook, Joinable
+from typing import Any
+from weft.core.device import Device
+from weft.optim.optimizer import Optimizer
+from weft.tensor.tensor import Tensor
+
+__all__ = [
+    "ZeroRedundancyOptimizer"
+]
+
+
+class ZeroRedundancyOptimizer(Optimizer, Joinable):
+    def __init__(
+        self, params: Any, optimizer_class: type[Optimizer], process_group: Any | None = None,
+        parameters_as_bucket_view: bool = False, overlap_with_ddp: bool = False, **defaults: Any
+    ) -> None: ...
+    def add_param_group(self, param_group: dict[str, Any]) -> None: ...
+    def consolidate_state_dict(self, to: int = 0) -> None: ...
+    def step(self, closure: Callable[[], float] | None = None, **kwargs: Any) -> float | None: ...
+    def join_hook(self, **_kwargs: Any) -> JoinHook: ...
+    @property
+    def join_device(self) -> Device: ...
+    @property
+    def join_process_group(self) -> Any: ...
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None: ...
+    def state_dict(self) -> dict[str, Any]: ...
+
+class _DDPBucketAssignment:
+    def __init__(self, bucket_index: int, parameters: list[Tensor], offset: int) -> None: ...
+
+class _OverlapInfo:
+    def __init__(self, world_size: Any) -> None: ...
+    def wait_for_broadcasts(self) -> None: ...
+    def clear_per_iter_info(self) -> None: ...
+
+class _OverlapStatus(IntEnum):
+    UNINITIALIZED: _OverlapStatus
+    DDP_HAS_REBUILT_BUCKETS: _OverlapStatus
+    INITIALIZED: _OverlapStatus
+
+class _ZeROJoinHook(JoinHook):
+    def __init__(self, zero: Any) -> None: ...
+    def main_hook(self) -> Any: ...
+
