@@ -53,7 +53,10 @@ from weft.tensor import methods as tensor_methods
 from weft.tensor.tensor import Tensor
 
 ROOT: Final = Path(weft.__file__).parent
-BELOW: Final = {"weft.distributions": ("constraints", "transforms", "utils")}
+BELOW: Final = {
+    "weft.distributions": ("constraints", "transforms", "utils"),
+    "weft.distributed.algorithms.model_averaging": ("averagers",),
+}
 DERIVED: Final = {
     path.partition(".")[2]: importlib.import_module(path)
     for root in ROOTS.values()

@@ -5,7 +5,7 @@
 """Torch's own code, on Weft's tensors: see torch.distributed.optim.post_localSGD_optimizer."""
 
 from typing import Any
-from weft.distributed.optim.post_localSGD_optimizer import ModelAverager
+from weft.distributed.algorithms.model_averaging.averagers import ModelAverager
 from weft.optim.optimizer import Optimizer
 
 
