@@ -9,6 +9,7 @@ import pytest
 import weft as flow
 from weft import nn
 from weft.distributed import optim
+from weft.distributed.algorithms.join import Join
 from weft.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager
 from weft.launch import spawn_threads
 
@@ -84,3 +85,17 @@ def averaging_now_and_then() -> list[bool]:
 
 def test_models_are_averaged_at_periods() -> None:
     assert spawn_threads(2, averaging_now_and_then) == [[False, False, True, False, True, False]] * 2
+
+
+def with_unequal_batches() -> list[Any]:
+    dist.init_process_group("gloo")
+    wrapped = nn.parallel.DistributedDataParallel(model())
+    optimizer = optim.ZeroRedundancyOptimizer(wrapped.parameters(), flow.optim.SGD, lr=0.1)
+    with Join([wrapped, optimizer]):
+        trained(wrapped, optimizer, range(2 + dist.get_rank()))
+    return [p.detach().numpy().tolist() for p in wrapped.parameters()]
+
+
+def test_a_rank_may_have_more_batches() -> None:
+    first, second = spawn_threads(2, with_unequal_batches)
+    assert first == second

@@ -72,7 +72,8 @@ class Join:
             raise ArgumentError("Join([model]) takes at least one participant")
         self.hooks = [joinable.join_hook(**kwargs) for joinable in joinables]
         self.joinables, self.enable, self.throws = joinables, enable, throw_on_early_termination
-        groups = {None if g is None else tuple(g) for g in (j.join_process_group for j in joinables)}
+        every = tuple(range(current().world_size))
+        groups = {every if g is None else tuple(g) for g in (j.join_process_group for j in joinables)}
         if len(groups) > 1:
             raise ArgumentError(f"Join: all participants have one group; these have {groups}")
         self.group = groups.pop()
@@ -83,9 +84,14 @@ class Join:
         current().resources[UNEQUAL] = self.enable
 
     def __exit__(self, kind: Any, error: Any, at: Any) -> None:
-        current().resources[UNEQUAL] = False
-        if not self.enable or kind is not None:
-            return
+        try:
+            if self.enable and kind is None:
+                self._shadow()
+        finally:
+            current().resources[UNEQUAL] = False
+
+    def _shadow(self) -> None:
+        """Take part in the others' iterations until no rank has inputs."""
         is_last = True
         while agree([0], group=self.group)[0]:
             if self.throws:

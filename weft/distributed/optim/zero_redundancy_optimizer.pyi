@@ -6,10 +6,10 @@
 
 from collections.abc import Callable
 from enum import IntEnum
-from torch.distributed.algorithms.join import JoinHook, Joinable
 from typing import Any
 from weft.core.device import Device
 from weft.optim.optimizer import Optimizer
+from weft.parallel.uneven import JoinHook, Joinable
 from weft.tensor.tensor import Tensor
 
 __all__ = [
