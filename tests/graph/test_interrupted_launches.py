@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import weft as flow
 import weft.graph.run
 import weft.runtime
@@ -42,7 +44,7 @@ def read(value: Any) -> float | None:
 
 def launched(interrupt: Interrupt) -> bool:
     """Launch twice, read, and launch again; whether it was interrupted."""
-    graph, x, results = Counting(), flow.ones(1), list[Any]()
+    graph, x, results, vm_of().deadline = Counting(), flow.ones(1), list[Any](), SOON
     assert graph(x).item() == 2.0
     broken = False
     sys.settrace(interrupt)
@@ -68,7 +70,10 @@ def launched(interrupt: Interrupt) -> bool:
     return broken
 
 
-def test_nothing_waits_for_ever() -> None:
+@pytest.mark.parametrize("brief", [True, False])
+def test_nothing_waits_for_ever(brief: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brief launches run at once in the caller, others as instructions of the virtual machine."""
+    monkeypatch.setattr(weft.graph.run, "BRIEF", 10**12 if brief else 0)
     world = LocalWorld(1)
     for n in itertools.count(1):
         rank, interrupt = Rank(), Interrupt(n, *FOLDERS)

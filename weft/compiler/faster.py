@@ -105,7 +105,7 @@ def _wins(call: Call, forms: Forms, one_thread: bool, device: torch.device) -> b
     draws: Any = None
     steps = [Step((*heads, *calls), end, one_thread) for calls in (together, apart)]
     functions = [Binder(f"measured{i}", s, 0, arena, variables, None, draws).bind({}, 0) for i, s in enumerate(steps)]
-    one, each = least(functions, None if device.type == "cpu" else torch.cuda.synchronize)
+    one, each = least(functions, None if device.type == "cpu" else torch.cuda.current_stream(device).synchronize)
     return one < GAIN * each
 
 

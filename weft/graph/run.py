@@ -317,8 +317,11 @@ class Running:
                 self.waiting.append(launch)
                 try:
                     launch.ticket = self.executor.launch()
-                except BaseException:
-                    self.waiting.pop()
+                except BaseException as error:
+                    if not isinstance(error, Exception):
+                        self.executor.fail(error)  # Ctrl-C: it may have been taken in
+                    if launch in self.waiting:
+                        self.waiting.remove(launch)
                     raise
 
         self._submit(launch, start, reads, writes, lambda seconds: self._drive(launch, seconds))

@@ -171,8 +171,8 @@ class Dependencies:
         return unmet
 
     def done(self, instruction: Instruction, failed: Instruction | None = None) -> Sequence[Instruction]:
-        """Remove it, after it has run, or failed because of `failed`; returns the instructions that are ready now."""
-        del self.pending[instruction]
+        """Release it, after it has run, or failed because of `failed`; returns the instructions that are ready now. To
+        do it twice does no harm: the caller removes it from `pending`."""
         for blob in instruction.const:
             access = blob.access
             if access is not None:
@@ -193,7 +193,6 @@ class Dependencies:
             other.unmet.discard(instruction)
             if not other.unmet:
                 ready.append(other)
-        instruction.dependants = ()
         return ready
 
 

@@ -140,17 +140,32 @@ class VirtualMachine:
         stream.pump()
 
     def _run_inline(self, instruction: Instruction, stream: Stream) -> None:
-        dependencies = self._dependencies
+        try:
+            self._enter(instruction, stream)
+            if instruction.queued_ns:
+                instruction.started_ns = time.perf_counter_ns()
+            instruction.action()  # pyright: ignore[reportOptionalCall]
+            instruction.check_made()
+        except BaseException as error:
+            if instruction.state == "running":
+                # The error is raised here; the outputs keep their values.
+                instruction.error, instruction.traceback = error, error.__traceback__
+                self._leave(instruction, None)
+            raise
+        self._leave(instruction, None)
+
+    def _enter(self, instruction: Instruction, stream: Stream) -> None:
+        """Wait until its operands are free, and take them."""
         while True:
             with self.lock:
                 if self.refuses:
                     self._refuse()
-                blocked = dependencies.enter(instruction)
+                blocked = self._dependencies.enter(instruction)
                 if blocked is None:
                     instruction.serial = self._serial = self._serial + 1
                     instruction.state, instruction.thread = "running", threading.get_ident()
                     stream.issued += 1
-                    break
+                    return
                 self.waits += 1
             unmet, root = blocked
             if root is not None:
@@ -158,25 +173,14 @@ class VirtualMachine:
             if instruction.queued_ns:
                 instruction.waited += tuple(sorted(i.serial for i in unmet))
             wait_each(self, unmet, time.monotonic() + self.deadline)
-        if instruction.queued_ns:
-            instruction.started_ns = time.perf_counter_ns()
-        try:
-            instruction.action()  # pyright: ignore[reportOptionalCall]
-            instruction.check_made()
-        except BaseException as error:
-            # The error is raised here; the outputs keep their values.
-            instruction.error, instruction.traceback = error, error.__traceback__
-            self._leave(instruction, None)
-            raise
-        self._leave(instruction, None)
 
     # Running: called by the streams
 
     def run(self, instruction: Instruction) -> None:
         """Run it in the calling thread."""
-        if not self._begin(instruction):
-            return
         try:
+            if not self._begin(instruction):
+                return
             assert instruction.action is not None
             instruction.action()
             instruction.check_made()
@@ -187,20 +191,21 @@ class VirtualMachine:
 
     def start(self, instruction: Instruction) -> None:
         """Call its action; another thread will finish it."""
-        if not self._begin(instruction):
-            return
         try:
+            if not self._begin(instruction):
+                return
             assert instruction.action is not None
             instruction.action()
+            with self.lock:
+                if not instruction.finished:
+                    instruction.state, instruction.thread = "started", 0  # at once: Ctrl-C may come between two lines
+                    pulse(instruction)
+                cancelled = self._cancelled
         except BaseException as error:
             self.complete(instruction, error)
             if not isinstance(error, Exception):
                 raise  # Ctrl-C, in the thread that happened to start it
-        with self.lock:
-            if not instruction.finished:
-                instruction.state, instruction.thread = "started", 0  # at once: Ctrl-C may come between two lines
-                pulse(instruction)
-            cancelled = self._cancelled
+            return
         if cancelled is not None:
             self.complete(instruction, cancelled)
 
@@ -230,22 +235,30 @@ class VirtualMachine:
         self._leave(instruction, instruction, error)
 
     def _leave(self, instruction: Instruction, root: Instruction | None, error: BaseException | None = None) -> None:
+        try:
+            self._left(instruction, root, error)
+        except BaseException:  # Ctrl-C between two of its lines: others wait for the rest
+            self._left(instruction, root, error)
+            raise
+
+    def _left(self, instruction: Instruction, root: Instruction | None, error: BaseException | None) -> None:
         with self.lock:
-            if instruction.state == "done" or instruction.state == "failed":
+            if instruction not in self._dependencies.pending:
                 return
-            if error is not None:
-                instruction.error, instruction.traceback = error, error.__traceback__
-                if isinstance(error, Exception) and isinstance(error.__cause__, Exception | None):
-                    self._failures.append(instruction)  # what a Ctrl-C broke off isn't: that was raised where it fell
-            if root is not None or instruction.error is not None:
-                instruction.state, instruction.root = "failed", root
-                self._failed += 1
-            else:
-                instruction.state = "done"
-            self._completed += 1
+            if not instruction.finished:
+                if error is not None:
+                    instruction.error, instruction.traceback = error, error.__traceback__
+                    if isinstance(error, Exception) and isinstance(error.__cause__, Exception | None):
+                        self._failures.append(instruction)  # not what a Ctrl-C broke off: that was raised where it fell
+                failed = root is not None or instruction.error is not None
+                if failed:
+                    instruction.root = root
+                self._failed += failed
+                self._completed += 1
+                instruction.state = "failed" if failed else "done"
             if instruction.drive is not None:
-                self.driven -= 1
                 instruction.drive = None
+                self.driven -= 1
             ready = self._dependencies.done(instruction, root)
             stream = instruction.stream
             assert stream is not None
@@ -253,16 +266,15 @@ class VirtualMachine:
             if instruction.queued_ns:
                 for recorder in self.recorders:
                     recorder.record(instruction)
-            # A reference to the instruction must not keep the tensors alive.
-            instruction.const = instruction.mut = instruction.mut2 = ()
-            instruction.action, instruction.thread = None, 0
             if instruction.event is not None:
                 pulse(instruction)
-            if not ready:
-                return
             streams = {i.stream for i in ready if i.stream is not None}
             for woken in streams:
                 woken.wake()
+            # A reference to the instruction must not keep the tensors alive.
+            instruction.const = instruction.mut = instruction.mut2 = instruction.dependants = ()
+            instruction.action, instruction.thread = None, 0
+            del self._dependencies.pending[instruction]
         for woken in streams:
             woken.pump()
 

@@ -89,7 +89,7 @@ class ExternalStream(Stream):
 
     def __init__(self, name: str, machine: Machine) -> None:
         super().__init__(name, machine)
-        self._pumping = False
+        self._starting: Instruction | None = None  # the last one whose action was called
 
     def enqueue(self, instruction: Instruction) -> None:
         self.queue.append(instruction)
@@ -102,10 +102,10 @@ class ExternalStream(Stream):
             instruction = None
             try:
                 with self.machine.lock:
-                    if self._pumping or not self.head_is_ready():
+                    before = self._starting  # the actions are called in order: by one thread at a time
+                    if (before is not None and before.state in ("queued", "running")) or not self.head_is_ready():
                         return
-                    instruction = self.queue[0]
-                    self._pumping = True  # the actions are called in order: by one thread at a time
+                    instruction = self._starting = self.queue[0]
                     self.queue.popleft()
                 self.machine.start(instruction)
             except BaseException as error:
@@ -115,10 +115,6 @@ class ExternalStream(Stream):
                             self.queue.popleft()
                     self.machine.complete(instruction, error)
                 raise
-            finally:
-                if instruction is not None:
-                    with self.machine.lock:
-                        self._pumping = False
 
     def close(self, timeout: float) -> bool:
         return True
