@@ -160,6 +160,29 @@ def test_modules_that_build_makes_for_itself_are_its_own_affair() -> None:
         Run(Keeper(kept))(x)
 
 
+@pytest.mark.parametrize(
+    "add",
+    [
+        lambda m: m.those.__setitem__("late", nn.Linear(2, 2)), lambda m: m.those.add_module("late", nn.Linear(2, 2)),
+        lambda m: m.chain.append(nn.Linear(2, 2)), lambda m: m._modules.__setitem__("late", nn.Linear(2, 2)),
+        lambda m: m.weights.append(nn.Parameter(flow.ones(2))),
+    ],
+)  # fmt: skip
+def test_what_build_adds_to_containers_is_refused_and_taken_out(add: Callable[[Any], None]) -> None:
+    """Weights would be drawn in each launch, and no eager call could use them."""
+
+    def adds(m: Any, x: Any) -> Any:
+        add(m)
+        return m.linear(x)
+
+    model = Keeper(adds)
+    model.those, model.chain, model.weights = nn.ModuleDict(), nn.Sequential(nn.Tanh()), nn.ParameterList()
+    names = list(model.state_dict())
+    with pytest.raises(TraceError, match=r"build\(\) makes \w+\.(late|0|1), which the next launch would make again"):
+        Run(model)(flow.ones(3, 2))
+    assert list(model.state_dict()) == names and not model.those and len(model.chain) == 1
+
+
 def test_counting_in_python_is_warned_of() -> None:
     def rises(m: Any, x: Any) -> Any:
         m.step += 1

@@ -114,6 +114,12 @@ def test_inplace_by_place() -> None:
         relu(x, True, 1)
 
 
+def test_padding_by_zeros_that_nobody_named() -> None:
+    for n in (1, 2, 3):
+        layer, x = getattr(flow.nn, f"ConstantPad{n}d"), flow.ones(*[1] * (n + 2))
+        assert layer(1)(x).sum().item() == 1 and layer(1, 2.0)(x).sum().item() == 1 + 2 * (3**n - 1)
+
+
 def test_betas_of_anything_that_holds_two() -> None:
     class Pair:
         def __len__(self) -> int:

@@ -58,6 +58,28 @@ def test_single_steps_of_recurrent_layers() -> None:
             agree(theirs, ours, (x, h, *b))
 
 
+@pytest.mark.parametrize("kind", ["lstm", "gru", "rnn_tanh", "rnn_relu"])
+def test_whole_recurrent_layers(kind: str) -> None:
+    """Of sequences and of packed ones; programs have the weights and call these, as OneFlow's own modules do."""
+    layer = getattr(torch.nn, kind.partition("_")[0].upper())(3, 4, 2, bidirectional=True, dtype=torch.float64)
+    weights = [w.detach() for w in layer.parameters()]
+
+    def whole(f: Any, x: Any, h: Any, c: Any, *w: Any) -> Any:
+        return f(x, (h, c) if kind == "lstm" else h, list(w), True, 2, 0.0, True, True, True)
+
+    def packed(f: Any, sizes: Any, x: Any, h: Any, c: Any, *w: Any) -> Any:
+        return f(x, sizes, (h, c) if kind == "lstm" else h, list(w), True, 2, 0.0, True, True)
+
+    theirs, ours, sizes = getattr(torch, kind), getattr(flow._C, kind), torch.tensor([2, 2, 2, 1])
+    states = rand(4, 2, 4), rand(4, 2, 4)
+    agree(lambda *a: whole(theirs, *a), lambda *a: whole(ours, *a), (rand(2, 5, 3), *states, *weights))
+    agree(
+        lambda *a: packed(theirs, sizes, *a),
+        lambda *a: packed(ours, of_torch(sizes), *a),
+        (rand(7, 3), *states, *weights),
+    )
+
+
 def test_losses_and_norms() -> None:
     logits, labels = rand(3, 4), torch.tensor([0, 3, 1])
     probs = logits.softmax(-1)

@@ -26,7 +26,6 @@ INSIDE = "how OneFlow's classes work inside; nothing a program calls"
 OLD = "marks names of OneFlow's that are on their way out, or where its files lie"
 DATAPIPES = "data pipes, which PyTorch gave up; datasets, samplers and loaders are here"
 PARTIAL_FC = "samples classes of a layer that is too large for one device; here its rows are split by sbp"
-LAYERS = "whole recurrent layers as one kernel; nn.LSTM, nn.GRU and nn.RNN are here, and single steps"
 
 ABSENT: dict[str, dict[str, str]] = {
     "flow.*": {
@@ -81,7 +80,6 @@ ABSENT: dict[str, dict[str, str]] = {
             fused_get_center_dist fused_get_ciou_diagonal_angle fused_get_ciou_result
             fused_get_convex_diagonal_squared fused_get_intersection_area fused_get_iou
             fused_multi_head_attention_inference""",
-        LAYERS: "gru lstm rnn_relu rnn_tanh",
     },
     "nn.Module methods": {INSIDE: "_shallow_repr"},
     "nn.Graph methods": {

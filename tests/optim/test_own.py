@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from typing import Any
 
@@ -159,3 +160,20 @@ def test_in_a_graph_a_step_of_ones_own_is_told() -> None:
 
     with pytest.raises(OptionError, match=r"Own.step\(\) runs eagerly"):
         Training()(flow.ones(1, 2))
+
+
+@pytest.mark.parametrize("lib", [torch, flow], ids=["torch", "weft"])
+def test_an_option_that_each_group_must_give(lib: Any) -> None:
+    """Programs' optimizers write `lr=required`, as torch's own did."""
+    required = importlib.import_module(f"{lib.__name__}.optim.optimizer").required
+
+    class Descent(lib.optim.Optimizer):
+        def __init__(self, params: Any, lr: Any = required, momentum: float = 0.0) -> None:
+            super().__init__(params, {"lr": lr, "momentum": momentum})
+
+    w, b = (lib.nn.Parameter(lib.ones(2)) for _ in range(2))
+    rates = [g["lr"] for g in Descent([{"params": [w], "lr": 0.2}, {"params": [b], "lr": 0.1}]).param_groups]
+    assert rates == [0.2, 0.1]
+    assert Descent([w], lr=0.3).param_groups[0]["lr"] == 0.3
+    with pytest.raises(ValueError, match="didn't specify a value of required optimization parameter lr"):
+        Descent([{"params": [w], "lr": 0.2}, {"params": [b]}])

@@ -1384,6 +1384,9 @@ class Bound:
     def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any: ...
 
     @staticmethod
+    def gru(input: Any, second: Any, third: Any, *more: Any) -> Any: ...
+
+    @staticmethod
     def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any: ...
 
     @staticmethod
@@ -1879,6 +1882,9 @@ class Bound:
     def lp_pool3d(
         input: Any, norm_type: _float, kernel_size: Any, stride: Any = None, ceil_mode: _bool = False
     ) -> Any: ...
+
+    @staticmethod
+    def lstm(input: Any, second: Any, third: Any, *more: Any) -> Any: ...
 
     @staticmethod
     def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any: ...
@@ -2586,6 +2592,9 @@ class Bound:
     ) -> None: ...
 
     @staticmethod
+    def rnn_relu(input: Any, second: Any, third: Any, *more: Any) -> Any: ...
+
+    @staticmethod
     def rnn_relu_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any: ...
 
     @staticmethod
@@ -2598,6 +2607,9 @@ class Bound:
     def rnn_scan_grad(
         dy: Tensor, y: Tensor, weight: Tensor, relu: _bool = False, backwards: _bool = False
     ) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def rnn_tanh(input: Any, second: Any, third: Any, *more: Any) -> Any: ...
 
     @staticmethod
     def rnn_tanh_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any: ...

@@ -67,6 +67,9 @@ class TracedAttributes(Protocol):
     def see(self, module: Any) -> None:
         """Save a module's attributes when the program first calls it, or sets one of them."""
 
+    def make(self, module: Any) -> None:
+        """Note a module whose `__init__` runs during the trace."""
+
 
 class TracedJob(Protocol):
     """The job that is being traced."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any, Final
 
 import torch
@@ -11,7 +10,7 @@ from torch.utils._pytree import tree_map_only
 
 from weft.core.errors import ArgumentError
 from weft.functional.neural.grouped_product import grouped_mm
-from weft.nn.layers.recurrence import CELLS, forward
+from weft.nn.layers.recurrence import CELLS, recurrent
 from weft.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence, pad_sequence
 from weft.ops import ops
 from weft.tensor.data import whole_data
@@ -32,26 +31,6 @@ def _grouped_mm(a: Any, b: Any, offs: Any = None, bias: Any = None, out_dtype: A
 def sliced(x: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
     inside = slice(start, end, step).indices(x.shape[dim])  # the largest integer as an end means "all"
     return x[(slice(None),) * (dim % x.ndim) + (slice(*inside),)]
-
-
-def recurrent(mode: str) -> Callable[..., Any]:
-    """`torch.lstm` and the like, on sequences and on packed ones: data, sizes, states, weights."""
-
-    def call(input: Any, second: Any, third: Any, *more: Any) -> Any:
-        packed = isinstance(more[0], (list, tuple))
-        hx, weights, bias, layers, dropout, train, both, batch_first = (
-            (third, *more, False) if packed else (second, third, *more)
-        )
-        per = len(weights) // (layers * (2 if both else 1))
-        layer = SimpleNamespace(
-            mode=mode, all_weights=[weights[i : i + per] for i in range(0, len(weights), per)], bias=bias,
-            dropout=dropout, training=train, bidirectional=both, batch_first=batch_first,
-            input_size=weights[0].shape[1],
-        )  # fmt: skip
-        y, last = forward(layer, PackedSequence(input, second) if packed else input, hx)
-        return (y.data if packed else y, *((last,) if isinstance(last, Tensor) else last))
-
-    return call
 
 
 def each(name: str) -> Callable[..., Any]:

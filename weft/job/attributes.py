@@ -46,12 +46,16 @@ class Attributes:
 
     def see(self, module: Any) -> None:
         """Save a module's attributes when the program first calls it, or sets one of them."""
+        if "_roles" not in module.__dict__:
+            self.make(module)
+        elif id(module) not in self._held:
+            self._held[id(module)] = module, [Held(module, k, v, _copy(v)) for k, v in module.__dict__.items()]
+
+    def make(self, module: Any) -> None:
+        """Note a module whose `__init__` runs during the trace."""
         if id(module) not in self._held:
-            if module.__dict__.keys() <= {"_roles"}:  # it is being made during the trace
-                self._held[id(module)] = module, []
-                self._born.add(id(module))
-            else:
-                self._held[id(module)] = module, [Held(module, k, v, _copy(v)) for k, v in module.__dict__.items()]
+            self._held[id(module)] = module, []
+            self._born.add(id(module))
 
     def remark(self, module: Any) -> None:
         """Warn of a module that isn't the graph's: its calls are traced, but its state isn't the graph's."""
@@ -72,10 +76,14 @@ class Attributes:
                 if pair is not None:
                     found.append(pair)
                     module.__dict__[each.name] = each.value
-            known = {each.name for each in held}
-            for name in () if id(module) in self._born else [n for n in module.__dict__ if n not in known]:
+            for name in self._late(module, held):
                 self._judged(Held(module, name, None, None), was_read)
         return found
+
+    def _late(self, module: Any, held: list[Held]) -> list[str]:
+        """The attributes that a module of before the trace has got since."""
+        known = {each.name for each in held}
+        return [] if id(module) in self._born else [n for n in module.__dict__ if n not in known]
 
     def _read_as_no_state(self, was_read: Callable[[Tensor], bool]) -> Callable[[Tensor], bool]:
         """Whether a tensor was read, though no parameter and no buffer has its memory."""
@@ -123,7 +131,7 @@ class Attributes:
         return (old, now if alike else old)
 
     def _refuse_new(self, each: Held) -> None:
-        if self._is_new(each.now) if isinstance(each.now, Tensor) else id(each.now) in self._born:
+        if self._is_made(each.now):
             raise TraceError(
                 f"build() makes {each}, which the next launch would make again. What a graph keeps is there before: "
                 "let __init__ make it, or register it, register_buffer(name, tensor), in the form that it will have"
@@ -133,9 +141,16 @@ class Attributes:
         """Whether a tensor was made in the trace."""
         return not self.memories.stands_over(t)
 
+    def _is_made(self, value: Any) -> bool:
+        """Whether a tensor or a module was made in the trace."""
+        return self._is_new(value) if isinstance(value, Tensor) else id(value) in self._born
+
     def restore(self) -> None:
         """Restore all attributes, after a failed trace."""
         for module, held in self._held.values():
+            for name in self._late(module, held):
+                if self._is_made(module.__dict__[name]):
+                    delattr(module, name)
             for each in held:
                 if each.now is not each.value and any(map(self._is_new, _tensors([each.now]))):
                     module.__dict__[each.name] = each.value

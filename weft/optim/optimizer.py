@@ -14,6 +14,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from typing import Any
 
 import torch
+from torch.optim.optimizer import required  # what each group must give, in defaults of programs' own optimizers
 
 from weft.autograd import enable_grad, no_grad
 from weft.autograd.plain import is_others
@@ -64,7 +65,7 @@ class Optimizer:
                 "itself, new = {n: p - lr * g for ...}, and call flow.func.functional_call(model, new, inputs)"
             )
         self.defaults = defaults
-        self.check_options(defaults)
+        self.check_options({name: value for name, value in defaults.items() if value is not required})
         self.state: defaultdict[Any, Any] = defaultdict(dict)  # by parameter, and what an optimizer keeps for itself
         self.param_groups: list[dict[str, Any]] = []
         self.exchanges = 0  # counts added groups and replaced states, for graphs to check
@@ -154,7 +155,11 @@ class Optimizer:
         check_keys(self, param_group, Optimizer)
         group = ParamGroup({"params": params, **{k: v for k, v in param_group.items() if k != "params"}})
         for name, value in self.defaults.items():
-            group.setdefault(name, value)
+            if group.setdefault(name, value) is required:
+                raise OptionError(
+                    f"parameter group didn't specify a value of required optimization parameter {name}: "
+                    f"{type(self).__name__} has no default for it"
+                )
         group.update({k: tuple(v) for k, v in group.items() if is_others(v)})  # custom sequences as tuples, to be saved
         self.check_options(group)
         self.param_groups.append(group)

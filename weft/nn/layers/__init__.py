@@ -320,6 +320,20 @@ def _drawing(theirs: Any) -> Any:
 
 DROPOUT: Final = {"Dropout": _drawing}
 
+# ---- padding -----------------------------------------------------------------------------------------
+
+
+def _by_zeros(theirs: Function) -> Function:
+    """With OneFlow's default."""
+
+    def init(self: Any, padding: Any, value: float = 0.0) -> None:
+        theirs(self, padding, value)
+
+    return init
+
+
+PADDING: Final = {f"ConstantPad{n}d.__init__": _init(_by_zeros) for n in (1, 2, 3)}
+
 # ---- embeddings --------------------------------------------------------------------------------------
 
 
@@ -470,9 +484,10 @@ GIVEN["torch.nn.functional._none_or_dtype"] = lambda mask: None
 
 CHANGES: Final = {
     "activation": ACTIVATION, "adaptive": ADAPTIVE, "batchnorm": BATCHNORM, "container": CONTAINER, "conv": CONV,
-    "dropout": DROPOUT, "instancenorm": INSTANCENORM, "linear": LINEAR, "loss": LOSS, "pixelshuffle": PIXELSHUFFLE,
-    "pooling": POOLING, "rnn": RNN, "sparse": SPARSE, "transformer": TRANSFORMER, "upsampling": UPSAMPLING,
+    "dropout": DROPOUT, "instancenorm": INSTANCENORM, "linear": LINEAR, "loss": LOSS, "padding": PADDING,
+    "pixelshuffle": PIXELSHUFFLE, "pooling": POOLING, "rnn": RNN, "sparse": SPARSE, "transformer": TRANSFORMER,
+    "upsampling": UPSAMPLING,
 }  # fmt: skip
-for _file in (*CHANGES, "channelshuffle", "distance", "flatten", "fold", "normalization", "padding"):
+for _file in (*CHANGES, "channelshuffle", "distance", "flatten", "fold", "normalization"):
     _errors = {**ERRORS, "ValueError": ShapeError if _file in ("batchnorm", "instancenorm") else OptionError}
     Derived(f"{__name__}.{_file}", f"torch.nn.modules.{_file}", {"": CHANGES.get(_file, {})}, errors=_errors)

@@ -7,6 +7,7 @@ state's projection.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 from weft.core.errors import ShapeError
@@ -201,6 +202,27 @@ def _zeros(mode: str, gates: Tensor, w_hh: Tensor) -> State:
 
 
 # ---- cells ---------------------------------------------------------------------------------------------------
+
+
+def recurrent(mode: str) -> Callable[..., Any]:
+    """All layers and directions as a function: of a sequence, its states and weights, or of packed data, sizes, states
+    and weights."""
+
+    def call(input: Any, second: Any, third: Any, *more: Any) -> Any:
+        packed = isinstance(more[0], (list, tuple))
+        hx, weights, bias, layers, dropout, train, both, batch_first = (
+            (third, *more, False) if packed else (second, third, *more)
+        )
+        per = len(weights) // (layers * (2 if both else 1))
+        layer = SimpleNamespace(
+            mode=mode, all_weights=[weights[i : i + per] for i in range(0, len(weights), per)], bias=bias,
+            dropout=dropout, training=train, bidirectional=both, batch_first=batch_first,
+            input_size=weights[0].shape[1],
+        )  # fmt: skip
+        y, last = forward(layer, PackedSequence(input, second) if packed else input, hx)
+        return (y.data if packed else y, *((last,) if isinstance(last, Tensor) else last))
+
+    return call
 
 
 def cell(mode: str) -> Callable[..., Any]:

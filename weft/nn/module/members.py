@@ -30,6 +30,8 @@ class Members(MutableMapping[str, Any]):
         return self.module.__dict__[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
+        if here.trace is not None:  # containers are set without __setattr__, and needn't be called
+            here.trace.attributes.see(self.module)
         self.module._roles[name] = self.role
         self.module.__dict__[name] = value
         if self.role == BUFFER:

@@ -50,6 +50,8 @@ class Module:
 
     @refusals.constructing
     def __init__(self) -> None:
+        if here.trace is not None:
+            here.trace.attributes.make(self)
         self.__dict__["_roles"] = {}
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:

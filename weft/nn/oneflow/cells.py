@@ -1,4 +1,4 @@
-"""`flow._C`'s recurrent cells and losses: the modules of the same name as functions with explicit weights."""
+"""`flow._C`'s recurrent layers, cells and losses: the modules of the same name as functions with explicit weights."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from typing import Any
 
 from weft.api.table import named, public
 from weft.nn import functional as F
-from weft.nn.layers.recurrence import cell
+from weft.nn.layers.recurrence import cell, recurrent
 from weft.nn.utils.rnn import pack_padded_sequence
 
 for _name, _mode, _says in (
-    ("rnn_tanh_cell", "RNN_TANH", "a recurrent layer with tanh: returns the new state"),
-    ("rnn_relu_cell", "RNN_RELU", "a recurrent layer with relu: returns the new state"),
-    ("gru_cell", "GRU", "gated recurrent units: returns the new state"),
-    ("lstm_cell", "LSTM", "LSTM: the new (hidden, cell) from the old"),
+    ("rnn_tanh", "RNN_TANH", "a recurrent layer with tanh: returns the new state"),
+    ("rnn_relu", "RNN_RELU", "a recurrent layer with relu: returns the new state"),
+    ("gru", "GRU", "gated recurrent units: returns the new state"),
+    ("lstm", "LSTM", "LSTM: the new (hidden, cell) from the old"),
 ):
-    public("bound flow")(named(_name, f"One step of {_says}.")(cell(_mode)))
+    public("bound")(
+        named(_name, f"nn.{_mode.partition('_')[0]} of weights: outputs and last states.")(recurrent(_mode))
+    )
+    public("bound flow")(named(f"{_name}_cell", f"One step of {_says}.")(cell(_mode)))
 
 
 @public("bound")
