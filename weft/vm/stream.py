@@ -89,7 +89,7 @@ class ExternalStream(Stream):
 
     def __init__(self, name: str, machine: Machine) -> None:
         super().__init__(name, machine)
-        self._starting: Instruction | None = None  # the last one whose action was called
+        self._starting: Instruction | None = None  # whose action is being called
 
     def enqueue(self, instruction: Instruction) -> None:
         self.queue.append(instruction)
@@ -102,8 +102,11 @@ class ExternalStream(Stream):
             instruction = None
             try:
                 with self.machine.lock:
-                    before = self._starting  # the actions are called in order: by one thread at a time
-                    if (before is not None and before.state in ("queued", "running")) or not self.head_is_ready():
+                    before = self._starting
+                    if before is not None and before.state in ("queued", "running"):
+                        return  # the actions are called in order: by one thread at a time
+                    self._starting = None
+                    if not self.head_is_ready():
                         return
                     instruction = self._starting = self.queue[0]
                     self.queue.popleft()
