@@ -201,9 +201,6 @@ def _zeros(mode: str, gates: Tensor, w_hh: Tensor) -> State:
     return first, ops.zeros_like(ops.narrow(gates, -1, 0, rows // kinds))
 
 
-# ---- cells ---------------------------------------------------------------------------------------------------
-
-
 def recurrent(mode: str) -> Callable[..., Any]:
     """All layers and directions as a function: of a sequence, its states and weights, or of packed data, sizes, states
     and weights."""
@@ -223,6 +220,9 @@ def recurrent(mode: str) -> Callable[..., Any]:
         return (y.data if packed else y, *((last,) if isinstance(last, Tensor) else last))
 
     return call
+
+
+# ---- cells ---------------------------------------------------------------------------------------------------
 
 
 def cell(mode: str) -> Callable[..., Any]:
