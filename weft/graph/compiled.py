@@ -14,6 +14,7 @@ from weft.autograd.trees import mapped
 from weft.compiler.lower import Lowered
 from weft.core.device import Device
 from weft.core.errors import GraphError
+from weft.core.stored import stored
 from weft.graph import tree
 from weft.graph.blocks import ProxyModule
 from weft.graph.config import GraphConfig
@@ -215,7 +216,7 @@ class Holder(NamedTuple):
 
 def _at(module: Any, path: str) -> Any:
     for key in path.split("."):
-        module = None if module is None else module.__dict__.get(key)
+        module = None if module is None else stored(module).get(key)
     return module
 
 

@@ -21,6 +21,7 @@ from torch.utils._pytree import tree_map_with_path
 from weft.autograd.trees import leaves, mapped
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
+from weft.core.stored import stored
 from weft.interop import bypasses
 from weft.interop.entering import WEFTS, Callback, contains, entered
 from weft.interop.facade import (
@@ -36,7 +37,7 @@ from weft.interop.facade import (
 )
 from weft.interop.inside import inside
 from weft.nn.module.hooks import Hooks, Watch
-from weft.nn.module.members import BUFFER, MODULE, PARAMETER
+from weft.nn.module.members import MODULE, TABLES
 from weft.nn.module.module import Module
 from weft.tensor.data import whole_data
 from weft.tensor.parameter import Buffer, Parameter
@@ -50,18 +51,18 @@ class Member:
         self.name, self.inner = name, inner
 
     def __get__(self, module: Any, kind: type | None = None) -> Any:
-        if module is None or self.name not in module.__dict__:
+        if module is None or self.name not in stored(module):
             if self.inner is not None:
                 return self.inner.__get__(module, kind) if hasattr(self.inner, "__get__") else self.inner
             raise AttributeError(f"{kind.__name__ if module is None else module._get_name()} has no {self.name!r}")  # type: ignore[union-attr]
-        value = module.__dict__[self.name]
+        value = stored(module)[self.name]
         return cached_facade(value) if inside.depth and isinstance(value, Tensor) else value
 
     def __set__(self, module: Any, value: Any) -> None:
-        module.__dict__[self.name] = value
+        stored(module)[self.name] = value
 
     def __delete__(self, module: Any) -> None:
-        del module.__dict__[self.name]
+        del stored(module)[self.name]
 
 
 class Watched:
@@ -113,7 +114,7 @@ class TorchModule(Module, TORCHS):
 
     def __setattr__(self, name: str, value: Any) -> None:
         value = adopted(value)
-        known = self.__dict__.get("_roles", {}).get(name)
+        known = stored(self).get("_roles", {}).get(name)
         if type(value) is Facade and (known is not None or type(value.of) is not Buffer):
             value = value.of
             if known is None:
@@ -246,7 +247,7 @@ def _convert(m: Any) -> None:
     held = m.__dict__
     roles: dict[str, str] = {}
     members: dict[str, Any] = {}
-    for role, table in TABLE_OF.items():
+    for role, table in TABLES.items():
         for name, value in held.pop(table).items():
             roles[name], members[name] = role, value.of if type(value) is Facade else value
     held["_non_persistent"] = frozenset(held.pop("_non_persistent_buffers_set"))
@@ -311,7 +312,7 @@ def to_module(module: Any) -> torch.nn.Module:
             "module.state_dict().items()})"
         )
     memo: dict[Any, Any] = {COPIED: True}
-    plain = (t for m in Module.modules(module) for t in vars(m).values() if isinstance(t, Tensor))
+    plain = (t for m in Module.modules(module) for t in stored(m).values() if isinstance(t, Tensor))
     for t in (*module.parameters(), *module.buffers(), *plain):
         if id(t) not in memo:
             memo[id(t)] = memo[id(cached_facade(t))] = _as_torchs(t)
@@ -332,13 +333,13 @@ def _as_torchs(t: Tensor) -> torch.Tensor:
 
 
 def _convert_back(m: Any) -> None:
-    held = m.__dict__
+    held = stored(m)
     hooks: Hooks | None = held.pop("_hooks", None)
     roles, kept_out = held.pop("_roles"), held.pop("_non_persistent", frozenset())
     object.__setattr__(m, "__class__", m.torch_class)
     held.update({k: v for k, v in torch.nn.Module().__dict__.items() if k != "training"})
     for name, role in roles.items():
-        held[TABLE_OF[role]][name] = held.pop(name)
+        held[TABLES[role]][name] = held.pop(name)
     held["_non_persistent_buffers_set"] = set(kept_out)
     for table, kind in HOOK_TABLES.items():
         for key, (hook, flag) in {} if hooks is None else hooks.tables[kind].items():
@@ -398,4 +399,3 @@ def on_torchs_tensors(theirs: Callable[..., Any], name: str = "") -> Callable[..
 
 
 WRITING = ("save_pretrained",)  # methods that write a model's files
-TABLE_OF = {PARAMETER: "_parameters", BUFFER: "_buffers", MODULE: "_modules"}

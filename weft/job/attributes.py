@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from weft.core.dispatch import hooks
 from weft.core.errors import TraceError
 from weft.core.program_line import warn
+from weft.core.stored import stored
 from weft.job.aliasing import Memories
 from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor
@@ -27,7 +28,7 @@ class Held(NamedTuple):
 
     @property
     def now(self) -> Any:
-        return self.module.__dict__.get(self.name)
+        return stored(self.module).get(self.name)
 
     @property
     def is_state(self) -> bool:
@@ -46,10 +47,10 @@ class Attributes:
 
     def see(self, module: Any) -> None:
         """Save a module's attributes when the program first calls it, or sets one of them."""
-        if "_roles" not in module.__dict__:
+        if "_roles" not in stored(module):
             self.make(module)
         elif id(module) not in self._held:
-            self._held[id(module)] = module, [Held(module, k, v, _copy(v)) for k, v in module.__dict__.items()]
+            self._held[id(module)] = module, [Held(module, k, v, _copy(v)) for k, v in stored(module).items()]
 
     def make(self, module: Any) -> None:
         """Note a module whose `__init__` runs during the trace."""
@@ -75,7 +76,7 @@ class Attributes:
                 pair = self._judged(each, was_read if each.is_state else read)
                 if pair is not None:
                     found.append(pair)
-                    module.__dict__[each.name] = each.value
+                    stored(module)[each.name] = each.value
             for name in self._late(module, held):
                 self._judged(Held(module, name, None, None), was_read)
         return found
@@ -83,7 +84,7 @@ class Attributes:
     def _late(self, module: Any, held: list[Held]) -> list[str]:
         """The attributes that a module of before the trace has got since."""
         known = {each.name for each in held}
-        return [] if id(module) in self._born else [n for n in module.__dict__ if n not in known]
+        return [] if id(module) in self._born else [n for n in stored(module) if n not in known]
 
     def _read_as_no_state(self, was_read: Callable[[Tensor], bool]) -> Callable[[Tensor], bool]:
         """Whether a tensor was read, though no parameter and no buffer has its memory."""
@@ -149,11 +150,11 @@ class Attributes:
         """Restore all attributes, after a failed trace."""
         for module, held in self._held.values():
             for name in self._late(module, held):
-                if self._is_made(module.__dict__[name]):
+                if self._is_made(stored(module)[name]):
                     delattr(module, name)
             for each in held:
                 if each.now is not each.value and any(map(self._is_new, _tensors([each.now]))):
-                    module.__dict__[each.name] = each.value
+                    stored(module)[each.name] = each.value
                 if type(each.value) in (list, dict) and any(map(self._is_new, _tensors(each.value))):
                     each.value.clear()
                     (each.value.extend if isinstance(each.value, list) else each.value.update)(each.inside)

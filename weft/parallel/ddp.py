@@ -20,6 +20,7 @@ from weft.core import dispatch, fingerprints
 from weft.core.errors import ArgumentError, AutogradError, TraceError
 from weft.core.idle import idle
 from weft.core.rank import current
+from weft.core.stored import stored
 from weft.nn.module.module import Module
 from weft.parallel.uneven import Join, JoinConfig, JoinHook, agree
 from weft.tensor.data import local_data
@@ -39,7 +40,7 @@ LINE = "gradients"  # a separate line, as asynchronous sums overlap with the pro
 class _Kind(type):
     def __instancecheck__(cls, module: Any) -> bool:
         """Whether a module was wrapped: it keeps its type."""
-        return isinstance(module, Module) and "no_sync" in module.__dict__
+        return isinstance(module, Module) and "no_sync" in stored(module)
 
 
 class DistributedDataParallel(metaclass=_Kind):
@@ -77,12 +78,12 @@ class DistributedDataParallel(metaclass=_Kind):
         if bucket_cap_mb is not None:
             bucket_size = int(bucket_cap_mb * 2**20)
         if not hasattr(module, "module"):
-            module.__dict__["module"] = module
+            stored(module)["module"] = module
         module.no_sync = functools.partial(no_sync, module)  # type: ignore[assignment]
-        module.__dict__["register_comm_hook"] = functools.partial(register_comm_hook, module)
-        module.__dict__["join"] = functools.partial(join, module)
-        module.__dict__["join_hook"] = functools.partial(Shadow, module)
-        module.__dict__.update(_join_config=JoinConfig(), join_process_group=None, join_device=torch.device("cpu"))
+        stored(module)["register_comm_hook"] = functools.partial(register_comm_hook, module)
+        stored(module)["join"] = functools.partial(join, module)
+        stored(module)["join_hook"] = functools.partial(Shadow, module)
+        stored(module).update(_join_config=JoinConfig(), join_process_group=None, join_device=torch.device("cpu"))
         if current().world_size > 1:
             before = _averagers().pop(module, None)
             averager = _averager(module, bucket_size)
@@ -332,7 +333,7 @@ class Averager:
                 "go its own way there. Wrap the module again, on all ranks: module = DistributedDataParallel(module)"
             )
         count, source = Join.notify_join_context(module), 0
-        self.joining = module.__dict__["_join_config"].enable
+        self.joining = stored(module)["_join_config"].enable
         if self.joining:
             source = agree(
                 [self.active and dispatch.here.grad, broadcast_buffers and self.follow, current().index], "max"

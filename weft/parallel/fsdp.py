@@ -28,6 +28,7 @@ from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, OptionError, TraceError
 from weft.core.placement import Placement
 from weft.core.rank import current
+from weft.core.stored import stored
 from weft.nn.module.module import Module
 from weft.ops import ops
 from weft.parallel.policies import MixedPrecisionPolicy
@@ -49,7 +50,7 @@ IDLE: Final = (  # when whole parameters are freed or gathered beyond that, and 
 
 class _Kind(type):
     def __instancecheck__(cls, module: Any) -> bool:
-        return isinstance(module, Module) and KEY in module.__dict__
+        return isinstance(module, Module) and KEY in stored(module)
 
 
 class FSDPModule(metaclass=_Kind):
@@ -87,7 +88,7 @@ def fully_shard(
         )
     if not isinstance(module, Module):
         raise ArgumentError(f"fully_shard takes a module; got {type(module).__name__}")
-    if KEY in module.__dict__:
+    if KEY in stored(module):
         raise ArgumentError(f"fully_shard was applied to this {type(module).__name__} before")
     if mesh is not None and mesh.ndim > 2:
         raise ArgumentError(
@@ -97,21 +98,21 @@ def fully_shard(
     place = Placement("cpu", range(current().world_size)) if mesh is None else mesh.placement
     ignored = {id(p) for p in ignored_params or ()}
     policy = MixedPrecisionPolicy.of(mp_policy)
-    parts = module.__dict__[KEY] = Parts(module, place, ignored, reshard_after_forward, policy, mesh)
-    module.__dict__["reshard"] = parts.reshard
-    module.__dict__["unshard"] = functools.partial(_unshard, parts)
-    module.__dict__["set_gradient_divide_factor"] = functools.partial(setattr, parts, "divisor")
+    parts = stored(module)[KEY] = Parts(module, place, ignored, reshard_after_forward, policy, mesh)
+    stored(module)["reshard"] = parts.reshard
+    stored(module)["unshard"] = functools.partial(_unshard, parts)
+    stored(module)["set_gradient_divide_factor"] = functools.partial(setattr, parts, "divisor")
     for name in (*SETTINGS, *IDLE):
-        module.__dict__[f"set_{name}"] = functools.partial(_set, module, name)
+        stored(module)[f"set_{name}"] = functools.partial(_set, module, name)
     for name in ("forward", "backward"):
-        module.__dict__[f"set_modules_to_{name}_prefetch"] = functools.partial(parts.prefetch, name)
+        stored(module)[f"set_modules_to_{name}_prefetch"] = functools.partial(parts.prefetch, name)
     return module
 
 
 def _set(module: Module, name: str, value: bool, *, recurse: bool = True) -> None:
     for inner in module.modules() if recurse else (module,):
-        if KEY in inner.__dict__:
-            setattr(inner.__dict__[KEY], name, bool(value))
+        if KEY in stored(inner):
+            setattr(stored(inner)[KEY], name, bool(value))
 
 
 class UnshardHandle:
@@ -128,9 +129,9 @@ def _unshard(parts: Parts, async_op: bool = False) -> UnshardHandle | None:
 
 def register_fsdp_forward_method(module: Module, method_name: str) -> None:
     """Let a method gather the parameters and free them as `forward` does; without effect on other modules."""
-    if KEY not in module.__dict__:
+    if KEY not in stored(module):
         return
-    parts, method = module.__dict__[KEY], getattr(module, method_name)
+    parts, method = stored(module)[KEY], getattr(module, method_name)
 
     @functools.wraps(method)
     def gathered(*args: Any, **named: Any) -> Any:
@@ -140,7 +141,7 @@ def register_fsdp_forward_method(module: Module, method_name: str) -> None:
         cast = parts.after_forward(module, args, result)
         return result if cast is None else cast
 
-    module.__dict__[method_name] = gathered
+    stored(module)[method_name] = gathered
 
 
 class Parts:
@@ -235,7 +236,7 @@ class Parts:
 
     def prefetch(self, way: str, modules: Sequence[Module]) -> None:
         """Prefetch the parameters of these modules when this one begins."""
-        self.ahead[way] = [m.__dict__[KEY] for m in modules]
+        self.ahead[way] = [stored(m)[KEY] for m in modules]
 
     def _ahead(self, way: str) -> None:
         for parts in self.ahead[way]:

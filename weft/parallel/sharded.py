@@ -13,6 +13,7 @@ from weft.core.errors import ArgumentError
 from weft.core.placement import Placement
 from weft.core.sbp import broadcast, split
 from weft.core.spec import Spec
+from weft.core.stored import stored
 from weft.functional.create import creation
 from weft.nn.module.module import Module
 from weft.ops import ops
@@ -96,7 +97,7 @@ class Sharded:
     def adopt(self) -> None:
         """Take a parameter that stands in the shard's place since, as `load_state_dict(assign=True)` puts one there."""
         module, name = self.holders[0]
-        found = module.__dict__.get(name)
+        found = stored(module).get(name)
         if found is self.part or found is self.whole:
             return
         if not isinstance(found, Parameter) or found.spec is not self.part.spec:
@@ -115,7 +116,7 @@ class Sharded:
 
     def stand(self, p: Parameter) -> None:
         for module, name in self.holders:
-            module.__dict__[name] = p  # its role stays the same; a graph needn't check again
+            stored(module)[name] = p  # its role stays the same; a graph needn't check again
 
 
 def own_parameters(
@@ -125,8 +126,8 @@ def own_parameters(
     found: dict[int, tuple[str, Parameter, list[tuple[Module, str]]]] = {}
     inside: dict[int, str] = {}
     for path, inner in module.named_modules():
-        if inner is not module and KEY in inner.__dict__:
-            inside |= dict.fromkeys((id(s.part) for s in inner.__dict__[KEY].members), path)
+        if inner is not module and KEY in stored(inner):
+            inside |= dict.fromkeys((id(s.part) for s in stored(inner)[KEY].members), path)
     for path, inner in module.named_modules():
         for name, p in inner._parameters.items():
             if p is None or id(p) in ignored:

@@ -15,6 +15,7 @@ from weft.autograd import no_grad
 from weft.core.dtype import float32
 from weft.core.errors import ArgumentError, OptionError
 from weft.core.rank import current
+from weft.core.stored import stored
 from weft.distributed.checkpoint.state_dict import (
     KIND,
     StateDictOptions,
@@ -105,13 +106,13 @@ def _apart(module: Module, mixed: Any, mesh: DeviceMesh) -> None:
     if mixed is None or mixed.param_dtype is None:
         return
     for m in module.modules():
-        if isinstance(m, tuple(mixed._module_classes_to_ignore)) and KEY not in m.__dict__:
+        if isinstance(m, tuple(mixed._module_classes_to_ignore)) and KEY not in stored(m):
             fully_shard(m, mesh=mesh, mp_policy=MixedPrecisionPolicy(float32, float32, mixed.param_dtype))
 
 
 class _Kind(type):
     def __instancecheck__(cls, module: Any) -> bool:
-        return isinstance(module, Module) and MIXED in module.__dict__
+        return isinstance(module, Module) and MIXED in stored(module)
 
 
 class FullyShardedDataParallel(metaclass=_Kind):
@@ -149,7 +150,7 @@ class FullyShardedDataParallel(metaclass=_Kind):
             reshard_after_forward=False if strategy in ("SHARD_GRAD_OP", "_HYBRID_SHARD_ZERO2") else None,
         )  # fmt: skip
         for m in FullyShardedDataParallel.fsdp_modules(module):
-            m.__dict__[KEY].policy = _policy(m.__dict__[MIXED], False)
+            stored(m)[KEY].policy = _policy(stored(m)[MIXED], False)
         for b in module.buffers() if getattr(mixed_precision, "buffer_dtype", None) is not None else ():
             if b.dtype.is_floating_point:
                 b.data = b.detach().to(mixed_precision.buffer_dtype)  # type: ignore[attr-defined]
@@ -182,12 +183,12 @@ class FullyShardedDataParallel(metaclass=_Kind):
         )
         before = FullyShardedDataParallel.get_state_dict_type(module)
         for m in FullyShardedDataParallel.fsdp_modules(module):
-            m.__dict__[KIND] = settings
+            stored(m)[KIND] = settings
         return before
 
     @staticmethod
     def get_state_dict_type(module: Module) -> Any:
-        return next(m.__dict__[KIND] for m in FullyShardedDataParallel.fsdp_modules(module))
+        return next(stored(m)[KIND] for m in FullyShardedDataParallel.fsdp_modules(module))
 
     @staticmethod
     @contextlib.contextmanager
@@ -202,7 +203,7 @@ class FullyShardedDataParallel(metaclass=_Kind):
             yield
         finally:
             for m in FullyShardedDataParallel.fsdp_modules(module):
-                m.__dict__[KIND] = before
+                stored(m)[KIND] = before
 
     @staticmethod
     def optim_state_dict(model: Module, optim: Any, optim_state_dict: Any = None, group: Any = None) -> dict[str, Any]:
@@ -258,7 +259,7 @@ class FullyShardedDataParallel(metaclass=_Kind):
         """Inside, parameters are whole on every rank; what is written into them is kept with `writeback`."""
         if with_grads:
             raise OptionError("summon_full_params(with_grads=True): p.grad.full_tensor() is a shard's whole gradient")
-        every = [m.__dict__[KEY] for m in (module.modules() if recurse else [module]) if KEY in m.__dict__]
+        every = [stored(m)[KEY] for m in (module.modules() if recurse else [module]) if KEY in stored(m)]
         for parts in every:
             parts.unshard()
         try:
@@ -272,7 +273,7 @@ class FullyShardedDataParallel(metaclass=_Kind):
 
 def _equip(module: Module, mixed: Any) -> None:
     """Give a module PyTorch's methods and attributes of a wrapped one."""
-    own = module.__dict__
+    own = stored(module)
     own[MIXED] = mixed
     own[KIND] = StateDictSettings(StateDictType.FULL_STATE_DICT, FullStateDictConfig(), FullOptimStateDictConfig())
     own["_fsdp_wrapped_module"] = module
@@ -284,7 +285,7 @@ def _equip(module: Module, mixed: Any) -> None:
 
 def _as_said(module: Module, state: dict[str, Any], prefix: str, _: Any) -> None:
     """A hook: whole values where `state_dict_type` says so."""
-    settings = module.__dict__.get(KIND)
+    settings = stored(module).get(KIND)
     if settings is None or settings.state_dict_type.name != "FULL_STATE_DICT":
         return
     elsewhere = getattr(settings.state_dict_config, "rank0_only", False) and current().index
@@ -297,7 +298,7 @@ def _as_said(module: Module, state: dict[str, Any], prefix: str, _: Any) -> None
 @contextlib.contextmanager
 def _no_sync(module: Module) -> Iterator[None]:
     """Accumulate gradients on each rank, which join the next average."""
-    every = [m.__dict__[KEY] for m in module.modules() if KEY in m.__dict__]
+    every = [stored(m)[KEY] for m in module.modules() if KEY in stored(m)]
     before = [parts.requires_gradient_sync for parts in every]
     try:
         for parts in every:

@@ -16,6 +16,7 @@ from torch.nn.modules import loss
 from weft.core.derived import GIVEN, Change, Derived
 from weft.core.errors import ArgumentError, IndexingError, OptionError, ShapeError
 from weft.core.idle import idle
+from weft.core.stored import stored
 from weft.functional.neural import embeddings
 from weft.functional.neural.fractional_pooling import check_sizes
 from weft.functional.neural.sizes import several
@@ -102,7 +103,7 @@ def _member(theirs: Function) -> Function:
 
     def get(self: Any, idx: Any) -> Any:
         name = str(idx)
-        return self.__dict__[name] if self._roles.get(name) == "module" else theirs(self, idx)
+        return stored(self)[name] if self._roles.get(name) == "module" else theirs(self, idx)
 
     return get
 
@@ -122,7 +123,7 @@ def _chain(theirs: Function) -> Function:
 
 
 def _called(self: Any, input: Any) -> Any:
-    members = self.__dict__
+    members = stored(self)
     for name in [name for name, role in self._roles.items() if role == "module"]:
         input = members[name](input)
     return input
@@ -187,7 +188,7 @@ def _forward(function: str, *options: str) -> Change:
 
     def forward(self: Any, input: Tensor) -> Tensor:
         values = [getattr(self, name) for name in options]
-        if self.__dict__.get("inplace"):
+        if stored(self).get("inplace"):
             return getattr(F, function)(input, *values, inplace=True)
         return getattr(F, function)(input, *values)
 

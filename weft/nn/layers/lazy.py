@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 from weft.core.errors import ShapeError
+from weft.core.stored import stored
 from weft.nn.module.module import Module
 from weft.nn.module.moving import laid_out
 from weft.tensor.parameter import Parameter, UninitializedBuffer, UninitializedParameter, is_lazy
@@ -19,7 +20,7 @@ def lazy(kind: Any, at: int, **usual: Any) -> type[Module]:
 
     def begin(self: Any, *args: Any, **options: Any) -> None:
         options |= {p.name: value for p, value in zip(others, args, strict=False)}
-        self.__dict__["_options"] = options
+        stored(self)["_options"] = options
         kind.__init__(self, 0, **options)
         for name, t in self._members():
             if t.numel() == 0 or isinstance(t, Parameter):
@@ -59,7 +60,7 @@ def _become(unsized: Any, kind: Any, first: str, at: int, x: Tensor) -> None:
     """Turn a lazy layer into one of this kind, of the size of an input."""
     if not -x.ndim <= at < x.ndim:
         raise ShapeError(f"{type(unsized).__name__} infers its size from dimension {at}; got shape {list(x.shape)}")
-    members, options = unsized._members(), unsized.__dict__["_options"]
+    members, options = unsized._members(), stored(unsized)["_options"]
     if members:
         held = members[0][1].data
         options = {**options, "dtype": held.dtype, "device": held.device if held.is_local else None}
@@ -76,6 +77,6 @@ def _become(unsized: Any, kind: Any, first: str, at: int, x: Tensor) -> None:
                 f"{name} of shape {list(t.shape)} was loaded, and an input of shape {list(x.shape)} needs "
                 f"{list(new.shape)}"
             )
-    del unsized.__dict__["_options"]
+    del stored(unsized)["_options"]
     setattr(unsized, first, size)
     unsized.__class__ = kind

@@ -8,6 +8,7 @@ from typing import Any
 from weft.api.table import named
 from weft.autograd.function import Function
 from weft.core.errors import ArgumentError, AutogradError
+from weft.core.stored import stored
 from weft.nn.module.members import BUFFER, MODULE, PARAMETER
 from weft.tensor.tensor import RemovableHook, Tensor
 
@@ -62,7 +63,7 @@ class Table(MutableMapping[int, Any]):
 
 def table(kind: str) -> Any:
     """A property for a module's hooks of one kind."""
-    return property(lambda module: Table(module.__dict__.get("_hooks"), kind))
+    return property(lambda module: Table(stored(module).get("_hooks"), kind))
 
 
 def call(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

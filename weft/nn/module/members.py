@@ -3,12 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, Mapping, MutableMapping, ValuesView
-from typing import Any
+from typing import Any, Final, cast
 
 from weft.core.dispatch import here
+from weft.core.errors import ArgumentError
+from weft.core.stored import Stored, stored
 from weft.transport.check import keep_buffer
 
 PARAMETER, BUFFER, MODULE = "parameter", "buffer", "module"
+TABLES: Final = {PARAMETER: "_parameters", BUFFER: "_buffers", MODULE: "_modules"}
+ROLES: Final = {table: role for role, table in TABLES.items()}
+
+
+class Attributes(MutableMapping[str, Any]):
+    """A live view of a module's attributes as programs know them that copy or pickle `module.__dict__`: its members lie
+    in three tables."""
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+
+    def __getitem__(self, name: str) -> Any:
+        has = stored(self.module)
+        if name in ROLES and "_roles" in has:
+            return Members(self.module, ROLES[name])
+        if name in has.get("_roles", ()) or name == "_roles":
+            raise KeyError(name)
+        return has[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        has = stored(self.module)
+        if name in ROLES:
+            has.setdefault("_roles", {})
+            _exchange(self.module, ROLES[name], value)
+        elif role := has.get("_roles", {}).get(name):
+            raise ArgumentError(
+                f"{name!r} is a {role} of this {self.module._get_name()}: set it in "
+                f"module.{TABLES[role]}, or del module.{name} before it becomes a plain attribute"
+            )
+        else:
+            has[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        self[name]
+        del stored(self.module)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        has = stored(self.module)
+        roles = has.get("_roles")
+        yield from has if roles is None else (*(n for n in has if n not in roles and n != "_roles"), *ROLES)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __or__(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        return {**self, **other}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+    def copy(self) -> dict[str, Any]:
+        return dict(self)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
 
 
 class Members(MutableMapping[str, Any]):
@@ -27,20 +84,20 @@ class Members(MutableMapping[str, Any]):
         if self.module._roles.get(name) != self.role:
             has = ", ".join(self) or "none"
             raise KeyError(f"{type(self.module).__name__} has no {self.role} {name!r} of its own; it has: {has}")
-        return self.module.__dict__[name]
+        return stored(self.module)[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
         if here.trace is not None:  # containers are set without __setattr__, and needn't be called
             here.trace.attributes.see(self.module)
         self.module._roles[name] = self.role
-        self.module.__dict__[name] = value
+        stored(self.module)[name] = value
         if self.role == BUFFER:
             self.compare()
 
     def __delitem__(self, name: str) -> None:
         if name not in self:
             raise KeyError(name)
-        del self.module._roles[name], self.module.__dict__[name]
+        del self.module._roles[name], stored(self.module)[name]
 
     def __contains__(self, name: object) -> bool:
         return self.module._roles.get(name) == self.role  # type: ignore[arg-type]
@@ -52,7 +109,7 @@ class Members(MutableMapping[str, Any]):
         return len(self._names())
 
     def _dict(self) -> dict[str, Any]:
-        has = self.module.__dict__
+        has = stored(self.module)
         return {n: has[n] for n, role in self.module._roles.items() if role == self.role}
 
     def items(self) -> ItemsView[str, Any]:
@@ -64,22 +121,48 @@ class Members(MutableMapping[str, Any]):
     def compare(self) -> None:
         """Let ranks compare global buffers from now on."""
         for name, value in self.items():
-            if value is not None and value.is_global and here.trace is None:
+            if getattr(value, "is_global", False) and here.trace is None:
                 keep_buffer(f"{self.module._get_name()}.{name}", value)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (self._dict(),)
+
+    def copy(self) -> dict[str, Any]:
+        return self._dict()
+
     def __repr__(self) -> str:
-        return repr(dict(self))
+        return repr(self._dict())
 
 
-def members(role: str) -> Any:
+def _exchange(module: Any, role: str, values: Mapping[str, Any]) -> None:
+    found, now = Members(module, role), dict(values)
+    found.clear()
+    found.update(now)
+
+
+def _replace(module: Any, given: Mapping[str, Any]) -> None:
+    now = dict(given)
+    stored(module).clear()
+    Attributes(module).update(now)
+
+
+def _table(role: str) -> Any:
     """A property that gives a module's members of one role, and exchanges them."""
+    return property(lambda module: Members(module, role), lambda module, values: _exchange(module, role, values))
 
-    def exchange(module: Any, values: Mapping[str, Any]) -> None:
-        found, now = Members(module, role), dict(values)
-        found.clear()
-        found.update(now)
 
-    return property(lambda module: Members(module, role), exchange)
+class Owner(Stored):
+    """A module as its attributes and members."""
+
+    __dict__ = cast(Any, property(Attributes, _replace))
+    _parameters, _buffers, _modules = _table(PARAMETER), _table(BUFFER), _table(MODULE)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: v.copy() if name in ROLES else v for name, v in Attributes(self).items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Unpickling; for subclasses to extend."""
+        Attributes(self).update(state)
 
 
 def printed(name: str, extra: str, members: Mapping[str, Any]) -> str:

@@ -11,10 +11,11 @@ from weft.core.device import Device
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
 from weft.core.placement import Placement
+from weft.core.stored import stored
 from weft.nn.module import hooks, moving, refusals
 from weft.nn.module import state_dict as states
 from weft.nn.module.hooks import Hooks, Watch
-from weft.nn.module.members import BUFFER, MODULE, PARAMETER, Members, members, printed
+from weft.nn.module.members import BUFFER, MODULE, PARAMETER, Members, Owner, printed
 from weft.nn.module.refusals import TORCHS
 from weft.ops import ops
 from weft.tensor.counters import counters
@@ -22,7 +23,7 @@ from weft.tensor.parameter import Buffer, Parameter, is_lazy
 from weft.tensor.tensor import RemovableHook, Tensor
 
 
-class Module:
+class Module(Owner):
     """The base class of models. Assign parameters and modules as attributes, and define `forward`.
 
     >>> class Net(flow.nn.Module):
@@ -52,7 +53,7 @@ class Module:
     def __init__(self) -> None:
         if here.trace is not None:
             here.trace.attributes.make(self)
-        self.__dict__["_roles"] = {}
+        stored(self)["_roles"] = {}
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(f'Module [{self._get_name()}] is missing the required "forward" function')
@@ -81,8 +82,8 @@ class Module:
             here.trace.attributes.see(self)
         role = PARAMETER if isinstance(value, Parameter) else MODULE if isinstance(value, Module) else None
         if role is None and isinstance(value, TORCHS):
-            value = refusals.of_torch(self, name, value, self.__dict__.get("_roles", {}).get(name))
-        roles = self.__dict__.get("_roles")
+            value = refusals.of_torch(self, name, value, stored(self).get("_roles", {}).get(name))
+        roles = stored(self).get("_roles")
         if roles is None:
             if role is not None or isinstance(value, Buffer):
                 raise AttributeError(f"cannot assign {role or BUFFER} before Module.__init__() call")
@@ -106,12 +107,12 @@ class Module:
         by = f"register_{role}"
         if role != MODULE and getattr(type(self), by) is not getattr(Module, by):  # subclasses may override
             if known != role:
-                self.__dict__.pop(name, None)
+                stored(self).pop(name, None)
             return getattr(self, by)(name, value, *([False] if name in self._non_persistent else []))
         return self._take(name, role, value)
 
     def _take(self, name: str, role: str, value: Any) -> None:
-        if name in self._roles and self.__dict__[name] is not value and BUFFER not in (role, self._roles[name]):
+        if name in self._roles and stored(self)[name] is not value and BUFFER not in (role, self._roles[name]):
             counters.exchanged += 1
         for hook, _ in hooks.EVERYWHERE.tables[role].values() if value is not None or role != PARAMETER else ():
             changed = hook(self, name, value)
@@ -122,15 +123,14 @@ class Module:
         if self._roles.pop(name, BUFFER) != BUFFER:
             counters.exchanged += 1
         if name in self._non_persistent:
-            self.__dict__["_non_persistent"] = self._non_persistent - {name}
+            stored(self)["_non_persistent"] = self._non_persistent - {name}
         object.__delattr__(self, name)
 
-    _parameters, _buffers, _modules = members(PARAMETER), members(BUFFER), members(MODULE)
     _forward_pre_hooks, _forward_hooks = hooks.table("forward_pre"), hooks.table("forward")
     _state_dict_hooks, _load_state_dict_pre_hooks = hooks.table("state_dict"), hooks.table("load_pre")
 
     def _register(self, role: str, name: str, value: Any, kind: Any) -> None:
-        if "_roles" not in self.__dict__:
+        if "_roles" not in stored(self):
             raise AttributeError(f"cannot assign {role} before Module.__init__() call")
         if not isinstance(name, str) or not name or "." in name:
             raise KeyError(f'a {role}\'s name is a non-empty string without "."; got {name!r}')
@@ -155,7 +155,7 @@ class Module:
     def _persist(self, name: str, persistent: bool) -> None:
         """Set whether a buffer is saved."""
         names = self._non_persistent - {name} if persistent else self._non_persistent | {name}
-        self.__dict__["_non_persistent"] = names
+        stored(self)["_non_persistent"] = names
 
     def register_module(self, name: str, module: Module | None) -> None:
         self._register(MODULE, name, module, Module)
@@ -190,7 +190,7 @@ class Module:
         owner = self.get_submodule(path)
         if owner._roles.get(name) != role:
             raise AttributeError(f"{owner._get_name()} has no {role} `{name}`")
-        return owner.__dict__[name]
+        return stored(owner)[name]
 
     # ---- iteration -----------------------------------------------------------------------------------
 
@@ -381,15 +381,11 @@ class Module:
         found = missing_keys, unexpected_keys, error_msgs
         states.check(self, state_dict, prefix, local_metadata, strict, *found, at_once)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Unpickling; for subclasses to extend."""
-        self.__dict__.update(state)
-
     # ---- hooks ---------------------------------------------------------------------------------------
 
     def _hook(self, kind: str, hook: Any, flag: bool = False, first: bool = False) -> RemovableHook:
-        own = self.__dict__.setdefault("_hooks", None) or Hooks()
-        self.__dict__["_hooks"] = own
+        own = stored(self).setdefault("_hooks", None) or Hooks()
+        stored(self)["_hooks"] = own
         return own.add(kind, hook, flag, first)
 
     def _watch(self, hooks: Hooks) -> Any:  # observes the gradients of one call
@@ -459,4 +455,4 @@ class Module:
         return printed(self._get_name(), self.extra_repr(), self._modules)
 
     def __dir__(self) -> list[str]:
-        return sorted({*dir(type(self)), *self.__dict__})
+        return sorted({*dir(type(self)), *stored(self)})

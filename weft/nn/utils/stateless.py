@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from weft.core.errors import ArgumentError
+from weft.core.stored import stored
 from weft.functional.shape.joining import stack
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
@@ -53,17 +54,17 @@ def _exchanged(module: Module, given: Mapping[str, Any], tie_weights: bool, stri
         by_tensor = {id(own[path]): value for path, value in given.items() if path in own}
         put |= {path: by_tensor[id(t)] for path, t in own.items() if path not in given and id(t) in by_tensor}
     places = [(module.get_submodule(path.rpartition(".")[0]), path.rpartition(".")[2], t) for path, t in put.items()]
-    before = [owner.__dict__.get(name, ABSENT) for owner, name, _ in places]
+    before = [stored(owner).get(name, ABSENT) for owner, name, _ in places]
     try:
         for owner, name, value in places:
-            owner.__dict__[name] = value  # its role doesn't change
+            stored(owner)[name] = value  # its role doesn't change
         yield
     finally:
         for (owner, name, _), value in zip(places, before, strict=True):
             if value is ABSENT:
-                owner.__dict__.pop(name, None)
+                stored(owner).pop(name, None)
             else:
-                owner.__dict__[name] = value
+                stored(owner)[name] = value
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[str, Any]]:
