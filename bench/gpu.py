@@ -11,7 +11,7 @@ import torch
 import weft as flow
 from bench.measure import Row, least
 from bench.models import GPTS, MLPS, VOCABULARY
-from bench.steps import Training, gpt_steps, mlp_steps, ours, theirs, torch_step, weft_step
+from bench.steps import Training, gpt_steps, mixed, mlp_steps, ours, theirs, torch_step, weft_step
 from weft.interop import from_torch, load_torch
 
 GPU = "GPU: "
@@ -72,10 +72,6 @@ def large_steps() -> list[Callable[[], Any]]:
         a = theirs.GPT(layers, width, tokens, heads=12)
         b = load_torch(ours.GPT(layers, width, tokens, heads=12), a)
         return a.cuda(), b.cuda()
-
-    def mixed(lib: Any, model: Any, *batch: Any) -> Any:
-        with lib.autocast("cuda", dtype=lib.bfloat16):
-            return model(*batch)
 
     def in_torch(compiled: bool) -> Callable[[], Any]:
         a, _ = pair()

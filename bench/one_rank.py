@@ -58,8 +58,11 @@ def eager(quick: bool) -> list[Row]:
         found.append(Row(f"eager MLP step, {size}, 4 layers, SGD momentum", "torch", t, o, MLP_LIMITS[size]))
     for size, n in zip(GPTS, (50, 3), strict=True):
         steps = gpt_steps(size)
-        t, o = least([steps["torch"](), steps["eager"]()], max(n // (5 if quick else 1), 2))
+        n = max(n // (5 if quick else 1), 2)
+        t, o = least([steps["torch"](), steps["eager"]()], n)
         found.append(Row(f"eager GPT step, {size}, AdamW", "torch", t, o, GPT_LIMITS[size]))
+        t, o = least([steps["mixed torch"](), steps["mixed"]()], n)
+        found.append(Row(f"eager GPT step, {size}, AdamW, autocast in bfloat16", "torch", t, o))
     return found
 
 

@@ -51,6 +51,16 @@ def weft_step(loss_of: Callable[[], Any], optimizer: Any) -> Step:
     return torch_step(loss_of, optimizer)  # the same calls under the same names
 
 
+def mixed(lib: Any, model: Any, *batch: Any) -> Any:
+    """A call in mixed precision of torch or Weft."""
+    with lib.autocast("cuda" if batch[0].is_cuda else "cpu", dtype=lib.bfloat16):
+        return model(*batch)
+
+
+def called(lib: Any, model: Any, *batch: Any) -> Any:
+    return model(*batch)
+
+
 class Training(nn.Graph):
     """A training step of any model and loss."""
 
@@ -107,15 +117,17 @@ def classifier_steps(name: str) -> list[Step]:
 
 
 def gpt_steps(size: str, device: str = "cpu") -> dict[str, Callable[[], Step]]:
-    def make_torch(compiled: bool) -> Step:
+    def make_torch(compiled: bool, call: Any = called) -> Step:
         a, _, ids, targets = gpt_pair(size, device)
         model = torch.compile(a) if compiled else a
-        return torch_step(lambda: model(ids, targets), torch.optim.AdamW(a.parameters(), lr=1e-3, fused=compiled))
+        return torch_step(
+            lambda: call(torch, model, ids, targets), torch.optim.AdamW(a.parameters(), lr=1e-3, fused=compiled)
+        )
 
-    def make_eager() -> Step:
+    def make_eager(call: Any = called) -> Step:
         _, b, ids, targets = gpt_pair(size, device)
         x, y = from_torch(ids), from_torch(targets)
-        return weft_step(lambda: b(x, y), flow.optim.AdamW(b.parameters(), lr=1e-3))
+        return weft_step(lambda: call(flow, b, x, y), flow.optim.AdamW(b.parameters(), lr=1e-3))
 
     def make_graph(inductor: bool = False, budget: int = 0) -> Step:
         _, b, ids, targets = gpt_pair(size, device)
@@ -127,5 +139,6 @@ def gpt_steps(size: str, device: str = "cpu") -> dict[str, Callable[[], Step]]:
 
     return {
         "torch": lambda: make_torch(False), "compile": lambda: make_torch(True), "eager": make_eager,
+        "mixed torch": lambda: make_torch(False, mixed), "mixed": lambda: make_eager(mixed),
         "graph": make_graph, "fused": lambda: make_graph(True), "budget": lambda: make_graph(budget=BUDGET),
     }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import itertools
@@ -16,9 +17,13 @@ import weft as flow
 from tests.functional import test_torch_calls, test_values
 from weft.api.cast_rules import RULES
 from weft.autograd.trees import mapped
+from weft.core.dispatch import here, intercept
 from weft.core.errors import OptionError
 from weft.nn import functional as F
+from weft.ops import OPS
 from weft.tensor.tensor import of_torch
+from weft.testing.cases import Passing, cases, copied
+from weft.testing.layouts import replaced, tensors
 
 
 def test_products_run_short_and_losses_in_full() -> None:
@@ -206,6 +211,45 @@ def test_the_innermost_decides() -> None:
             assert (x @ x).dtype is flow.bfloat16, "this one is for another device: each has its own"
         assert flow.is_autocast_enabled() and flow.is_autocast_cache_enabled()
     assert flow.get_autocast_gpu_dtype() is flow.float16
+
+
+RULED = sorted(n for n, op in OPS.items() if n in RULES["cpu"] and cases(op) and not (op.conversion or op.writes))
+
+
+@pytest.mark.parametrize("name", RULED)
+def test_the_fast_path_casts_as_the_general_one(name: str) -> None:
+    op = OPS[name]
+    for args in cases(op):
+        found = []
+        for general in (False, True):
+            given = [t.float() if t.dtype is torch.float64 else t for t in tensors(op, copied(op, args))]
+            mine = [of_torch(t) for t in given]
+            for t in mine:
+                t.requires_grad = t.dtype.differentiable
+            with flow.autocast("cpu"), intercept(Passing()) if general else contextlib.nullcontext():
+                out = op(*replaced(op, args, mine))
+            out = out if isinstance(out, tuple) else (out,)
+            roots = [y for y in out if y.requires_grad]
+            if roots:
+                flow.autograd.backward(roots, [flow.ones_like(y) for y in roots])
+            every = [*out, *(t.grad for t in mine if t.grad is not None)]
+            found.append([(y.dtype, y.to_torch().nan_to_num().tolist()) for y in every])
+        assert found[0] == found[1]
+
+
+def test_modes_inside_each_other_come_back_in_order() -> None:
+    """Autocast leaves the fast path open, other modes close it, whichever is around the other."""
+    x = flow.ones(2, 2, requires_grad=True)
+    modes = lambda: flow.autocast("cpu"), lambda: intercept(Passing()), flow.no_grad
+    for outer, inner in itertools.permutations(modes, 2):
+        with outer():
+            around = here.plain, here.casting
+            with inner():
+                assert here.casting is any(isinstance(i, flow.autocast) for i in here.stack)
+                assert here.plain is not any(isinstance(i, Passing) for i in here.stack)
+                assert (x @ x).dtype is (flow.bfloat16 if here.casting else flow.float32)
+            assert (here.plain, here.casting) == around
+        assert here.plain and not here.casting and (x @ x).dtype is flow.float32
 
 
 def test_it_decorates() -> None:

@@ -17,7 +17,7 @@ import torch
 from weft.api.cast_rules import FULL, OWN, RULES, SHORT
 from weft.autograd.trees import leaves, mapped
 from weft.core import dtype as dtypes
-from weft.core.dispatch import here, hooks, in_own_dtypes
+from weft.core.dispatch import here, hooks, watch, without_casts
 from weft.core.dtype import DType
 from weft.core.errors import OptionError
 from weft.ops import ops
@@ -25,6 +25,7 @@ from weft.ops.declaration import Op
 from weft.tensor.tensor import Tensor
 
 DEFAULTS: Final = {"cpu": dtypes.bfloat16, "cuda": dtypes.float16}
+SEVERAL: Final = (tuple, list, dict)
 _SHORTER: Final = (dtypes.bfloat16, dtypes.float16)
 
 
@@ -59,16 +60,16 @@ class autocast:
         if enabled and self.dtype not in _SHORTER:
             raise OptionError(f"autocast takes a 16-bit dtype, flow.bfloat16 or flow.float16; got {self.dtype}")
         self.enabled, self.cache_enabled = enabled, settings.cache_enabled if cache_enabled is None else cache_enabled
-        self._before: list[tuple[Any, bool]] = []
+        self._before: list[tuple[Any, ...]] = []
         self._casts: dict[tuple[int, bool], tuple[Tensor, int, Tensor]] = {}
 
     def __enter__(self) -> Self:
-        self._before.append((here.stack, here.plain))
-        here.stack, here.plain = (*here.stack, self), False
+        self._before.append(here.stack)
+        watch((*here.stack, self))
         return self
 
     def __exit__(self, *_: object) -> None:
-        here.stack, here.plain = self._before.pop()
+        watch(self._before.pop())
         if not self._before:
             self._casts.clear()
 
@@ -82,59 +83,82 @@ class autocast:
 
     def intercept(self, op: Op, args: tuple[Any, ...], proceed: Callable[..., Any]) -> Any:
         """The call, with its operands cast; the innermost autocast decides."""
-        rule = RULES[self.device_type].get(op.name)
-        if self.enabled and rule is not None and innermost(self.device_type) is self:
-            args = self._changed(rule, args)
-        return proceed(op, args)
+        return proceed(op, self.cast_operands(op, args))
 
-    def _changed(self, rule: str, value: Any) -> Any:
+    def cast_operands(self, op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        rule = RULES[self.device_type].get(op.name)
+        if rule is None or not self.enabled or (len(here.stack) > 1 and innermost(self.device_type) is not self):
+            return args
+        return self._changed(rule, args)
+
+    def _changed(self, rule: str, value: tuple[Any, ...]) -> tuple[Any, ...]:
         """Arguments with each floating tensor in the dtype of the rule."""
         if rule == OWN:
             return value
-        change = self._shorten if rule == SHORT else self._lengthen if rule == FULL else _to_widest(value)
-        return mapped(value, lambda t: change(t) if isinstance(t, Tensor) and self._here(t) else t)
+        change = self._shorten if rule == SHORT else self._lengthen if rule == FULL else self._to_widest(value)
+
+        def turn(t: Any) -> Any:
+            return change(t) if isinstance(t, Tensor) else t
+
+        return tuple([
+            change(v) if isinstance(v, Tensor) else mapped(v, turn) if isinstance(v, SEVERAL) else v
+            for v in value
+        ])  # fmt: skip
 
     def _shorten(self, t: Tensor) -> Tensor:
-        if t.dtype is not dtypes.float32:
-            return _cast(t, self.dtype) if t.dtype in _SHORTER else t
-        if not (self.cache_enabled and self._before and t.is_leaf and t.requires_grad):
-            return _cast(t, self.dtype)
-        key, version = (id(t), here.grad), t._version
+        dtype = t.dtype
+        if dtype is self.dtype:
+            return t
+        key = id(t), here.grad
         found = self._casts.get(key)
-        if found is None or found[0] is not t or found[1] != version or _released(found[2]):
-            found = self._casts[key] = (t, version, _cast(t, self.dtype))
-        return found[2]
+        if found is not None and found[0] is t and found[1] == t._version and not _released(found[2]):
+            return found[2]
+        if not (dtype is dtypes.float32 or dtype in _SHORTER) or not self._here(t):
+            return t
+        cast = ops.cast(t, self.dtype)
+        if dtype is dtypes.float32 and self.cache_enabled and self._before and t._requires_grad and t.is_leaf:
+            self._casts[key] = t, t._version, cast
+        return cast
 
     def _lengthen(self, t: Tensor) -> Tensor:
-        return _cast(t, dtypes.float32) if t.dtype in _SHORTER else t
+        return ops.cast(t, dtypes.float32) if t.dtype in _SHORTER and self._here(t) else t
+
+    def _to_widest(self, value: Any) -> Callable[[Tensor], Tensor]:
+        """A function that casts floating tensors to the widest dtype among those of a tree."""
+        kinds = {t.dtype for t in leaves(value) if isinstance(t, Tensor) and t.is_floating_point()}
+        widest = dtypes.of_torch(functools.reduce(torch.promote_types, (k.torch for k in kinds), torch.bfloat16))
+        others = kinds - {widest}
+        return lambda t: ops.cast(t, widest) if t.dtype in others and self._here(t) else t
 
     def _here(self, t: Tensor) -> bool:
-        return (t.placement if t.is_global else t.device).type == self.device_type
+        return (t.device if t.spec is None else t.placement).type == self.device_type
 
-
-def _cast(t: Tensor, dtype: DType) -> Tensor:
-    return t if t.dtype is dtype else ops.cast(t, dtype)
-
-
-def _to_widest(value: Any) -> Callable[[Tensor], Tensor]:
-    """A function that casts floating tensors to the widest dtype among those of a tree."""
-    kinds = {t.dtype for t in leaves(value) if isinstance(t, Tensor) and t.is_floating_point()}
-    widest = functools.reduce(torch.promote_types, (kind.torch for kind in kinds), torch.bfloat16)
-    return lambda t: _cast(t, dtypes.of_torch(widest)) if len(kinds) > 1 and t.dtype in kinds else t
+    def _any_here(self, values: tuple[Any, ...]) -> bool:
+        for v in values:
+            if self._here(v) if isinstance(v, Tensor) else isinstance(v, SEVERAL) and self._any_here((*leaves(v),)):
+                return True
+        return False
 
 
 def _cast_whole(f: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call of a function that has a rule as a whole: its operands are cast, and nothing that it is composed of."""
-    tensors = [t for t in leaves((args, kwargs)) if isinstance(t, Tensor)]
+    values, decided = (*args, *kwargs.values()), False
     for kind, rules in RULES.items():
         found, rule = innermost(kind), rules.get(name)
-        if found is not None and found.enabled and rule is not None and any(map(found._here, tensors)):
-            args, kwargs = found._changed(rule, (args, kwargs))
-            f = in_own_dtypes(f)
-    return f(*args, **kwargs)
+        if found is not None and found.enabled and rule is not None and found._any_here(values):
+            values, decided = found._changed(rule, values), True
+    if not decided:
+        return f(*args, **kwargs)
+    return without_casts(f, values[: len(args)], dict(zip(kwargs, values[len(args) :], strict=True)))
 
 
-hooks.cast = _cast_whole
+def _cast_operands(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    for level in reversed(here.stack):
+        args = level.cast_operands(op, args)
+    return args
+
+
+hooks.cast, hooks.cast_operands = _cast_whole, _cast_operands
 
 
 def _released(t: Tensor) -> bool:
@@ -168,8 +192,7 @@ def set_autocast_enabled(*given: Any) -> None:
     *device_type, enabled = given
     kind = device_type[0] if device_type else "cuda" if torch.cuda.is_available() else "cpu"
     stack = here.stack[:-1] if here.stack and isinstance(here.stack[-1], _Standing) else here.stack
-    here.stack = (*stack, _Standing(kind, enabled=bool(enabled)))
-    here.plain = False
+    watch((*stack, _Standing(kind, enabled=bool(enabled))))
 
 
 class _Standing(autocast):

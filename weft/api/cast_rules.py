@@ -59,6 +59,7 @@ RULES: Final = {
         widest="addcdiv addcmul atan2 bilinear cross dot grid_sample index_put scatter_add tensordot vdot",
     ),
 }  # fmt: skip
+hooks.ruled = frozenset().union(*RULES.values())
 # functions that are composed of ops, for some arguments at least; those of one op are cast by its rule
 COMPOSED: Final = {"cross_entropy", "qr", "scaled_dot_product_attention"}  # ops for some arguments
 WHOLE: Final = ({*RULES["cpu"], *RULES["cuda"]} - OPS.keys() - {"mm", "bmm"}) | COMPOSED

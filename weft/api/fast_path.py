@@ -19,7 +19,7 @@ import torch
 from weft.autograd.entry import blob_of, space_of, wrapped
 from weft.core import random
 from weft.core.device import Device, chosen
-from weft.core.dispatch import here
+from weft.core.dispatch import here, hooks
 from weft.core.errors import ours
 from weft.core.late import written_late
 from weft.ops import OPS
@@ -107,6 +107,8 @@ def source_of(f: Callable[..., Any], way: Short | Making | Parts) -> str:
     else:
         body = _of_parts(way) if isinstance(way, Parts) else _of_making(way, plain, others, spread)
     usual = " and ".join(["not _more", *(["not _rest"] if several == "_rest" else []), "here.plain"])
+    if isinstance(way, Short) and way.op in hooks.ruled:
+        usual += " and not here.casting"
     given = "{" + ", ".join(f"{n!r}: {n}" for n in (*plain, *others)) + "}"
     handed = ", ".join([*plain, *(f"{n}={n}" for n in others)])
     unfit = " or ".join(["_more", "_rest", *(f"{n} is absent" for n in (*plain, *others) if n in required)])

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from weft.autograd.call import call, edge, record
+from weft.autograd.call import call, edge, in_own_dtypes, record
 from weft.autograd.inplace import in_place
 from weft.autograd.node import Node
 from weft.autograd.plain import again
-from weft.core.dispatch import here
+from weft.core.dispatch import here, hooks
 from weft.core.late import written_late
 from weft.ops.declaration import Op
 from weft.ops.explain import ABSENT, missing, refit
@@ -44,7 +44,8 @@ def space_of(op: Op) -> dict[str, Any]:
         "here": here, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "Node": Node, "op": op,
         "call": call, "record": record, "edge": edge, "absent": ABSENT, "refit": refit, "missing": missing,
         "in_place": in_place, "kernel": op.kernel, "Alias": Alias, "shared": shared, "again": again,
-        "next_sequence": next_sequence, "data_of": data_of, "any_wanting": any_wanting,
+        "next_sequence": next_sequence, "in_own_dtypes": in_own_dtypes, "hooks": hooks,
+        "data_of": data_of, "any_wanting": any_wanting,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
     }  # fmt: skip
 
@@ -154,6 +155,8 @@ def source_of(op: Op) -> str:
     """The entry as Python text."""
     names = ", ".join(op.names)
     lines = [f"def {op.name}({', '.join(header_of(op))}):", *refits(op, "call"), "    if here.plain:"]
+    if op.name in hooks.ruled:
+        lines += ["        if here.casting:", f"            {names}, = hooks.cast_operands(op, ({names},))"]
     reading, kernel_args = at_hand(op)
     lines += reading
     lines.append("        if ready:")
@@ -207,11 +210,6 @@ def _record(op: Op) -> list[str]:
         hidden = ", ".join(f"r{j}" for j in range(op.visible, len(op.returns)))
         lines.append(f"{pad}record(op, ({', '.join(op.names)},), ({outs},), ({hidden}{',' if hidden else ''}))")
         return lines
-    if promotes := _promotes(op):
-        lines.append(f"{pad}if {promotes}:")
-        hidden = "".join(f"r{j}, " for j in range(1, len(op.returns)))
-        lines.append(f"{pad}    record(op, ({', '.join(op.names)},), (y0,), ({hidden}))")
-        lines.append(f"{pad}    return y0")
     saved, versions, attributes = _saved(op)
 
     def tuple_of(parts: list[str]) -> str:
@@ -221,6 +219,7 @@ def _record(op: Op) -> list[str]:
         f"{pad}made = new(Node)",
         f"{pad}made.op = op",
         f"{pad}made.edges = {tuple_of(edges)}",
+        *_promoted(op, pad),
         f"{pad}made.sequence = next_sequence()",  # after those of views that are made anew for the edges
         f"{pad}made.saved = {tuple_of(saved)}",
         f"{pad}made.versions = {tuple_of(versions)}",
@@ -265,6 +264,14 @@ def _saved(op: Op) -> tuple[list[str], list[str], list[str]]:
         elif kind == "attribute":
             attributes.append(op.names[place])
     return saved, versions, attributes
+
+
+def _promoted(op: Op, pad: str) -> list[str]:
+    """Text that casts gradients where tensors of two dtypes met."""
+    if not (promotes := _promotes(op)):
+        return []
+    operands = ", ".join(op.names[i] for i in op.operands)
+    return [f"{pad}if {promotes}:", f"{pad}    made.edges = in_own_dtypes(made.edges, [{operands}], y0.dtype)"]
 
 
 def _promotes(op: Op) -> str:

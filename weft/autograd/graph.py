@@ -11,7 +11,7 @@ from typing import Any
 from torch.autograd.graph import _MultiHandle
 
 from weft.core.device import Device
-from weft.core.dispatch import here, set_grad
+from weft.core.dispatch import here, set_grad, watch
 from weft.core.errors import ArgumentError, AutogradError
 from weft.ops.create.move import to_device
 from weft.ops.declaration import Op
@@ -106,16 +106,16 @@ class saved_tensors_hooks:
             if not callable(hook):
                 raise ArgumentError(f"saved_tensors_hooks takes two functions, pack and unpack; got {hook!r}")
         self.pack, self.unpack = pack_hook, unpack_hook
-        self._before: list[tuple[tuple[Any, ...], bool]] = []
+        self._before: list[tuple[Any, ...]] = []
 
     def __enter__(self) -> None:
         if _refusing.message is not None:
             raise AutogradError(_refusing.message)
-        self._before.append((here.stack, here.plain))
-        here.stack, here.plain = (*here.stack, self), False  # no fast path, so that calls go through `record`
+        self._before.append(here.stack)
+        watch((*here.stack, self))  # no fast path, so that calls go through `record`
 
     def __exit__(self, *_: object) -> None:
-        here.stack, here.plain = self._before.pop()
+        watch(self._before.pop())
 
     def intercept(self, op: Op, args: tuple[Any, ...], proceed: Callable[..., Any]) -> Any:
         return proceed(op, args)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from torch.utils._contextlib import _wrap_generator
 
-from weft.core.dispatch import here
+from weft.core.dispatch import here, watch
 from weft.core.program_line import INSIDE
 from weft.ops.declaration import Op
 
@@ -144,13 +144,12 @@ class set_detect_anomaly(contextlib.AbstractContextManager[None]):
     """
 
     def __init__(self, mode: bool = True, check_nan: bool = True) -> None:
-        self._before = here.stack, here.plain
+        self._before = here.stack
         others = tuple(i for i in here.stack if not isinstance(i, Anomaly))
-        here.stack = (*others, Anomaly(check_nan)) if mode else others
-        here.plain = not here.stack and here.trace is None
+        watch((*others, Anomaly(check_nan)) if mode else others)
 
     def __exit__(self, *error: Any) -> None:
-        here.stack, here.plain = self._before
+        watch(self._before)
 
 
 class detect_anomaly(contextlib.AbstractContextManager[None]):

@@ -10,7 +10,7 @@ from typing import Any
 from weft.autograd.entry import any_wanting, at_hand, data_of, header_of, in_general, refits, wanting
 from weft.autograd.inplace import in_place
 from weft.autograd.plain import again
-from weft.core.dispatch import here
+from weft.core.dispatch import here, hooks
 from weft.core.late import written_late
 from weft.ops.declaration import Op
 from weft.ops.explain import ABSENT, missing, refit
@@ -41,7 +41,7 @@ def source_of(op: Op) -> str:
     lines = [
         f"def {op.name}_({', '.join(header_of(op))}):",
         *refits(op, "in_place"),
-        "    if here.plain:",
+        f"    if {'here.plain and not here.casting' if op.name in hooks.ruled else 'here.plain'}:",
         *reading,
         f"        if ready and not (here.grad and ({taped})):",
         "            try:",

@@ -17,7 +17,7 @@ from weft.autograd.function import Function
 from weft.autograd.graph import saved_tensors_hooks
 from weft.autograd.trees import leaves, mapped
 from weft.core import random
-from weft.core.dispatch import here
+from weft.core.dispatch import here, watch
 from weft.core.errors import ArgumentError, AutogradError
 from weft.core.idle import idle
 from weft.ops.explain import describe
@@ -99,7 +99,7 @@ class _Call:
         self.versions = list(map(version, self.tensors))
         # Hooks for saved tensors don't apply to the recomputation, which backward needs at once.
         self.stack = tuple(i for i in here.stack if not isinstance(i, saved_tensors_hooks))
-        self.plain, self.place = here.plain, here.place
+        self.place = here.place
         self.randomness = random.of().state() if rng else None
 
     def __call__(self, tensors: list[Tensor]) -> Any:
@@ -110,14 +110,16 @@ class _Call:
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
         """Restore the modes and the random state of the first call."""
-        before, now = (here.stack, here.plain, here.place, here.grad), random.of().state()
-        here.stack, here.plain, here.place, here.grad = self.stack, self.plain, self.place, True
+        stack, before, now = here.stack, (here.place, here.grad), random.of().state()
+        watch(self.stack)
+        here.place, here.grad = self.place, True
         if self.randomness is not None:
             random.of().go_back(self.randomness)
         try:
             yield
         finally:
-            here.stack, here.plain, here.place, here.grad = before
+            watch(stack)
+            here.place, here.grad = before
             if self.randomness is not None:
                 random.of().go_back(now)
 

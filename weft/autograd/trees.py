@@ -10,21 +10,21 @@ from typing import Any
 
 def fields(tree: Any) -> dict[str, Any] | None:
     """The parts of a dataclass's instance by name; None of anything else."""
-    if not dataclasses.is_dataclass(tree) or isinstance(tree, type):
+    if not hasattr(type(tree), "__dataclass_fields__"):
         return None
     return {f.name: getattr(tree, f.name) for f in dataclasses.fields(tree) if hasattr(tree, f.name)}
 
 
 def leaves(tree: Any) -> Iterator[Any]:
     """The leaves of a tree, in order."""
-    tree = tree if isinstance(tree, dict) else fields(tree) or tree
-    if isinstance(tree, dict):
-        tree = list(tree.values())
-    if isinstance(tree, (tuple, list)):
-        for part in tree:
-            yield from leaves(part)
-    else:
-        yield tree
+    if not isinstance(tree, (tuple, list)):
+        named = tree if isinstance(tree, dict) else fields(tree) or None
+        if named is None:
+            yield tree
+            return
+        tree = named.values()
+    for part in tree:
+        yield from leaves(part)
 
 
 def mapped(tree: Any, turn: Callable[[Any], Any]) -> Any:

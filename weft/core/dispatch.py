@@ -21,13 +21,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Here(threading.local):
     """The modes of the running thread.
 
-    plain      no interceptor is active: an op may take the fast path
+    plain      no interceptor but autocast is active: an op may take the fast path
+    casting    autocast is active: ops with a rule cast their operands first
     grad       gradients are recorded
     trace      the graph being traced, or None
     place      the default placement and sbp of new tensors: global mode
     """
 
     plain: bool = True
+    casting: bool = False
     grad: bool = True
     trace: Trace | None = None
     place: Any = None
@@ -60,6 +62,8 @@ class Hooks:
     backward: Callable[..., None]  # autograd: Tensor.backward
     taken: Callable[[Any], Any]  # autograd: a torch tensor as a Weft one
     cast: Callable[..., Any]  # amp: a call of a function that autocast casts as a whole
+    cast_operands: Callable[[Any, tuple[Any, ...]], tuple[Any, ...]]  # amp: an op's operands, as autocast casts them
+    ruled: frozenset[str]  # api: the ops whose operands autocast casts
     traced: Callable[[Any, str], Any]  # interpreter: the value of a symbol that follows from constants, or that error
     placed: Callable[[Any, Any, Any, Any], Any]  # functional: a global tensor from data that every rank has
 
@@ -67,30 +71,35 @@ class Hooks:
 hooks = Hooks()
 
 
+def watch(stack: tuple[Any, ...]) -> None:
+    """Set this thread's interceptors."""
+    casts = [getattr(i, "casts", False) for i in stack]
+    here.stack, here.plain, here.casting = stack, here.trace is None and all(casts), any(casts)
+
+
 @contextlib.contextmanager
 def intercept(interceptor: Any) -> Iterator[Any]:
     """Put an interceptor on this thread's stack: ops leave the fast path and call it."""
-    before = here.stack, here.plain
-    here.stack, here.plain = (*here.stack, interceptor), False
+    before = here.stack
+    watch((*before, interceptor))
     try:
         yield interceptor
     finally:
-        here.stack, here.plain = before
+        watch(before)
 
 
 def in_own_dtypes(f: F) -> F:
     """Decorate what needs all its digits, such as a solver: interceptors that cast operands (autocast) don't see it."""
+    return functools.wraps(f)(lambda *args, **kwargs: without_casts(f, args, kwargs))  # type: ignore[return-value]
 
-    @functools.wraps(f)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        before = here.stack
-        here.stack = tuple(i for i in before if not getattr(i, "casts", False))
-        try:
-            return f(*args, **kwargs)
-        finally:
-            here.stack = before
 
-    return run  # type: ignore[return-value]
+def without_casts(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    before = here.stack
+    watch(tuple([i for i in before if not getattr(i, "casts", False)]))
+    try:
+        return f(*args, **kwargs)
+    finally:
+        watch(before)
 
 
 @contextlib.contextmanager

@@ -90,7 +90,7 @@ def test_a_replica_takes_over_another_dict(net: Any) -> None:
     replica = net.__new__(type(net))
     replica.__dict__ = net.__dict__.copy()
     replica._parameters = {}
-    assert replica.inner is net.inner and [n for n, _ in net.named_parameters()][0] == "w"
+    assert replica.inner is net.inner and next(n for n, _ in net.named_parameters()) == "w"
     assert not hasattr(replica, "w") and replica.names is net.names
 
 

@@ -221,7 +221,6 @@ FORWARD: Final = """
 ACTIVATION: Final = {
     **{f"{k}.forward": _forward(*said.split(",")) for k, said in (row.split("=") for row in FORWARD.split())},
     "Hardshrink": _shrinking,
-    "Hardtanh": _without("min_value", "max_value"),
     "LogSoftmax.forward": _always(lambda self, input: F.log_softmax(input, self.dim)),
     "MultiheadAttention.forward": _always(attention.attend),
     "ReLU.forward": _always(lambda self, input: F.relu_(input) if self.inplace else F.relu(input)),
