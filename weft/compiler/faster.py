@@ -21,6 +21,7 @@ from weft.compiler.local_node import SMALL
 from weft.compiler.options import Options
 from weft.compiler.threads import one_is_enough
 from weft.core import dtype as dtypes
+from weft.core.device import capturing
 from weft.core.program_line import warn
 from weft.job.value import Node, Value
 from weft.ops import OPS
@@ -28,6 +29,7 @@ from weft.plan.calls import Call, Place, Result, Step
 
 GAIN: Final = 0.95  # a fused call must take less than so much of the time of the calls within it
 SAMPLE: Final = 5e-4  # seconds of one sample of all: on a busy machine only a short one may run undisturbed
+REPLAYED: Final = 10  # calls in a CUDA graph that is timed: launching the graph takes time, too
 SAMPLES: Final = range(28, 70)  # at least, and at most, where the shortest don't agree
 AGREE: Final = 1.02  # the third shortest sample takes at most so much of the time of the shortest
 
@@ -105,8 +107,24 @@ def _wins(call: Call, forms: Forms, one_thread: bool, device: torch.device) -> b
     draws: Any = None
     steps = [Step((*heads, *calls), end, one_thread) for calls in (together, apart)]
     functions = [Binder(f"measured{i}", s, 0, arena, variables, None, draws).bind({}, 0) for i, s in enumerate(steps)]
-    one, each = least(functions, None if device.type == "cpu" else torch.cuda.current_stream(device).synchronize)
+    if device.type == "cpu":
+        one, each = least(functions)
+    else:
+        one, each = least([_captured(f, device) for f in functions], torch.cuda.current_stream(device).synchronize)
     return one < GAIN * each
+
+
+def _captured(function: Callable[[], None], device: torch.device) -> Callable[[], None]:
+    """Several calls as a CUDA graph, as chains run them: without the time that launching their kernels takes."""
+    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream(device)
+    stream.wait_stream(torch.cuda.current_stream(device))
+    with torch.no_grad(), capturing, torch.cuda.stream(stream):
+        function()
+        stream.synchronize()
+        with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
+            for _ in range(REPLAYED):
+                function()
+    return graph.replay
 
 
 def _placed(calls: Sequence[Call], at: int) -> tuple[list[Call], int]:

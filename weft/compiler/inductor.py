@@ -135,7 +135,7 @@ def compiled(call: Call, tensors: Sequence[torch.Tensor]) -> Kernel:
         graph = trace(flat, decomposition_table=table)(*forms)
     quiet: dict[str, Any] = {"size_asserts": False, "alignment_asserts": False, "compile_threads": 1}
     with torch.no_grad(), config.patch(**quiet):
-        found = compile_fx.compile_fx_inner(graph, forms, is_inference=True)
+        found = compile_fx.compile_fx_inner(graph, forms, is_inference=True, static_input_idxs=range(n))
     return Copying(getattr(found, "current_callable", None) or found, n)  # without the bookkeeping around it
 
 
