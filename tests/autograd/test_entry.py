@@ -24,7 +24,7 @@ from weft.testing.registry import UNDERIVED
 
 WRITTEN = [
     name for name, op in OPS.items()
-    if op.operands and not (op.conversion or op.writes or op.dynamic or name in UNDERIVED)
+    if op.operands and op.visible and not (op.conversion or op.dynamic or name in UNDERIVED)
 ]  # fmt: skip
 
 
@@ -33,7 +33,14 @@ def given(op: Op, args: Args) -> tuple[Any, ...]:
     mine = [of_torch(t) for t in tensors(op, copied(op, args))]
     for t in mine:
         t.requires_grad = t.dtype.differentiable
-    return replaced(op, args, mine)
+    made = replaced(op, args, mine)
+    for t in written(op, made):
+        t.requires_grad = False
+    return made
+
+
+def written(op: Op, args: tuple[Any, ...]) -> list[Tensor]:
+    return [args[i] for i in op.writes if args[i] is not None]
 
 
 def visible(op: Op, result: Any) -> tuple[Tensor, ...]:
@@ -92,7 +99,7 @@ def test_the_written_way_is_the_general_way(name: str) -> None:
             tape = [(y.requires_grad, None if y.node is None else repr(y.node)) for y in outputs]
             kept = [of_node(y.node, args) for y in outputs]
             tape += [y._view_of and (y._view_of[0] is args[op.operands[0]], *y._view_of[1:]) for y in outputs]
-            found.append((outputs, tape, kept, gradients(op, args, outputs)))
+            found.append(((*outputs, *written(op, args)), tape, kept, gradients(op, args, outputs)))
         (ours, our_tape, our_kept, our_grads), (theirs, their_tape, their_kept, their_grads) = found
         assert our_tape == their_tape
         assert our_kept == their_kept

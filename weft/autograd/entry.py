@@ -30,7 +30,7 @@ from weft.vm.dependency import shared
 
 def make_entry(op: Op, general: Callable[[Op, tuple[Any, ...]], Any] = call) -> Callable[..., Any]:
     """The entry of an op; `general` is its general path."""
-    if op.conversion or op.writes or not op.operands:
+    if op.conversion or (op.writes and not op.visible) or not op.operands:
         return _general(op)
     space = {**space_of(op), "call": general}
     entry: Any = written_late(op.name, lambda: source_of(op), space, f"<weft entry of {op.name}>")
@@ -109,6 +109,8 @@ def at_hand(op: Op, access: str = "") -> tuple[list[str], list[str]]:
             lines.append(f"            {data} = data_of({p.name})")
             ready.append(f"{data} is not None")
         kernel_args.append(f"{p.name}={data}" if p.keyword_only else data)
+    for name in (op.names[i] for i in op.writes):  # nothing pending uses what is written, and no gradient goes there
+        ready.append(f"({name} is None or ({name}.blob.access is None and not {name}._requires_grad))")
     lines.append("            ready = " + " and ".join(ready))
     lines += ["        except AttributeError:", "            ready = False"]
     return lines, kernel_args

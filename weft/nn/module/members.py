@@ -68,6 +68,12 @@ class Attributes(MutableMapping[str, Any]):
         return repr(dict(self))
 
 
+def of_role(module: Any, role: str) -> list[tuple[str, Any]]:
+    """A module's own members of one role."""
+    has = stored(module)
+    return [(name, has[name]) for name, of in module._roles.items() if of == role]
+
+
 class Members(MutableMapping[str, Any]):
     """A live view of a module's members of one role: `module._parameters`.
 
@@ -109,8 +115,7 @@ class Members(MutableMapping[str, Any]):
         return len(self._names())
 
     def _dict(self) -> dict[str, Any]:
-        has = stored(self.module)
-        return {n: has[n] for n, role in self.module._roles.items() if role == self.role}
+        return dict(of_role(self.module, self.role))
 
     def items(self) -> ItemsView[str, Any]:
         return self._dict().items()

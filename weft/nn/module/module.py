@@ -15,7 +15,7 @@ from weft.core.stored import stored
 from weft.nn.module import hooks, moving, refusals
 from weft.nn.module import state_dict as states
 from weft.nn.module.hooks import Hooks, Watch
-from weft.nn.module.members import BUFFER, MODULE, PARAMETER, Members, Owner, printed
+from weft.nn.module.members import BUFFER, MODULE, PARAMETER, Members, Owner, of_role, printed
 from weft.nn.module.refusals import TORCHS
 from weft.ops import ops
 from weft.tensor.counters import counters
@@ -204,7 +204,7 @@ class Module(Owner):
         if remove_duplicate:
             memo.add(id(self))
         yield prefix, self
-        for name, child in self._modules.items():
+        for name, child in of_role(self, MODULE):
             if child is not None:
                 yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
@@ -213,7 +213,7 @@ class Module(Owner):
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         seen: set[int] = set()
-        for name, child in self._modules.items():
+        for name, child in of_role(self, MODULE):
             if child is not None and id(child) not in seen:
                 seen.add(id(child))
                 yield name, child
@@ -237,7 +237,7 @@ class Module(Owner):
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        return self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
+        return self._named_members(lambda m: of_role(m, PARAMETER), prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         return (p for _, p in self.named_parameters(recurse=recurse))
@@ -245,7 +245,7 @@ class Module(Owner):
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        return self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
+        return self._named_members(lambda m: of_role(m, BUFFER), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         return (b for _, b in self.named_buffers(recurse=recurse))
