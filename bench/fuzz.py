@@ -87,13 +87,13 @@ REASONS: Final = [
             r"FOR len\(\) of a 0-d tensor$",
             "a 0-d tensor is taken for a size"),
         ("wide", """
-            batch_norm flip frobenius_norm index instance_norm log_softmax new_ones new_zeros ones permute
+            batch_norm expand flip frobenius_norm index instance_norm log_softmax new_ones new_zeros ones permute
             poisson_nll_loss range repeat reshape softmax sum_to_size tile zeros nanmedian
         """,
             r"missing \d+ required positional|Tensor.index\(\) missing",
             "Weft has a default where torch has none"),
         ("wide", """
-            argsort asarray avg_pool1d clone contiguous full full_like gelu kl_div nonzero ones_like round
+            argsort asarray avg_pool1d clone contiguous full full_like gelu index_add_ kl_div nonzero ones_like round
             sort tensor vander zeros_like
         """,
             r"takes (from )?\d+.* positional",
@@ -109,7 +109,11 @@ REASONS: Final = [
         """,
             r"received an invalid combination of arguments",
             "a number for a tensor, None for a default, or OneFlow's order of parameters"),
+        ("wide", "add",
+            r"argument 'input' \(position 1\) must be Tensor, not tuple",
+            "OneFlow adds several"),
         ("wide", "",
+            r"takes no keyword arguments|"
             r"unexpected keyword argument '(out|placement|sbp|dtype|device|axis|dim|keepdim|inplace)'",
             "options that Weft takes in more functions"),
         ("wide", """
@@ -117,7 +121,7 @@ REASONS: Final = [
             LongTensor ShortTensor exp is_conj lgamma relu tanh arccos einsum unsafe_split_with_sizes CharTensor
         """,
             r"argument 'equation'|argument 'split_sizes'|data must be a sequence|"
-            r"takes no keyword arguments|TensorOptions|invalid data type|only integer tensors|"
+            r"TensorOptions|invalid data type|only integer tensors|"
             r"must be convertible|unsupported operand",
             "OneFlow's constructors and options"),
         ("lax", "",
@@ -173,8 +177,8 @@ REASONS: Final = [
             r"out has shape|out must be",
             "torch resizes `out` with a warning"),
         ("strict", """
-            hardtanh_ kaiser_window kl_div l1_loss log_softmax mse_loss smooth_l1_loss soft_margin_loss
-            softmax softmin cross_entropy svd
+            hardtanh_ hinge_embedding_loss kaiser_window kl_div l1_loss log_softmax mse_loss smooth_l1_loss
+            soft_margin_loss softmax softmin cross_entropy svd
         """,
             r"ignore_index is not supported|u and v are always|is not a valid value for reduction|"
             r"does not support negative values|is above max_val|"
@@ -201,6 +205,12 @@ REASONS: Final = [
         """,
             r"has no kernel for|not supported for complex|no counterpart|does not support complex",
             "Weft has no kernel for this dtype"),
+        ("strict", "as_strided",
+            r"x has gaps in memory",
+            "a gradient goes to memory without gaps"),
+        ("strict", "split",
+            r"split_sizes=\[tensor",
+            "sizes are integers; torch takes one that a tensor of fractions holds"),
         ("class", "",
             r"no dtype is called|Invalid number of data points|IndexingError for ValueError: its arguments don't fit",
             "two arguments are wrong, and Weft names the other one"),
@@ -229,7 +239,7 @@ REASONS: Final = [
             r"^flow.is_anomaly",
             "each has its own setting"),
         ("other", """
-            BFloat16Tensor ByteTensor CharTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor
+            BFloat16Tensor BoolTensor ByteTensor CharTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor
         """,
             r"Tensor\(",
             "torch's memory is uninitialized"),
@@ -257,13 +267,14 @@ REASONS: Final = [
             cholesky_inverse cond cosine_embedding_loss cosine_similarity cross_entropy diff
             fake_quantize_per_tensor_affine gaussian_nll_loss index_fill instance_norm linspace
             logspace lp_pool2d max_pool1d max_unpool1d max_unpool2d multilabel_margin_loss
-            multilabel_soft_margin_loss norm normalize pairwise_distance pdist prelu quantile renorm resize
+            multilabel_soft_margin_loss norm normalize pairwise_distance pdist prelu quantile renorm renorm_ resize
+            batch_norm bincount cdist kron multi_dot select
             sum_to_size take_along_dim tensordot unflatten vander vector_norm stft
             fake_quantize_per_channel_affine
             trapezoid trapz
         """,
             r"requires the return_complex|must match the size|`zero_point`|1-D tensor|`quant_m|at least 2 dimensions|"
-            r"expected 2 instead|at least one-dimensional|"
+            r"at least 2D|view size is not compatible|expected 2 instead|at least one-dimensional|"
             r"Input shapes should|0-dimensional start|singular|N must be greater|requested resize|"
             r"undefined Tensor|eps must be|Dimension specified as|2 or fewer dimensions|cannot compute the|"
             r"non-negative p|parameter numbers|type int64|dimension 1 or 0|0D or 1D|dilation must|"
@@ -272,7 +283,7 @@ REASONS: Final = [
             r"repeat dims|prepend or append|Dimension out of range",
             "Weft computes for shapes and values that torch's checks refuse"),
         ("strict", """
-            bitwise_and bitwise_left_shift bitwise_or polygamma
+            bitwise_and bitwise_left_shift bitwise_or bitwise_xor polygamma
         """,
             r"must be tensor, not",
             "only some ops take a number for a tensor"),
@@ -294,7 +305,7 @@ REASONS: Final = [
             r"\[\].*FOR bool",
             "an empty list of dimensions means all of them"),
         ("other", """
-            cosine_similarity ldexp trapezoid vander xlog1py addcmul ldexp
+            cosine_similarity ldexp normalize trapezoid vander xlog1py addcmul ldexp
         """,
             r"FOR (float|complex|int|uint)",
             "another precision after promotion; an integer tensor times a fraction is float"),

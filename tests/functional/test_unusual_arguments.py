@@ -331,3 +331,21 @@ def test_second_derivatives_of_products_with_zeros(name: str) -> None:
 
     given = [flow.tensor(v, dtype=flow.float64, requires_grad=True) for v in (x, src)]
     assert flow.autograd.gradcheck(product, given) and flow.autograd.gradgradcheck(product, given)
+
+
+@pytest.mark.parametrize("shape", [(3, 1), (1, 3), (2, 1, 3), (1, 1)])
+def test_sizes_of_one_are_in_order_of_memory_wherever_they_step(shape: tuple[int, ...]) -> None:
+    for x in (torch.zeros(shape), torch.zeros(shape).transpose(0, -1), torch.zeros(*shape, 2).transpose(0, -1)):
+        assert of_torch(x).dim_order() == x.dim_order()
+
+
+def test_a_distance_of_halves_and_complex_numbers_keeps_its_digits() -> None:
+    x, y = torch.ones(2, 3).half(), torch.full((2, 3), 2j, dtype=torch.complex64)
+    ours = flow.nn.functional.pairwise_distance(of_torch(x), of_torch(y)).to_torch()
+    torch.testing.assert_close(ours, torch.nn.functional.pairwise_distance(x, y))
+
+
+@pytest.mark.parametrize("where", [{"device": [2, 3]}, {"sbp": flow.ones(2)}])
+def test_a_typed_tensor_checks_where_it_shall_be(where: dict[str, Any]) -> None:
+    with pytest.raises(WeftError):
+        flow.FloatTensor(flow.ones(2), **where)

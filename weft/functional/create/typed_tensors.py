@@ -34,7 +34,8 @@ class TensorType:
             if size is not None:
                 return creation.empty(size, **where)
             x = data[0]
-            if isinstance(x, Tensor) and x.is_local and x.dtype is dtype and x.is_cuda == is_cuda and placement is None:
+            alike = isinstance(x, Tensor) and x.is_local and x.dtype is dtype and x.is_cuda == is_cuda
+            if alike and device is placement is sbp is None:
                 return ops.permute(x, tuple(range(x.ndim)))  # another tensor of the same memory and computation
             return creation.tensor(x, **where)
 

@@ -110,7 +110,8 @@ def in_float32(f: F) -> F:
 
     @functools.wraps(f)
     def wide(*args: Any, **options: Any) -> Any:
-        kinds = {t.dtype for t in (*args, *options.values()) if isinstance(t, Tensor) and t.dtype.is_floating_point}
+        given = [t.dtype for t in (*args, *options.values()) if isinstance(t, Tensor)]
+        kinds = {kind for kind in given if kind.is_floating_point or kind.is_complex}
         if len(kinds) != 1 or not kinds <= SHORT:
             return f(*args, **options)
 
