@@ -17,7 +17,7 @@ import torch
 from weft.api.cast_rules import FULL, OWN, RULES, SHORT
 from weft.autograd.trees import leaves, mapped
 from weft.core import dtype as dtypes
-from weft.core.dispatch import here, hooks, watch, without_casts
+from weft.core.dispatch import here, hooks, set_interceptors, without_casts
 from weft.core.dtype import DType
 from weft.core.errors import OptionError
 from weft.ops import ops
@@ -25,7 +25,7 @@ from weft.ops.declaration import Op
 from weft.tensor.tensor import Tensor
 
 DEFAULTS: Final = {"cpu": dtypes.bfloat16, "cuda": dtypes.float16}
-SEVERAL: Final = (tuple, list, dict)
+_TREES: Final = (tuple, list, dict)
 _SHORTER: Final = (dtypes.bfloat16, dtypes.float16)
 
 
@@ -65,11 +65,11 @@ class autocast:
 
     def __enter__(self) -> Self:
         self._before.append(here.stack)
-        watch((*here.stack, self))
+        set_interceptors((*here.stack, self))
         return self
 
     def __exit__(self, *_: object) -> None:
-        watch(self._before.pop())
+        set_interceptors(self._before.pop())
         if not self._before:
             self._casts.clear()
 
@@ -101,7 +101,7 @@ class autocast:
             return change(t) if isinstance(t, Tensor) else t
 
         return tuple([
-            change(v) if isinstance(v, Tensor) else mapped(v, turn) if isinstance(v, SEVERAL) else v
+            change(v) if isinstance(v, Tensor) else mapped(v, turn) if isinstance(v, _TREES) else v
             for v in value
         ])  # fmt: skip
 
@@ -135,7 +135,7 @@ class autocast:
 
     def _any_here(self, values: tuple[Any, ...]) -> bool:
         for v in values:
-            if self._here(v) if isinstance(v, Tensor) else isinstance(v, SEVERAL) and self._any_here((*leaves(v),)):
+            if self._here(v) if isinstance(v, Tensor) else isinstance(v, _TREES) and self._any_here((*leaves(v),)):
                 return True
         return False
 
@@ -192,7 +192,7 @@ def set_autocast_enabled(*given: Any) -> None:
     *device_type, enabled = given
     kind = device_type[0] if device_type else "cuda" if torch.cuda.is_available() else "cpu"
     stack = here.stack[:-1] if here.stack and isinstance(here.stack[-1], _Standing) else here.stack
-    watch((*stack, _Standing(kind, enabled=bool(enabled))))
+    set_interceptors((*stack, _Standing(kind, enabled=bool(enabled))))
 
 
 class _Standing(autocast):

@@ -71,7 +71,7 @@ class Hooks:
 hooks = Hooks()
 
 
-def watch(stack: tuple[Any, ...]) -> None:
+def set_interceptors(stack: tuple[Any, ...]) -> None:
     """Set this thread's interceptors."""
     casts = [getattr(i, "casts", False) for i in stack]
     here.stack, here.plain, here.casting = stack, here.trace is None and all(casts), any(casts)
@@ -81,11 +81,11 @@ def watch(stack: tuple[Any, ...]) -> None:
 def intercept(interceptor: Any) -> Iterator[Any]:
     """Put an interceptor on this thread's stack: ops leave the fast path and call it."""
     before = here.stack
-    watch((*before, interceptor))
+    set_interceptors((*before, interceptor))
     try:
         yield interceptor
     finally:
-        watch(before)
+        set_interceptors(before)
 
 
 def in_own_dtypes(f: F) -> F:
@@ -94,12 +94,13 @@ def in_own_dtypes(f: F) -> F:
 
 
 def without_casts(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of a call that autocast doesn't see."""
     before = here.stack
-    watch(tuple([i for i in before if not getattr(i, "casts", False)]))
+    set_interceptors(tuple([i for i in before if not getattr(i, "casts", False)]))
     try:
         return f(*args, **kwargs)
     finally:
-        watch(before)
+        set_interceptors(before)
 
 
 @contextlib.contextmanager
