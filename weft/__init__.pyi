@@ -611,12 +611,14 @@ def binomial(count: Tensor, prob: Tensor, *, out: Tensor | None = None) -> Tenso
     """
 
 def bitwise_and(
-    input: Tensor, other: Tensor | _float | _int | _bool | _complex, *, out: Tensor | None = None
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """a & b, bit by bit."""
 
 def bitwise_left_shift(
-    input: Tensor, other: Tensor | _float | _int | _bool | _complex, *, out: Tensor | None = None
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """a << b."""
 
@@ -628,17 +630,20 @@ def bitwise_not(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def bitwise_or(
-    input: Tensor, other: Tensor | _float | _int | _bool | _complex, *, out: Tensor | None = None
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """a | b, bit by bit."""
 
 def bitwise_right_shift(
-    input: Tensor, other: Tensor | _float | _int | _bool | _complex, *, out: Tensor | None = None
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """a >> b."""
 
 def bitwise_xor(
-    input: Tensor, other: Tensor | _float | _int | _bool | _complex, *, out: Tensor | None = None
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """a ^ b, bit by bit."""
 

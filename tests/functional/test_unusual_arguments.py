@@ -349,3 +349,30 @@ def test_a_distance_of_halves_and_complex_numbers_keeps_its_digits() -> None:
 def test_a_typed_tensor_checks_where_it_shall_be(where: dict[str, Any]) -> None:
     with pytest.raises(WeftError):
         flow.FloatTensor(flow.ones(2), **where)
+
+
+@pytest.mark.parametrize("name", ["and", "or", "xor", "left_shift", "right_shift"])
+def test_a_number_comes_first_in_bits_too(name: str) -> None:
+    x = torch.tensor([1, 2, 0])
+    ours, theirs = getattr(flow, f"bitwise_{name}"), getattr(torch, f"bitwise_{name}")
+    assert ours(5, of_torch(x)).tolist() == theirs(5, x).tolist()
+
+
+REFUSED: dict[str, Callable[[Any, Any], Any]] = {
+    "a distance of rows": lambda f, x: f.cdist(x[0], x),
+    "a stack at an end": lambda f, x: f.linalg.multi_dot([x, x[None]]),
+    "a row amid": lambda f, x: f.linalg.multi_dot([x, x[0], x]),
+    "a row's slices": lambda f, x: f.renorm(x[0], 2, 0, 1.0),
+    "a row's slices, in place": lambda f, x: x[0].renorm_(0.5, 0, 1.0),
+    "a negative eps": lambda f, x: f.nn.functional.batch_norm(x, None, None, training=True, eps=-0.5),
+}
+
+
+@pytest.mark.pinned
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_torch_refuses_is_refused(name: str) -> None:
+    x = torch.ones(3, 3)
+    with pytest.raises((RuntimeError, ValueError)):
+        REFUSED[name](torch, x)
+    with pytest.raises(WeftError):
+        REFUSED[name](flow, of_torch(x))

@@ -31,6 +31,8 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
     >>> flow.cdist(flow.tensor([[0.0, 0.0]]), flow.tensor([[3.0, 4.0], [0.0, 1.0]])).tolist()
     [[5.0, 1.0]]
     """
+    if min(x1.ndim, x2.ndim) < 2:
+        raise ShapeError(f"cdist() only supports at least 2D tensors; got {list(x1.shape)} and {list(x2.shape)}")
     if x1.shape[-1] != x2.shape[-1]:
         raise ShapeError(f"cdist(): rows of {x1.shape[-1]} and of {x2.shape[-1]} numbers have no distance")
     if not isinstance(compute_mode, (str, int, type(None))) or compute_mode not in COMPUTE_MODES:

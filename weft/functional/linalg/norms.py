@@ -21,6 +21,8 @@ from weft.tensor.tensor import Tensor
 @with_in_place
 def renorm(x: Any, p: float, dim: int, maxnorm: float) -> Any:
     """x with each slice along a dimension scaled down to a p-norm of at most maxnorm."""
+    if x.ndim < 2:
+        raise ShapeError(f"renorm: input needs at least 2 dimensions, got {x.ndim} dimensions")
     if not p > 0 or maxnorm < 0:
         raise ShapeError(
             f"renorm: non-positive-norm not supported, nor a maxnorm below zero; got p={p}, maxnorm={maxnorm}"

@@ -277,6 +277,11 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of several matrices, in the cheapest order."""
     if len(tensors) < 2:
         raise ShapeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
+    for i, t in enumerate(tensors):
+        if t.ndim != 2 and (t.ndim != 1 or 0 < i < len(tensors) - 1):
+            raise ShapeError(
+                f"multi_dot(): tensor {i} of {len(tensors)} must be 2D, or 1D at an end, but got {t.ndim}D"
+            )
     sizes = [tensors[0].shape[0], *(t.shape[-1] for t in tensors)]
 
     @functools.cache

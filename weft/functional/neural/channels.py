@@ -75,6 +75,8 @@ def batch_norm(
     bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
     if training:
+        if eps <= 0:
+            raise OptionError(f"batch_norm eps must be positive during training, but got {eps}")
         _several(x.shape)
     return ops.batch_norm(x, running_mean, running_var, weight, bias, training, momentum, eps)
 

@@ -24,11 +24,7 @@ def forward(self: Any, x: Tensor) -> Tensor:
     self._check_input_dim(x)
     factor = 0.0 if self.momentum is None else self.momentum
     if self.training and self.track_running_stats and self.num_batches_tracked is not None:
-        if here.plain:
-            self.num_batches_tracked.add_(1)
-        else:
-            with no_grad():
-                assign(self.num_batches_tracked, ops.add(self.num_batches_tracked, 1))
+        self.num_batches_tracked.add_(1)
         if self.momentum is None and here.trace is not None:
             return _averaging(self, x)
         if self.momentum is None:

@@ -45,7 +45,7 @@ def over_first(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _of_two(name: str, kernel: Callable[..., Any], doc: str, kind: str) -> Op:
-    """Declare y = kernel(a, b) on booleans or integers, with broadcasting; b may be a number."""
+    """Declare y = kernel(a, b) on booleans or integers, with broadcasting; b may be a number, and for bits a, too."""
 
     def body(a: Tensor, b: Tensor | Scalar) -> Tensor:
         if kind == "logical" and not isinstance(b, Tensor):
@@ -53,7 +53,7 @@ def _of_two(name: str, kernel: Callable[..., Any], doc: str, kind: str) -> Op:
         return kernel(a, b)
 
     body.__name__, body.__doc__ = name, doc
-    body.__signature__ = of_two(first="Tensor")  # type: ignore[attr-defined]
+    body.__signature__ = of_two(first="Tensor" if kind == "logical" else "Tensor | Scalar")  # type: ignore[attr-defined]
     declared = op("..., ... -> ...", returns="y*")(body)
     if kind != "logical":
         declared.inplace(lambda a, b: over_first(a, kernel(a, b)))
