@@ -158,6 +158,9 @@ REASONS: Final = [
         """,
             r"output with shape|broadcast shape",
             "operands broadcast against each other"),
+        ("lax", "as_tensor asarray tensor",
+            r"only one element tensors can be converted",
+            "a list of tensors is stacked, as one of arrays"),
         ("lax", """
             solve
         """,
