@@ -297,37 +297,35 @@ class Builder:
         self.memories.follow(t)
         v = t.value if t.value is not None else self.capture(t)
         if self.job.is_micro(v):
-            wanted, v = v.spec, self._in_order(v, name)
-            k = self.job.micro_batches
+            k, wanted = self.job.micro_batches, v.spec
+            v, mixed = self._in_order(v)
             shape = (k,) if not v.shape else (v.shape[0] * k, *v.shape[1:])
             spec = None if v.spec is None else v.spec.replace(shape=shape)
             v = self.add("pack", (v,), [(shape, v.dtype, spec, v.device)], name=f"{name}.pack")[0]
-            if spec is not None and wanted is not None and wanted.nd_sbp != spec.nd_sbp:
-                v = ops.to_global(of_value(v, spec), wanted.placement, wanted.nd_sbp).value
+            if mixed > 1:
+                rows = ops.reshape(of_value(v, spec), (k, mixed, -1, *shape[1:]))
+                v = ops.reshape(ops.transpose(rows, 0, 1), shape).value
+            if v.spec is not None and wanted is not None and wanted.nd_sbp != v.spec.nd_sbp:
+                v = ops.to_global(of_value(v, v.spec), wanted.placement, wanted.nd_sbp).value
         self.add("output", (v,), [], name=name)
         return v
 
-    def _in_order(self, v: Value, name: str) -> Value:
+    def _in_order(self, v: Value) -> tuple[Value, int]:
         """A result in a layout in which its micro-batches, one after the other on each rank, are in the order of the
-        inputs' rows; or in that of the micro-batches, if it doesn't hold their rows."""
+        inputs' rows; or in that of the micro-batches, if it doesn't hold their rows. Where it lies on other ranks: in
+        how many parts the rows of a micro-batch are, each of which belongs elsewhere."""
         if self._cut is None or v.spec is None or not v.shape:
-            return v
+            return v, 1
         given, spec, rows = self._cut.spec, v.spec, self._cut.shape[0] // self.job.micro_batches
         assert given is not None
-        if v.shape[0] == 0 or v.shape[0] % rows:
-            whole = tuple(broadcast if s.dim == 0 else s for s in spec.nd_sbp)
-            return ops.to_global(of_value(v, spec), spec.placement, whole).value
-        if _ways(spec) == _ways(given):
-            return v
-        if spec.placement is not given.placement and _ways(given) > 1:
-            raise SbpError(
-                f"{name}, {spec}, would hold the rows of {self._cut.name}, {given}, in another order: each rank packs "
-                "the micro-batches of its own part. Return it in the input's layout: "
-                "y.to_global(placement=x.placement, sbp=x.sbp)"
-            )
-        split = given.nd_sbp if spec.placement is given.placement else (broadcast,) * spec.placement.ndim
-        along = tuple(s if s.dim == 0 else broadcast for s in split)
-        return ops.to_global(of_value(v, spec), spec.placement, along).value
+        ways = 1 if v.shape[0] == 0 or v.shape[0] % rows else _ways(given)
+        if _ways(spec) == ways:
+            return v, 1
+        here = ways > 1 and spec.placement is given.placement
+        along = [s if s.dim == 0 else broadcast for s in given.nd_sbp] if here else [
+            broadcast if s.dim == 0 else s for s in spec.nd_sbp
+        ]  # fmt: skip
+        return ops.to_global(of_value(v, spec), spec.placement, tuple(along)).value, 1 if here else ways
 
     def loss(self, outputs: Sequence[Tensor]) -> None:
         self.losses.extend(t.value for t in outputs if t.value is not None)

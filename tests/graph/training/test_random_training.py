@@ -1,9 +1,14 @@
-"""Random training: a graph, two ranks and a plan loaded without the model train what the eager program does."""
+"""Random training: graphs over ranks and plans loaded without the model train what the eager program does.
+
+A case draws a model of uneven sizes, where its stages lie and how, batches, and the settings of the graph.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,38 +17,53 @@ import pytest
 
 import weft as flow
 from weft import nn
+from weft.core.errors import CompileError
 from weft.launch import spawn_threads
 from weft.plan import parse, verify
 from weft.simulator import simulate
 
-F, S, B = nn.functional, flow.sbp.split(0), flow.sbp.broadcast
-WIDTH, BATCH, STEPS = 6, 8, 3
+F, S, B = nn.functional, flow.sbp.split, flow.sbp.broadcast
+STEPS = 3
 
 BODIES: dict[str, Callable[[Any, Any], Any]] = {
     "residual": lambda m, x: x + m.down(F.gelu(m.up(m.norm(x)))),
-    "concatenation": lambda m, x: flow.cat([m.up(x)[:, :3], m.up(x)[:, 9:]], 1).relu() + x,
-    "reshape that copies": lambda m, x: x @ m.w.t().reshape(-1).reshape(WIDTH, WIDTH) + x.t().reshape(6, -1).t(),
+    "concatenation": lambda m, x: flow.cat([m.up(x)[:, :3], m.up(x)[:, m.width + 3 :]], 1).relu() + x,
+    "reshape that copies": lambda m, x: x @ m.w.t().reshape(-1).reshape(m.w.shape) + x.t().reshape(m.width, -1).t(),
     "in place": lambda m, x: m.same(x).mul_(0.5).add_(x).tanh_().neg().exp_() * x,
-    "views": lambda m, x: flow.stack([m.same(x)[:, ::2].sin(), m.same(x)[:, 1::2].cos()], 2).reshape(x.shape[0], WIDTH),
-    "gate": lambda m, x: m.up(x)[:, :6] * flow.sigmoid(m.up(x)[:, 6:]) + x.max(1, keepdim=True)[0],
+    "views": lambda m, x: flow.cat([m.same(x)[:, ::2].sin(), m.same(x)[:, 1::2].cos()], 1).reshape(x.shape),
+    "gate": lambda m, x: m.up(x)[:, : m.width] * flow.sigmoid(m.up(x)[:, m.width :]) + x.max(1, keepdim=True)[0],
     "where": lambda m, x: flow.where(m.same(x) > 0, x, m.w.sum(0) * x),
     "dropout": lambda m, x: x + F.dropout(m.same(x), 0.3),
     "noise": lambda m, x: x + flow.rand_like(x) * m.same(x),
     "twice": lambda m, x: m.same(F.silu(m.same(x))) + x.detach(),
     "softmax": lambda m, x: F.log_softmax(m.same(x), 1) + flow.einsum("bi,ij->bj", x, m.w).clamp(-1, 1),
-    "chunks": lambda m, x: flow.cat([a * b for a, b in itertools.pairwise(m.up(x).chunk(4, 1)[1:])], 1) + x,
-}
+    "chunks": lambda m, x: m.down(flow.cat([a * b for a, b in itertools.pairwise(m.up(x).chunk(2, 1) * 2)][:2], 1)) + x,
+    "statistics": lambda m, x: m.batch(x @ m.w) + m.same(x),
+    "a buffer that is assigned": lambda m, x: m.averaged(x) + m.same(x),
+    "a buffer that is written": lambda m, x: m.same(x) / m.count.add_(1.0).clone() + x,
+}  # fmt: skip
 
 
 class Block(nn.Module):
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, width: int) -> None:
         super().__init__()
-        self.kind, self.norm, self.same = kind, nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH)
-        self.up, self.down = nn.Linear(WIDTH, 2 * WIDTH), nn.Linear(2 * WIDTH, WIDTH)
-        self.w = nn.Parameter(flow.ones(WIDTH, WIDTH))
+        self.kind, self.width, self.norm, self.same = kind, width, nn.LayerNorm(width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
+        self.w, self.often = nn.Parameter(flow.ones(width, width)), nn.Parameter(flow.ones(width, width))
+        self.batch = nn.BatchNorm1d(width)
+        self.register_buffer("mean", flow.zeros(width))
+        self.register_buffer("count", flow.ones(()))
+
+    def averaged(self, x: Any) -> Any:
+        if self.training:
+            self.mean = 0.5 * self.mean + 0.5 * x.detach().mean(0)
+        return x - self.mean
 
     def forward(self, x: Any) -> Any:
-        return BODIES[self.kind](self, x)
+        w = self.often
+        if x.is_global and w.placement != x.placement:  # a tied one lies with the first who has it
+            w = w.to_global(placement=x.placement, sbp=B)
+        return BODIES[self.kind](self, x) + F.linear(x, w) * 0.1
 
 
 OPTIMIZERS: list[Callable[[Any], Any]] = [
@@ -62,31 +82,49 @@ Case = dict[str, Any]
 Trained = tuple[list[float], list[np.ndarray]]
 
 
-def cases(count: int) -> list[Case]:
-    draw, found = random.Random(11), []
-    for n in range(count):
-        mode = ("pipeline", "data", "tensor", "zero")[n % 4]
-        alone, staged = mode != "pipeline", mode == "pipeline"
-        found.append({
-            "seed": n, "mode": mode, "kinds": draw.choices(list(BODIES), k=draw.choice((2, 4)) if staged else 2),
-            "shared": alone and draw.random() < 0.3, "tied": alone and draw.random() < 0.3, "loss": draw.randrange(3),
-            "optimizers": [draw.randrange(4) for _ in range(draw.choice((1, 2)))], "schedule": draw.randrange(4),
-            "clip": draw.random() < 0.4, "micro": draw.choice((2, 4)) if staged else draw.choice((1, 2)),
-            "again": draw.random() < 0.3, "zero": draw.choice((1, 2, 3)), "least": draw.choice((1, 20)),
-            "late": draw.random() < 0.5, "auto": draw.random() < 0.3, "scaled": n % 3 == 0,
-        })  # fmt: skip
-    return found
+def drawn(seed: int) -> Case:
+    draw = random.Random(seed)
+    chance = lambda p: draw.random() < p  # noqa: E731
+    world, micro = draw.choice((2, 2, 4, 4, 3)), draw.choice((1, 1, 2, 3, 4))
+    blocks = draw.choice((1, 2, 2, 3, 4))
+    whole = list(range(world))
+    ways = {
+        "one": [whole] * blocks, "each": [[s % world] for s in range(blocks)],
+        "halves": [whole[: world // 2] if s % 2 == 0 else whole[world // 2 :] for s in range(blocks)],
+        "grid": [[[0, 1], [2, 3]]] * blocks,
+        "any": [sorted(draw.sample(whole, draw.randint(1, world))) for _ in range(blocks)],
+    }
+    way = draw.choice(("one", "one", "each", "each", "halves", "any") + ("grid",) * (world == 4))
+    places = ways[way]
+    first = np.array(places[0])
+    sbp = [draw.choice((None, 0)) for _ in first.shape]
+    parts = int(np.prod([n for n, s in zip(first.shape, sbp, strict=True) if s == 0]))
+    rows = [micro * parts * draw.choice((2, 3)) for _ in range(STEPS)] if micro > 1 or chance(0.5) else None
+    rows = rows or [draw.choice((2, 3, 5, 7)) for _ in range(STEPS)]
+    dynamic = chance(0.3)
+    return {
+        "seed": seed, "world": world, "places": places, "width": draw.choice((5, 6)), "parts": parts, "sbp": sbp,
+        "kinds": draw.choices(list(BODIES), k=blocks), "rows": rows if dynamic else rows[:1] * STEPS, "micro": micro,
+        "dynamic": dynamic, "shared": chance(0.2), "tied": chance(0.3), "loss": draw.randrange(3),
+        "optimizers": [draw.randrange(4) for _ in range(draw.choice((1, 2)))], "schedule": draw.randrange(4),
+        "clip": chance(0.4), "again": [chance(0.3) for _ in range(blocks)], "zero": draw.choice((0, 1, 2, 3)),
+        "least": draw.choice((1, 20)), "late": chance(0.5), "auto": chance(0.2), "scaled": chance(0.3),
+        "frozen": chance(0.3), "half": chance(0.15), "budget": chance(0.2), "inductor": chance(0.03),
+        "parted": chance(0.2), "looks": draw.choice(("", "", "same", "shared")),
+    }  # fmt: skip
 
 
 def made(case: Case) -> Any:
-    rng, blocks = np.random.default_rng(case["seed"]), list(map(Block, case["kinds"]))
-    if case["shared"]:
+    rng, blocks = np.random.default_rng(case["seed"]), [Block(kind, case["width"]) for kind in case["kinds"]]
+    if case["shared"] and case["places"][0] == case["places"][-1]:
         blocks[-1] = blocks[0]
     elif case["tied"]:
-        blocks[-1].same.weight = blocks[0].same.weight
+        blocks[-1].often = blocks[0].often
     model = nn.Sequential(*blocks)
-    for p in model.parameters():
+    for n, p in enumerate(model.parameters()):
         p.data.copy_(flow.tensor(rng.normal(size=tuple(p.shape)).astype(np.float32) * 0.3))
+        if case["frozen"] and n % 5 == 1:
+            p.requires_grad_(False)
     return model
 
 
@@ -104,75 +142,153 @@ def scaler_of(case: Case) -> Any:
 
 
 class Train(nn.Graph):
-    def __init__(self, model: Any, case: Case, places: list[Any]) -> None:
+    def __init__(self, model: Any, case: Case, places: list[Any], budget: int = 0) -> None:
         super().__init__()
         self.model, self.case, self.places = model, case, places
         for optimizer, schedule in optimizers(case, model):
             self.add_optimizer(optimizer, lr_sch=schedule)
+        self.config.set_gradient_accumulation_steps(case["micro"])
+        self.config.enable_amp(case["half"], dtype=flow.bfloat16)
+        self.config.enable_inductor(case["inductor"])
+        if budget:
+            self.config.set_memory_budget(budget)
         if places:
             self.set_grad_scaler(scaler_of(case))
-        self.config.set_gradient_accumulation_steps(case["micro"])
-        if places and case["mode"] == "zero":
-            self.config.enable_zero(stage=case["zero"], shard_min_size=case["least"])
-        self.config.enable_auto_parallel(case["auto"] and case["mode"] in ("data", "tensor"))
-        self.config.enable_zero_bubble(bool(places) and case["late"] and case["mode"] == "pipeline")
+            self.config.enable_auto_parallel(case["auto"])
+            self.config.enable_zero_bubble(case["late"] and case["micro"] > 1 and len(set(places)) > 1)
+            if case["zero"]:
+                self.config.enable_zero(stage=case["zero"], shard_min_size=case["least"])
         for s, block in enumerate(self.model):
             if places:
                 block.to(nn.graph.GraphModule).set_stage(s, places[s])
-            block.to(nn.graph.GraphModule).activation_checkpointing = case["again"]
+            block.to(nn.graph.GraphModule).activation_checkpointing = case["again"][s]
 
     def build(self, x: Any, y: Any) -> Any:
-        for n, block in enumerate(self.model):
-            x = block(x.to_global(placement=self.places[n], sbp=S) if self.places else x)
-        if self.places:
-            y = y.to_global(placement=self.places[-1], sbp=S)
-        losses = LOSSES[self.case["loss"]](x, y)
+        x, losses = losses_of(self.case, self.model, x, y, self.places)
         for loss in losses:
             loss.backward(retain_graph=True)
-        return losses[0]
+        return {"loss": losses[0], "rows": [x, (None, x[:, 0])], "n": 3}
 
 
-def data(step: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(step)
-    return rng.normal(size=(BATCH, WIDTH)).astype(np.float32), rng.integers(0, WIDTH, BATCH)
+def losses_of(case: Case, blocks: Any, x: Any, y: Any, places: list[Any]) -> tuple[Any, list[Any]]:
+    for n, block in enumerate(blocks):
+        x = block(x.to_global(placement=places[n]) if places else x)
+    if places:
+        y = y.to_global(placement=places[-1])
+    return x, LOSSES[case["loss"]](x, y)
 
 
-def trained(graph: Any, model: Any, give: Callable[[np.ndarray], Any], steps: range = range(STEPS)) -> Trained:
-    losses = [graph(*map(give, data(i))).numpy().mean() for i in steps]
+class Look(nn.Graph):
+    def __init__(self, model: Any, case: Case, places: list[Any]) -> None:
+        super().__init__()
+        self.model, self.case, self.places = model, case, places
+
+    def build(self, x: Any, y: Any) -> Any:
+        return losses_of(self.case, self.model, x, y, self.places)
+
+
+def data(case: Case, step: int) -> tuple[np.ndarray, np.ndarray]:
+    rng, rows, width = np.random.default_rng(step), case["rows"][step], case["width"]
+    return rng.normal(size=(rows, width)).astype(np.float32), rng.integers(0, width, rows)
+
+
+def numpy(t: Any) -> np.ndarray:
+    return t.detach().float().numpy().copy()
+
+
+def trained(
+    case: Case, graph: Any, model: Any, give: Callable[[np.ndarray], Any], look: Any = None, steps: range = range(STEPS)
+) -> Trained:
+    losses = []
+    for i in steps:
+        found = graph(*map(give, data(case, i)))
+        losses += [numpy(found["loss"]).mean(), *map(numpy, (found["rows"][0], found["rows"][1][1]))]
+        assert found["n"] == 3 and found["rows"][1][0] is None
+        if look is not None:
+            losses += looked(case, look, model, give, i)
     assert parse(str(graph.plan)) == graph.plan
     verify(graph.plan)
-    return losses, [p.detach().numpy().copy() for p in model.parameters()]
+    return losses, states(model)
 
 
-def on_two_ranks(case: Case) -> Trained:
+def looked(case: Case, look: Any, model: Any, give: Callable[[np.ndarray], Any], step: int) -> list[Any]:
+    """What an evaluation finds after a step."""
+    for m in (model, look.model.to(nn.Module) if isinstance(look, Look) else model):
+        m.eval()
+    x, (loss, *_) = look(*map(give, data(case, step)))
+    model.train()
+    return [numpy(loss), numpy(x)]
+
+
+def states(model: Any) -> list[np.ndarray]:
+    return [numpy(t) for t in model.state_dict().values()]
+
+
+def placed(case: Case, model: Any, places: list[Any], draw: random.Random) -> None:
+    for block, place in dict(zip(model, places, strict=True)).items():
+        for module in block.modules():
+            for name, p in [*module.named_parameters(recurse=False), *module.named_buffers(recurse=False)]:
+                if p.is_local:
+                    sbps = [B, *(S(d) for d in range(p.ndim) if case["parted"] and p.requires_grad)]
+                    moved = flow.tensor(p.detach().numpy(), placement=place, sbp=[draw.choice(sbps) for _ in place.shape])
+                    is_parameter = isinstance(p, nn.Parameter)
+                    setattr(module, name, nn.Parameter(moved, p.requires_grad) if is_parameter else moved)
+    if case["tied"] and model[-1] is not model[0]:
+        model[-1].often = model[0].often
+
+
+def over_ranks(case: Case) -> Trained:
+    draw = random.Random(case["seed"])
+    places = [flow.placement("cpu", ranks=ranks) for ranks in case["places"]]
+    sbp = [B if s is None else S(s) for s in case["sbp"]]
+    give = lambda t: flow.tensor(t, placement=places[0], sbp=sbp)  # noqa: E731
     model = made(case)
-    places = [flow.placement("cpu", ranks=[s % 2] if case["mode"] == "pipeline" else [0, 1]) for s in range(len(model))]
-    for block, place in zip(model, places, strict=True):
-        block.to_global(placement=place, sbp=B)
-    for block in dict.fromkeys(model) if case["mode"] == "tensor" else ():
-        for layer, name, dim in ((block.up, "weight", 0), (block.up, "bias", 0), (block.down, "weight", 1)):
-            p = getattr(layer, name).detach().to_global(placement=places[0], sbp=flow.sbp.split(dim))
-            setattr(layer, name, nn.Parameter(p))
-    graph = Train(model, case, places)
+    placed(case, model, places, draw)
+    look = Look(model, case, places) if case["looks"] else None
+    budget, kind = 0, Train
+    if case["budget"]:
+        probe = Train(model, case, places, budget=1)
+        with pytest.raises(CompileError) as refused:
+            probe.compile(*map(give, data(case, int(np.argmax(case["rows"])))))
+        budget = int(re.search(r"set_memory_budget\((\d+)\)", str(refused.value))[1])  # type: ignore[index]
+    if case["dynamic"]:
+        kind = nn.Graph.with_dynamic_input_shape(size=draw.choice((1, 2, 3)))(Train)
+    graph = kind(model, case, places, budget)
+    if case["looks"] == "shared":
+        other = made(case)
+        placed(case, other, places, random.Random(case["seed"]))
+        look = Look(other, case, places)
+        look.share_from(graph)
+    if case["dynamic"] and look is not None:
+        args = other if case["looks"] == "shared" else model, case, places
+        look = nn.Graph.with_dynamic_input_shape()(Look)(*args)
+        if case["looks"] == "shared":
+            look.share_from(graph)
     flow.manual_seed(case["seed"])
-    found = trained(graph, model, lambda t: flow.tensor(t, placement=places[0], sbp=S))
-    graph.close()
+    found = trained(case, graph, model, give, look)
+    for g in (graph, look):
+        if g is not None:
+            g.close()
     return found
 
 
-def eagerly(case: Case, parts: int) -> Trained:
+def eagerly(case: Case, parts: int = 1) -> Trained:
     """`parts` is how many ranks a batch is split over: a micro-batch has rows of each."""
     model, losses, micro, scaler = made(case), [], case["micro"], scaler_of(case)
     pairs = optimizers(case, model)
     flow.manual_seed(case["seed"])
     for i in range(STEPS):
-        found = []
+        found, results = [], {}
+        casting = flow.autocast("cpu", flow.bfloat16) if case["half"] else contextlib.nullcontext()
         for j in range(micro):
-            rows = np.arange(BATCH).reshape(parts, micro, -1)[:, j].reshape(-1)
-            x, y = (flow.tensor(t[rows]) for t in data(i))
-            of_it = LOSSES[case["loss"]](model(x), y)
+            count = case["rows"][i]
+            rows = np.arange(count) if micro == 1 else np.arange(count).reshape(parts, micro, -1)[:, j].reshape(-1)
+            x, y = (flow.tensor(t[rows]) for t in data(case, i))
+            with casting:
+                x, of_it = losses_of(case, model, x, y, [])
             scaler.scale(sum(of_it[1:], of_it[0]) / micro).backward()
             found.append(of_it[0].item())
+            results.update(zip(rows, numpy(x), strict=True))
         for optimizer, schedule in pairs:
             scaler.unscale_(optimizer)
             if case["clip"]:
@@ -182,35 +298,43 @@ def eagerly(case: Case, parts: int) -> Trained:
             if schedule is not None:
                 schedule.step()
         scaler.update()
-        losses.append(float(np.mean(found)))
-    return losses, [p.detach().numpy() for p in model.parameters()]
+        ordered = np.stack([results[n] for n in sorted(results)])
+        losses += [float(np.mean(found)), ordered, ordered[:, 0]]
+        if case["looks"]:
+            with flow.no_grad():
+                losses += looked(case, lambda x, y: losses_of(case, model, x, y, []), model, flow.tensor, i)
+    return losses, states(model)
 
 
-def agree(found: Trained, expected: Trained) -> None:
-    np.testing.assert_allclose(found[0], expected[0], rtol=2e-4)
+def agree(case: Case, found: Trained, expected: Trained) -> None:
+    rough = 30 if case["half"] else 1
+    for a, b in zip(found[0], expected[0], strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-3 * rough, atol=1e-3 * rough)
     for a, b in zip(found[1], expected[1], strict=True):
-        np.testing.assert_allclose(a, b, rtol=2e-3, atol=2e-4)
+        np.testing.assert_allclose(a, b, rtol=2e-3 * rough, atol=2e-4 * rough)
 
 
-@pytest.mark.parametrize("case", cases(12), ids=lambda case: f"{case['seed']}-{case['mode']}")
-def test_two_ranks_train_as_the_eager_program(case: Case) -> None:
-    expected = eagerly(case, 1 if case["mode"] == "pipeline" else 2)
-    for found in spawn_threads(2, on_two_ranks, case, deadline=60):
-        agree(found, expected)
+@pytest.mark.parametrize("seed", range(12))
+def test_ranks_train_as_the_eager_program(seed: int) -> None:
+    case = drawn(seed)
+    expected = eagerly(case, case["parts"])
+    for found in spawn_threads(case["world"], over_ranks, case, deadline=60):
+        agree(case, found, expected)
 
 
 class Blank(nn.Graph):
     pass
 
 
-@pytest.mark.parametrize("case", cases(8), ids=lambda case: str(case["seed"]))
-def test_a_graph_trains_as_the_eager_program_and_so_does_its_saved_plan(case: Case) -> None:
-    case |= {"scaled": False}  # a plan with a scaler isn't saved
-    expected, model = eagerly(case, 1), made(case)
+@pytest.mark.parametrize("seed", range(8))
+def test_a_graph_trains_as_the_eager_program_and_so_does_its_saved_plan(seed: int) -> None:
+    case = drawn(seed)
+    case |= {"scaled": False, "rows": case["rows"][:1] * STEPS, "looks": ""}  # a plan with a scaler isn't saved
+    expected, model = eagerly(case), made(case)
     graph = Train(model, case, [])
     flow.manual_seed(case["seed"])
-    before = trained(graph, model, flow.tensor, range(STEPS - 1))
-    drawn = flow.get_rng_state()
+    before = trained(case, graph, model, flow.tensor, steps=range(STEPS - 1))
+    state = flow.get_rng_state()
     rates = {f"lr.{o}.0": schedule.get_last_lr()[0] for o, (_, schedule) in enumerate(graph._optimizers) if schedule}
     simulate(graph.plan, launches=2)
     loaded, other = Blank(), made(case)
@@ -218,7 +342,7 @@ def test_a_graph_trains_as_the_eager_program_and_so_does_its_saved_plan(case: Ca
     loaded.load_runtime_state_dict(graph.runtime_state_dict())
     loaded.numbers.update(rates)
     for one, its in ((graph, model), (loaded, other)):
-        flow.set_rng_state(drawn)
-        losses, weights = trained(one, its, flow.tensor, range(STEPS - 1, STEPS))
-        agree((before[0] + losses, weights), expected)
+        flow.set_rng_state(state)
+        losses, weights = trained(case, one, its, flow.tensor, steps=range(STEPS - 1, STEPS))
+        agree(case, (before[0] + losses, weights), expected)
         one.close()
