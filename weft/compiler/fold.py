@@ -37,7 +37,8 @@ class _Fold:
         self.lane = _lanes(plans)
         self.count = max(self.lane) + 1
         self.home = {_chain(t.id): n for plan, n in self.each() for t in plan.tasks if t.kind == "compute"}
-        self.numbers: dict[tuple[int, str, int], int] = {}
+        self.numbers: dict[tuple[object, ...], int] = {}
+        self.first: dict[tuple[object, ...], int] = {}
         self.tasks: dict[int, Task] = {}
         self.registers: dict[int, Register] = {}
         self.streams: dict[tuple[int, int], Stream] = {}
@@ -64,13 +65,19 @@ class _Fold:
             own = n if decode(id).rank == plan.rank else self.count
             return decode(id)._replace(rank=self.home.get(_chain(id), own)).encode()
 
-        number = {}
+        number, at = {}, dict[int, list[tuple[int, ...]]]()
+        for t in plan.tasks:
+            for p in (*t.produces, *t.consumes):
+                at.setdefault(p.register, []).append(p.at)
         for r in plan.registers:
             producer = place(r.producer)
             name = PAIR.sub("", r.name)
-            # by name, too: registers with several readers are numbered by each rank for itself
+            # by name, too: registers with several readers are numbered by each rank for itself; and by the acts that
+            # use it: those of a rank that has other chains as well pass the turn on at others
             same = r.id // plan.world_size**2, name, decode(producer).rank
-            number[r.id] = self.numbers.setdefault(same, len(self.numbers))
+            acts = tuple(at[r.id]) if any(at[r.id]) else ()
+            number[r.id] = self.numbers.setdefault((*same, acts), len(self.numbers))
+            name += f".{number[r.id]}" * (self.first.setdefault(same, number[r.id]) != number[r.id])
             consumers = tuple(dict.fromkeys(map(place, r.consumers)))
             new = Register(number[r.id], name, producer, consumers, r.copies, full=r.full)
             self._register(new, plan.rank)

@@ -57,32 +57,33 @@ def compile_graph(graph: Program, args: tuple[Any, ...], kwargs: dict[str, Any])
     numbers: dict[str, Callable[[], float]] = {}
     scaling.begin(graph._scaler, builder, numbers)
     finite = None
-    with partition([o for o, _ in graph._optimizers], graph.config.shard_min_size, builder), dispatch.tracing(builder):
-        holders = _name_parameters(graph, builder)
-        symbols = mapped((args, kwargs), _feeder(builder, graph.name, examples, fed))
-        try:
-            with graph.config.casting():
-                result = graph.build(*symbols[0], **symbols[1])
-            outputs, made = _outputs(result, builder, graph.name)
-            written = _written(fed)
-            builder.settle()
-            if builder.losses or graph._optimizers:
-                finite = update(graph, builder, numbers)
-                if finite is not None:
-                    made.append(builder.output(finite, f"{graph.name}.finite"))
+    with partition([o for o, _ in graph._optimizers], graph.config.shard_min_size, builder):
+        with dispatch.tracing(builder):
+            holders = _name_parameters(graph, builder)
+            symbols = mapped((args, kwargs), _feeder(builder, graph.name, examples, fed))
+            try:
+                with graph.config.casting():
+                    result = graph.build(*symbols[0], **symbols[1])
+                outputs, made = _outputs(result, builder, graph.name)
+                written = _written(fed)
                 builder.settle()
-            for place, value in written.items():
-                builder.output(of_value(value, value.spec), f"{examples[place][0]}.written")
-        finally:
-            builder.settle(keep=False)
-    refuse_overlaps(job)
-    lowered = budget.compiled(job, options, passes.show_changes(job) if graph._debug_level >= TELLS_PASSES else None)
-    job, rank = lowered.job, current()
-    verify(lowered.plan)
-    for optimizer, _ in graph._optimizers:
-        optimizer.agreement.announce(type(optimizer).__name__, optimizer.param_groups)
-    alone = all(v.spec is None for n in job.nodes for v in n.outputs)  # local tensors: others may compile no graph
-    line = own_line() if alone else lines().take(agree(lowered))
+                if builder.losses or graph._optimizers:
+                    finite = update(graph, builder, numbers)
+                    if finite is not None:
+                        made.append(builder.output(finite, f"{graph.name}.finite"))
+                    builder.settle()
+                for place, value in written.items():
+                    builder.output(of_value(value, value.spec), f"{examples[place][0]}.written")
+            finally:
+                builder.settle(keep=False)
+        refuse_overlaps(job)
+        lowered = budget.compiled(job, options, passes.show_changes(job) if graph._debug_level >= TELLS_PASSES else None)
+        job, rank = lowered.job, current()
+        verify(lowered.plan)
+        for optimizer, _ in graph._optimizers:
+            optimizer.agreement.announce(type(optimizer).__name__, optimizer.param_groups)
+        alone = all(v.spec is None for n in job.nodes for v in n.outputs)  # local tensors: others may compile no graph
+        line = own_line() if alone else lines().take(agree(lowered))
     hosts = [n for n in job.nodes if n.op == "host"]
     running = Running(lowered, [n.args[0] for n in hosts], list(written), line)
     weakref.finalize(graph, _dropped, running)

@@ -104,6 +104,8 @@ CASES = {
     "data-parallel, interleaved, dropout, tied": Case(ACROSS * 2, 4, True, 0.3, True),
     "tensor-parallel": Case(ACROSS, 4, True, tensor=True),
     "tensor-parallel, interleaved": Case(ACROSS * 2, 4, True, tensor=True),
+    "a rank with more stages": Case(((1,), (0, 1), (1,)), 4),
+    "ranks with some stages in common": Case(((2,), (0, 2), (1, 2)), 4, True, 0.3, True),
 }
 SPLIT = {"up.weight": S(0), "up.bias": S(0), "down.weight": S(1)}
 

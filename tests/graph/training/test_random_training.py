@@ -121,8 +121,10 @@ def made(case: Case) -> Any:
     elif case["tied"]:
         blocks[-1].often = blocks[0].often
     model = nn.Sequential(*blocks)
+    if not case["half"]:
+        model.double()
     for n, p in enumerate(model.parameters()):
-        p.data.copy_(flow.tensor(rng.normal(size=tuple(p.shape)).astype(np.float32) * 0.3))
+        p.data.copy_(flow.tensor(rng.normal(size=tuple(p.shape)) * 0.3, dtype=p.dtype))
         if case["frozen"] and n % 5 == 1:
             p.requires_grad_(False)
     return model
@@ -189,11 +191,12 @@ class Look(nn.Graph):
 
 def data(case: Case, step: int) -> tuple[np.ndarray, np.ndarray]:
     rng, rows, width = np.random.default_rng(step), case["rows"][step], case["width"]
-    return rng.normal(size=(rows, width)).astype(np.float32), rng.integers(0, width, rows)
+    dtype = np.float32 if case["half"] else np.float64
+    return rng.normal(size=(rows, width)).astype(dtype), rng.integers(0, width, rows)
 
 
 def numpy(t: Any) -> np.ndarray:
-    return t.detach().float().numpy().copy()
+    return t.detach().double().numpy().copy()
 
 
 def trained(
@@ -307,11 +310,9 @@ def eagerly(case: Case, parts: int = 1) -> Trained:
 
 
 def agree(case: Case, found: Trained, expected: Trained) -> None:
-    rough = 30 if case["half"] else 1
-    for a, b in zip(found[0], expected[0], strict=True):
-        np.testing.assert_allclose(a, b, rtol=2e-3 * rough, atol=1e-3 * rough)
-    for a, b in zip(found[1], expected[1], strict=True):
-        np.testing.assert_allclose(a, b, rtol=2e-3 * rough, atol=2e-4 * rough)
+    rtol, atol = (6e-2, 3e-2) if case["half"] else (1e-6, 1e-8)
+    for a, b in zip([*found[0], *found[1]], [*expected[0], *expected[1]], strict=True):
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=atol)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -12,7 +12,7 @@ import pytest
 
 import weft as flow
 from weft import nn
-from weft.core.errors import GraphError, ShapeError
+from weft.core.errors import CompileError, GraphError, ShapeError
 from weft.core.rank import current
 from weft.job.value import Value
 from weft.launch import spawn_threads
@@ -352,7 +352,7 @@ def test_what_is_small_or_split_already_stays() -> None:
     spawn_threads(2, run, deadline=60)
 
 
-def test_a_trace_that_fails_leaves_everything_whole() -> None:
+def test_what_fails_to_compile_leaves_everything_whole() -> None:
     def run() -> None:
         place = flow.placement("cpu", [0, 1])
         model = model_on(place)
@@ -360,11 +360,13 @@ def test_a_trace_that_fails_leaves_everything_whole() -> None:
         x, y = data(place, S(0), 0)
         nn.functional.cross_entropy(model(x), y).backward()
         optimizer.step()
-        graph = Train(model, optimizer, {"shard_min_size": 1})
-        with pytest.raises(ShapeError):
-            graph(x, y[:3])
-        assert all(p.sbp == (B,) for p in model.parameters())
-        assert all(t.sbp == (B,) for s in optimizer.state.values() for t in s.values())
+        graph, tight = (Train(model, optimizer, {"shard_min_size": 1}) for _ in range(2))
+        tight.config.set_memory_budget(1)
+        for failing, error, rows in ((graph, ShapeError, y[:3]), (tight, CompileError, y)):
+            with pytest.raises(error):
+                failing(x, rows)
+            assert all(p.sbp == (B,) for p in model.parameters())
+            assert all(t.sbp == (B,) for s in optimizer.state.values() for t in s.values())
         graph(x, y).numpy()
         assert all(p.sbp == (S(0),) for p in model.parameters())
 
