@@ -265,7 +265,10 @@ def test_micro_batches_hold_the_same_rows_of_all_inputs_and_results_come_in_thei
 
     def main() -> None:
         for a, b, (out, where), some in itertools.product(
-            layouts[:: place.ndim], layouts[:: place.ndim], [*((s, place) for s in layouts), ((B,), alone), *((s, there) for s in other)], [0, 3]
+            layouts[:: place.ndim],
+            layouts[:: place.ndim],
+            [*((s, place) for s in layouts), ((B,), alone), *((s, there) for s in other)],
+            [0, 3],
         ):
             graph = Rows(where, out, some)
             args = [flow.tensor(x, placement=place, sbp=s) for s in (a, b)]

@@ -77,7 +77,9 @@ def compile_graph(graph: Program, args: tuple[Any, ...], kwargs: dict[str, Any])
             finally:
                 builder.settle(keep=False)
         refuse_overlaps(job)
-        lowered = budget.compiled(job, options, passes.show_changes(job) if graph._debug_level >= TELLS_PASSES else None)
+        lowered = budget.compiled(
+            job, options, passes.show_changes(job) if graph._debug_level >= TELLS_PASSES else None
+        )
         job, rank = lowered.job, current()
         verify(lowered.plan)
         for optimizer, _ in graph._optimizers:

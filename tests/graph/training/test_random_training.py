@@ -89,7 +89,8 @@ def drawn(seed: int) -> Case:
     blocks = draw.choice((1, 2, 2, 3, 4))
     whole = list(range(world))
     ways = {
-        "one": [whole] * blocks, "each": [[s % world] for s in range(blocks)],
+        "one": [whole] * blocks,
+        "each": [[s % world] for s in range(blocks)],
         "halves": [whole[: world // 2] if s % 2 == 0 else whole[world // 2 :] for s in range(blocks)],
         "grid": [[[0, 1], [2, 3]]] * blocks,
         "any": [sorted(draw.sample(whole, draw.randint(1, world))) for _ in range(blocks)],
@@ -233,7 +234,9 @@ def placed(case: Case, model: Any, places: list[Any], draw: random.Random) -> No
             for name, p in [*module.named_parameters(recurse=False), *module.named_buffers(recurse=False)]:
                 if p.is_local:
                     sbps = [B, *(S(d) for d in range(p.ndim) if case["parted"] and p.requires_grad)]
-                    moved = flow.tensor(p.detach().numpy(), placement=place, sbp=[draw.choice(sbps) for _ in place.shape])
+                    moved = flow.tensor(
+                        p.detach().numpy(), placement=place, sbp=[draw.choice(sbps) for _ in place.shape]
+                    )
                     is_parameter = isinstance(p, nn.Parameter)
                     setattr(module, name, nn.Parameter(moved, p.requires_grad) if is_parameter else moved)
     if case["tied"] and model[-1] is not model[0]:
