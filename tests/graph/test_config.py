@@ -197,3 +197,36 @@ def test_each_option_can_be_asked_for_in_its_config() -> None:
             )
         )
         assert getattr(config.options(), option) != before
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda c: c.enable_zero(3),
+        lambda c: c.enable_zero(stage=True),
+        lambda c: c.enable_zero(stage=2.0),
+        lambda c: c.enable_zero(shard_min_size="many"),
+        lambda c: c.enable_zero(shard_min_size=float("nan")),
+        lambda c: c.enable_amp(flow.float16),
+        lambda c: c.enable_auto_parallel("no"),
+        lambda c: c.enable_inductor(None),
+        lambda c: c.enable_zero_bubble(0.5),
+        lambda c: c.set_memory_budget("1GB"),
+        lambda c: c.set_outputs_buffer_size(True),
+        lambda c: c.set_gradient_accumulation_steps(2.0),
+    ],
+)
+def test_an_option_takes_what_it_is_for(call: Any) -> None:
+    config = nn.Graph().config
+    before = repr(config)
+    with pytest.raises(GraphError):
+        call(config)
+    assert repr(config) == before
+
+
+def test_what_is_not_for_graphs_is_refused() -> None:
+    with pytest.raises(GraphError, match="a level is an int"):
+        nn.Graph().debug("all")  # type: ignore[arg-type]
+    for other in (3, nn.Linear):
+        with pytest.raises(GraphError, match="decorates a class of graphs"):
+            nn.Graph.with_dynamic_input_shape()(other)  # type: ignore[arg-type]

@@ -293,6 +293,12 @@ EDITS = {
         lambda p: p.replace("source@0.cpu.0.0.", "source@0.abacus.0.0.", 1),
         r"line \d: a task can't be on device type 'abacus'",
     ),
+    "a write of another shape": (
+        lambda p: re.sub(
+            r"store\(%model\.norm\.\w+, %[^)]+", "store(%model.norm.running_mean, %linear_weight_grad-1", p
+        ),
+        r"(?s)^in `store[^\n]*%linear_weight_grad-1.*must match",
+    ),
     "no end": (lambda p: re.sub(r" -> step0@\S+$", " -> nobody", p, count=1, flags=re.M), "plan|register|step0"),
 }
 
@@ -324,6 +330,27 @@ def test_what_would_compute_something_else_is_refused_unless_it_is_wanted(state:
     plan = state["plan"].replace("graph.input(1,", "graph.input(2,")
     with pytest.raises(CompileError, match=r"names 2 arguments, .* its plan 2 inputs"):
         Blank().load_runtime_state_dict({**state, "plan": plan, "checksums": None})
+
+
+def test_the_form_of_an_input_that_nothing_reads_takes_no_memory() -> None:
+    class First(nn.Graph):
+        def build(self, x: Any, unused: Any) -> Any:
+            return x + 1
+
+    graph = First()
+    graph(flow.ones(2), flow.ones(5))
+    state = graph.runtime_state_dict()
+    for size in (10**15, 10**30):
+        plan = state["plan"].replace("(5,)", f"({size},)")
+        assert plan != state["plan"]
+        twin, given = Blank(), {**state, "plan": plan, "checksums": None}
+        if size < 2**63:
+            twin.load_runtime_state_dict(given)
+            with pytest.raises(GraphError, match="compiled for other arguments"):
+                twin(flow.ones(2), flow.ones(5))
+            continue
+        with pytest.raises(CompileError, match=r"input\.1: graph\.input"):
+            twin.load_runtime_state_dict(given)
 
 
 def edited(plan: str, draws: random.Random) -> str:

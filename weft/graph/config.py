@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
@@ -25,7 +26,7 @@ class GraphConfig:
         self.training = False
         self._micro_batches = 1
         self._amp: tuple[bool, Any] = (False, None)
-        self.shard_min_size: int | None = None  # parameters of so many elements are split over data-parallel ranks
+        self._shard_min_size: int | None = None
         self._zero_stage = 0
         self._auto_parallel = False
         self._zero_bubble = False
@@ -38,7 +39,7 @@ class GraphConfig:
         """Choose the layouts of all ops together by a cost model of computation and movement. The layouts of inputs,
         parameters, outputs and `to_global` stay as they are. `graph.explain()` shows what was chosen."""
         self._still_open("enable_auto_parallel()")
-        self._auto_parallel = bool(mode)
+        self._auto_parallel = _switch("enable_auto_parallel", mode)
 
     def set_memory_budget(self, bytes: int) -> None:
         """Limit a rank's memory for the graph: parameters, states, inputs, and what a launch takes besides
@@ -55,14 +56,14 @@ class GraphConfig:
         is compiled and measured once, which takes seconds. It needs a C++ compiler. Results are those of the ops up to
         rounding; a plan shows a run as one `fused` call, with the calls within it."""
         self._still_open("enable_inductor()")
-        self._inductor = bool(mode)
+        self._inductor = _switch("enable_inductor", mode)
 
     def enable_amp(self, mode: bool = True, *, dtype: Any = None) -> None:
         """Trace `build` under `autocast`: matmuls in a 16-bit dtype, by default each device's own."""
         self._still_open("enable_amp()")
         if dtype is not None:
             autocast("cpu", dtype)  # refuses other dtypes
-        self._amp = bool(mode), dtype
+        self._amp = _switch("enable_amp", mode), dtype
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         if name in HINTS:
@@ -103,15 +104,23 @@ class GraphConfig:
         while they are read: prefetched one bucket ahead, freed, and gathered again for backward. In all stages the
         parameters are sharded between launches; eager reads move them as needed.
         """
-        if stage not in (1, 2, 3) or shard_restore_level not in (0, 1, 2):
+        mode = _switch("enable_zero", mode)
+        given, fits = (stage, shard_min_size, shard_restore_level), (range(1, 4), range(sys.maxsize), range(3))
+        if any(type(value) is not int or value not in some for value, some in zip(given, fits, strict=True)):
             raise GraphError(
-                f"enable_zero(stage={stage!r}, shard_restore_level={shard_restore_level!r}): the stages are 1, 2 and "
-                "3, the levels 0, 1 and 2"
+                f"enable_zero(stage={stage!r}, shard_min_size={shard_min_size!r}, shard_restore_level="
+                f"{shard_restore_level!r}): the stages are 1, 2 and 3, the least size is a number of elements, the "
+                "levels are 0, 1 and 2"
             )
         self._still_open("enable_zero()")
         idle("config.enable_zero(shard_restore_level)", mode and shard_restore_level != 1)
-        self.shard_min_size = max(int(shard_min_size), 1) if mode else None
+        self._shard_min_size = max(shard_min_size, 1) if mode else None
         self._zero_stage = stage if mode else 0
+
+    @property
+    def shard_min_size(self) -> int | None:
+        """From how many elements on ZeRO shards a parameter; None without ZeRO."""
+        return self._shard_min_size
 
     def set_outputs_buffer_size(self, value: int = 2) -> None:
         """Set how many launches have their inputs and outputs in registers at a time: how far launches run ahead of
@@ -125,7 +134,7 @@ class GraphConfig:
         """Fill a pipeline's bubbles with the gradients of weights, which no other stage waits for. No stage keeps more
         micro-batches than the first one does anyway."""
         self._still_open("enable_zero_bubble()")
-        self._zero_bubble = bool(mode)
+        self._zero_bubble = _switch("enable_zero_bubble", mode)
 
     def set_zero_redundancy_optimizer_mode(self, mode: str = "distributed_split") -> None:
         """OneFlow's older name for `enable_zero(stage=1)`."""
@@ -164,9 +173,16 @@ class GraphConfig:
         return f"(CONFIG:config:GraphConfig(training={self.training}{steps}{amp}{zero}{chosen}))"
 
 
-SET: Final = ("training", "shard_min_size")
+SET: Final = ("training",)
 OWN: Final = tuple(name for name, value in vars(GraphConfig).items() if callable(value) and not name.startswith("_"))
 ASKED: Final = (*OWN, *HINTS, "proto")
+
+
+def _switch(name: str, mode: Any) -> bool:
+    """An option's mode. What else is given was meant for another parameter, `enable_zero(3)` say."""
+    if not isinstance(mode, bool):
+        raise GraphError(f"config.{name}({mode!r}): the first argument says whether, True or False; name the others")
+    return mode
 
 
 def _unknown(name: str) -> str:

@@ -98,7 +98,7 @@ def load(graph: Program, state: Mapping[str, Any]) -> Compiled:
             with _within(call):
                 held[v.name] = job.variables[v] = _variable(v, r.strides, state["variables"], mine.get(v.name))
     lowered = Lowered(plan, job, Options(micro_batches=job.micro_batches))
-    inputs = {c.args[0]: _end(c) for c in _calls(plan, "graph.input")}
+    inputs = {c.args[0]: _example(c) for c in _calls(plan, "graph.input")}
     outputs = [_end(c) for c in _calls(plan, "graph.output")]
     names = [c.args[0] for c in _calls(plan, "graph.number")]
     given, gives = (_tree(state[key], key) for key in ("arguments", "outputs"))
@@ -113,7 +113,7 @@ def load(graph: Program, state: Mapping[str, Any]) -> Compiled:
             f"arguments to be overwritten and the numbers {[*state['numbers']]}, and its plan {len(inputs)} inputs, "
             f"{len(outputs)} outputs and the numbers {names}"
         )
-    examples = [(v.name, _example(v)) for v in inputs.values()]
+    examples = [(v.name, example) for v, example in inputs.values()]
     arguments = mapped(given, lambda leaf: examples[int(leaf.name)][1] if isinstance(leaf, Ref) else leaf)
     marked, blank = (
         mapped(found, lambda leaf: Output() if isinstance(leaf, Ref) else leaf) for found in (gives, given)
@@ -208,7 +208,7 @@ def _check_forms(calls: tuple[Call, ...], outside: Mapping[str, Form] | None = N
         if len({tuple(forms[v.name].shape for v in values) for values in lists_of(call)}) > 1:
             raise CompileError(f"{shown(call)}: its lists don't go together, pair by pair")
         op = OPS.get(call.op)
-        if op is None or call.option("where") is not None or call.option("part") is not None or not call.results:
+        if op is None or call.option("where") is not None or call.option("part") is not None:
             continue
         with _within(call):
             found = infer(op, tuple(map(form, call.args)))
@@ -310,9 +310,13 @@ def _data(t: Tensor) -> torch.Tensor:
     return data
 
 
-def _example(v: Value) -> Tensor:
-    data = torch.zeros(v.local_shape(current().index), dtype=v.dtype.torch, device=v.device.torch)
-    return of_torch(data) if v.spec is None else of_shard(data, v.spec)
+def _example(call: Call) -> tuple[Value, Tensor]:
+    """An input, and a tensor of its form, which takes no memory."""
+    v = _end(call)
+    with _within(call):
+        one = torch.zeros((), dtype=v.dtype.torch, device=v.device.torch)
+        data = one.expand(v.local_shape(current().index))
+    return v, of_torch(data) if v.spec is None else of_shard(data, v.spec)
 
 
 # ---- trees -------------------------------------------------------------------------------------------

@@ -29,6 +29,9 @@ def with_dynamic_input_shape(*, size: int = 10) -> Callable[[type], type]:
         raise GraphError(f"with_dynamic_input_shape(size={size!r}): at least one form is kept, like size=10")
 
     def decorate(kind: type) -> type:
+        if not (isinstance(kind, type) and hasattr(kind, "share_from")):
+            raise GraphError(f"with_dynamic_input_shape() decorates a class of graphs; got {kind!r:.60}")
+
         def of_form(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             form = repr(tree.form(tree.ours((args, kwargs))))
             kept: OrderedDict[str, Any] = self.__dict__.setdefault("_kept", OrderedDict())
