@@ -221,6 +221,35 @@ def test_a_stream_gives_what_lines_of_the_chain_give(
     verify(plans_of(streamed))
 
 
+def one_axis_after_the_other() -> Found:
+    """Rows and columns of the grid reach from one host to the other, so that sums go along one and then the other."""
+    place = flow.placement("cpu", [[0, 1], [2, 3]])
+    model = nn.Sequential(*layers(), nn.BatchNorm1d(WIDTH)).to_global(placement=place, sbp=(B, B))
+    split = {"placement": place, "sbp": (S(0), S(0))}
+    return run(Train(model, 1, 0), model, split, split)
+
+
+def other_ranks_in_each_stage() -> Found:
+    places = [flow.placement("cpu", list(ranks)) for ranks in ((1, 3), (1,), (0, 2, 3), (1,))]
+    model = nn.Sequential(*(nn.Sequential(*layers()[:4]).to_global(placement=p, sbp=B) for p in places))
+    graph = Train(model, 1, 3)
+    for block, place in zip(graph.model, places, strict=True):
+        block.to(nn.graph.GraphModule).set_stage(0, place)
+    graph.model[0].to(nn.graph.GraphModule).activation_checkpointing = True
+    return run(graph, model, {"placement": places[0], "sbp": B}, {"placement": places[3], "sbp": B})
+
+
+@pytest.mark.parametrize("case", [one_axis_after_the_other, other_ranks_in_each_stage])
+def test_hosts_of_unequal_ranks(case: Callable[[], Found], monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for hosts in ("1,1,0,1", "1,0,1,1", ""):
+        monkeypatch.setenv(HOSTS, hosts)
+        found.append(spawn_threads(4, case, deadline=60))
+    for losses, parameters, _, _ in (rank for each in found[:2] for rank in each):
+        for a, b in zip([*losses, *parameters], [*found[2][0][0], *found[2][0][1]], strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
 def test_a_bucket_closes_at_its_last_producer_and_goes_beside_backward(
     two_hosts: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,9 +72,9 @@ class _Fold:
         for r in plan.registers:
             producer = place(r.producer)
             name = PAIR.sub("", r.name)
-            # by name, too: registers with several readers are numbered by each rank for itself; and by the acts that
-            # use it: those of a rank that has other chains as well pass the turn on at others
-            same = r.id // plan.world_size**2, name, decode(producer).rank
+            # ids differ: registers with several readers are numbered by each rank for itself. So do the acts that use a
+            # register: a rank that has other chains as well passes the turn on at other ones
+            same = name, decode(producer).rank
             acts = tuple(at[r.id]) if any(at[r.id]) else ()
             number[r.id] = self.numbers.setdefault((*same, acts), len(self.numbers))
             name += f".{number[r.id]}" * (self.first.setdefault(same, number[r.id]) != number[r.id])

@@ -27,6 +27,8 @@ def shared(plan: Plan) -> Plan:
     free = {r.id: r for r in found if lifetimes.shareable(r)}
     under = {b.id: a for b in free.values() if (a := free.get(lifetimes.overwritten(b))) and lifetimes.in_place(a, b)}
     lower = {a.id for a in under.values()}
+    under = {id: a for id, a in under.items() if id not in lower}  # of several in a row, the last two
+    lower = {a.id for a in under.values()}
     blocks = [(-r.bytes, r.id, n) for r in free.values() if r.id not in lower for n in range(r.copies)]
     held = {(id, n): lifetimes.held(free[id], n, under.get(id)) for _, id, n in blocks}
     if not held:
