@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import resource
 import socket
 import stat
 from collections.abc import Callable
@@ -128,6 +129,19 @@ def test_a_failed_save_leaves_the_old_file_alone(tmp_path: Path, monkeypatch: py
     monkeypatch.undo()
     assert load(tmp_path / "x")["x"].tolist() == [1.0, 1.0]
     assert os.listdir(tmp_path) == ["x"]
+
+
+@pytest.mark.parametrize("options", [{}, {"max_shard_size": "1MB"}])
+def test_a_full_disk_is_told_with_the_path(tmp_path: Path, options: dict[str, str]) -> None:
+    save({"x": flow.ones(2)}, tmp_path / "x", **options)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, before[1]))
+    try:
+        with pytest.raises(OSError, match=f"{tmp_path}/x"):
+            save({"x": flow.zeros(1 << 17)}, tmp_path / "x", **options)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert load(tmp_path / "x")["x"].tolist() == [1.0, 1.0]
 
 
 def test_threads_save_beside_one_another(tmp_path: Path) -> None:

@@ -234,7 +234,8 @@ def _made(folder: str, shards: Sequence[Shard], held: contextlib.ExitStack) -> i
         number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         made = held.enter_context(open(number, "wb"))  # noqa: SIM115
         place.lock(made.fileno())
-        os.truncate(made.fileno(), max(end for _, end in shard.places.values()) if shard.places else 0)
+        with place.naming(path):
+            os.truncate(made.fileno(), max(end for _, end in shard.places.values()) if shard.places else 0)
     return token
 
 
@@ -266,19 +267,16 @@ def _filled(
         own = [name for name in places if name in mine]
         if not own:
             continue
-        handle = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-        try:
+        with place.naming(path), open(path, "r+b", buffering=0) as made:
             for name in own:
                 part, box = mine[name]
                 data, at = memoryview(file.in_bytes(part.detach().cpu().contiguous())), 0
                 start, width = places[name][0], part.element_size()
                 for first, last in _runs(tensors[name].shape, box) if len(data) else ():
                     size = (last - first) * width
-                    _put(handle, data[at : at + size], start + first * width)
+                    _put(made.fileno(), data[at : at + size], start + first * width)
                     at += size
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+            os.fsync(made.fileno())
 
 
 def _put(handle: int, data: memoryview, at: int) -> None:
@@ -289,7 +287,7 @@ def _put(handle: int, data: memoryview, at: int) -> None:
 
 def _sealed(shards: Sequence[Shard], temporary: Sequence[str]) -> None:
     for shard, path in zip(shards, temporary, strict=True):
-        with open(path, "r+b") as made:
+        with place.naming(path), open(path, "r+b") as made:
             file.seal(made, shard.infos)
             made.flush()
             os.fsync(made.fileno())

@@ -9,7 +9,7 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Final
 
 from weft.core.errors import ArgumentError, CheckpointError
@@ -42,7 +42,7 @@ def replace(path: Any, write: Callable[[BinaryIO], object]) -> None:
     folder = os.path.dirname(target)
     clear(folder)
     file, temporary = _temporary(folder, before)
-    with file:  # closed last: its lock shows that this save is still running
+    with naming(target), file:  # closed last: its lock shows that this save is still running
         try:
             write(file)
             file.flush()
@@ -57,6 +57,17 @@ def replace(path: Any, write: Callable[[BinaryIO], object]) -> None:
             raise
         flush(folder)
     logger("checkpoint").info("%s written, %d bytes in %.3f s", target, size, time.perf_counter() - start)
+
+
+@contextlib.contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Name the path in a system's error that names none: of a full disk, say."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = path
+        raise
 
 
 def flush(folder: str) -> None:
