@@ -80,7 +80,7 @@ LOSSES: list[Callable[[Any, Any], list[Any]]] = [
     lambda x, y: [F.smooth_l1_loss(x, flow.zeros_like(x))],
 ]  # fmt: skip
 Case = dict[str, Any]
-Trained = tuple[list[float], list[np.ndarray]]
+Trained = tuple[list[np.ndarray], list[np.ndarray]]
 
 
 def drawn(seed: int) -> Case:
@@ -257,7 +257,6 @@ def over_ranks(case: Case) -> Trained:
     give = lambda t: flow.tensor(t, placement=places[0], sbp=sbp)  # noqa: E731
     model = made(case)
     placed(case, model, places, draw)
-    look = Look(model, case, places) if case["looks"] else None
     budget, kind = 0, Train
     if case["budget"]:
         probe = Train(model, case, places, budget=1)
@@ -267,16 +266,14 @@ def over_ranks(case: Case) -> Trained:
     if case["dynamic"]:
         kind = nn.Graph.with_dynamic_input_shape(size=draw.choice((1, 2, 3)))(Train)
     graph = kind(model, case, places, budget)
+    look, seen = None, model
     if case["looks"] == "shared":
-        other = made(case)
-        placed(case, other, places, random.Random(case["seed"]))
-        look = Look(other, case, places)
+        seen = made(case)
+        placed(case, seen, places, random.Random(case["seed"]))
+    if case["looks"]:
+        look = (nn.Graph.with_dynamic_input_shape()(Look) if case["dynamic"] else Look)(seen, case, places)
+    if look is not None and seen is not model:
         look.share_from(graph)
-    if case["dynamic"] and look is not None:
-        args = other if case["looks"] == "shared" else model, case, places
-        look = nn.Graph.with_dynamic_input_shape()(Look)(*args)
-        if case["looks"] == "shared":
-            look.share_from(graph)
     flow.manual_seed(case["seed"])
     found = trained(case, graph, model, give, look)
     for g in (graph, look):
