@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import torch
 
-from weft.autograd.entry import blob_of, space_of, wrapped
+from weft.autograd.entry import PLAIN, blob_of, space_of, wrapped
 from weft.core import random
-from weft.core.device import Device, chosen
-from weft.core.dispatch import here, hooks
+from weft.core.device import Device
+from weft.core.dispatch import changed, here, hooks
 from weft.core.errors import ours
 from weft.core.late import written_late
 from weft.ops import OPS
@@ -72,11 +72,11 @@ def shortened(f: F, otherwise: Callable[..., Any], way: Short | Making | Parts) 
     if isinstance(way, Short):
         space |= space_of(OPS[way.op]) | dict(way.names)
     elif isinstance(way, Parts):
-        space |= {"here": here, "absent": ABSENT, "views": way.views}
+        space |= {"here": here, "changed": changed, "absent": ABSENT, "views": way.views}
     else:
         space |= {
             "here": here, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "absent": ABSENT, "kernel": way.kernel,
-            "made": torch.Tensor, "chosen": chosen, "cpus": CPUS, "prod": math.prod, "LARGE": LARGE,
+            "made": torch.Tensor, "changed": changed, "cpus": CPUS, "prod": math.prod, "LARGE": LARGE,
             "drawn": random.on_cpu,
         }  # fmt: skip
     defaults = {p.name: p.default for p in inspect.signature(f).parameters.values()}
@@ -89,6 +89,7 @@ def shortened(f: F, otherwise: Callable[..., Any], way: Short | Making | Parts) 
 
 
 IDENTIFIER = re.compile(r"[a-z_]\w*\b(?!=)")  # but not a keyword argument
+TAKEN = ("dtype", "device", "requires_grad")  # with other keywords, a call falls back
 CPUS = {"cpu", Device("cpu"), torch.device("cpu")}
 
 
@@ -97,18 +98,19 @@ def source_of(f: Callable[..., Any], way: Short | Making | Parts) -> str:
     parameters = list(inspect.signature(f).parameters.values())
     plain = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     several = "_sizes" if any(p.kind is p.VAR_POSITIONAL for p in parameters) else "_rest"
-    others = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    others = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name in TAKEN]
     required = {p.name for p in parameters if p.default is p.empty}
     header = [f"{n}={'absent' if n in required else f'default_{n}'}" for n in (*plain, *others)]
     header.insert(len(plain), f"*{several}")
     spread = several == "_sizes"
     if isinstance(way, Short):
-        body = _of_op(OPS[way.op], way, plain, others, spread)
+        body = _of_op(OPS[way.op], way, plain, spread)
     else:
-        body = _of_parts(way) if isinstance(way, Parts) else _of_making(way, plain, others, spread)
-    usual = " and ".join(["not _more", *(["not _rest"] if several == "_rest" else []), "here.plain"])
+        body = _of_parts(way) if isinstance(way, Parts) else _of_making(way, plain, spread)
+    usual = "(not changed or here.local)" if isinstance(way, Making) and "x.blob" not in way.call else PLAIN
     if isinstance(way, Short) and way.op in hooks.ruled:
-        usual += " and not here.casting"
+        usual = "(not changed or here.plain and not here.casting)"
+    usual = " and ".join(["not _more", *(["not _rest"] if several == "_rest" else []), usual])
     given = "{" + ", ".join(f"{n!r}: {n}" for n in (*plain, *others)) + "}"
     handed = ", ".join([*plain, *(f"{n}={n}" for n in others)])
     unfit = " or ".join(["_more", "_rest", *(f"{n} is absent" for n in (*plain, *others) if n in required)])
@@ -134,12 +136,12 @@ REFUSED = (
 ONE = "_sizes if _sizes[0].__class__ is int else only_one(*_sizes)"
 
 
-def _of_op(op: Op, way: Short, plain: Sequence[str], others: Sequence[str], spread: bool) -> list[str]:
+def _of_op(op: Op, way: Short, plain: Sequence[str], spread: bool) -> list[str]:
     """The condition and the lines of the fast path, for a call that comes down to an op's."""
     assert op.operands == (0,), f"{op.name}: the fast path is for ops of one operand"
     x, taken = op.names[0], 1 if way.kernel else len(op.params)
     asked = IDENTIFIER.findall(way.kernel)
-    unasked = [n for n in (*plain[taken:], *others) if n not in asked]
+    unasked = [n for n in plain[taken:] if n not in asked]
     renamed = [f"{own} = {n}" for own, n in zip(op.names[:taken], plain, strict=False) if own != n]
     settled = way.settled
     if not (settled or spread or {*op.names[1:]} <= {*plain}):
@@ -174,13 +176,12 @@ def _of_parts(way: Parts) -> list[str]:
     ]
 
 
-def _of_making(way: Making, plain: Sequence[str], others: Sequence[str], spread: bool) -> list[str]:
+def _of_making(way: Making, plain: Sequence[str], spread: bool) -> list[str]:
     """Likewise, for a function that creates a tensor from attributes alone."""
     size = way.size
-    seen = {"dtype", "device", "requires_grad", *IDENTIFIER.findall(f"{way.call} {way.size}")}
-    usual = [f"{n} is default_{n}" for n in (*plain, *others) if n not in seen]
+    seen = {*TAKEN, *IDENTIFIER.findall(f"{way.call} {way.size}")}
+    usual = [f"{n} is default_{n}" for n in plain if n not in seen]
     usual += ["device is None"] if "x.blob" in way.call else ["(device is None or device in cpus)"]
-    usual += [] if "x.blob" in way.call else ["here.place is None", "chosen.usual is None"]
     there = "r0.__class__ is made"  # no number was one of Weft's tensors, which would have made another
     there += "" if "x.blob" in way.call else " and r0.is_cpu"  # torch may have a default
     return [

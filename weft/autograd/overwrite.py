@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from weft.autograd.entry import any_wanting, at_hand, data_of, header_of, in_general, refits, wanting
+from weft.autograd.entry import PLAIN, any_wanting, at_hand, data_of, header_of, in_general, refits, wanting
 from weft.autograd.inplace import in_place
 from weft.autograd.plain import again
-from weft.core.dispatch import here, hooks
+from weft.core.dispatch import changed, here, hooks
 from weft.core.late import written_late
 from weft.ops.declaration import Op
 from weft.ops.explain import ABSENT, missing, refit
@@ -22,7 +22,7 @@ def make_overwriting(op: Op) -> Callable[..., Any]:
     if op.inplace_kernel is None or op.params[0].kind not in ("tensor", "operand"):
         return _general(op)
     space: dict[str, Any] = {
-        "here": here, "op": op, "kernel": op.inplace_kernel, "again": again, "in_place": in_place,
+        "here": here, "changed": changed, "op": op, "kernel": op.inplace_kernel, "again": again, "in_place": in_place,
         "absent": ABSENT, "refit": refit, "missing": missing, "writable": writable,
         "data_of": data_of, "any_wanting": any_wanting, "guarded": guarded,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
@@ -41,7 +41,7 @@ def source_of(op: Op) -> str:
     lines = [
         f"def {op.name}_({', '.join(header_of(op))}):",
         *refits(op, "in_place"),
-        f"    if {'here.plain and not here.casting' if op.name in hooks.ruled else 'here.plain'}:",
+        f"    if {'not changed or (here.plain and not here.casting)' if op.name in hooks.ruled else PLAIN}:",
         *reading,
         f"        if ready and not (here.grad and ({taped})):",
         "            try:",
