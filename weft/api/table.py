@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from weft.api import names
-from weft.api.fast_path import Making, Parts, Short, shortened
+from weft.api.fast_path import Way, shortened
 from weft.api.signature import F, door
 from weft.api.surface import PUBLIC
 from weft.autograd.overwrite import make_overwriting
@@ -23,7 +23,7 @@ Function = Callable[..., Any]
 ADAPTERS: Final[dict[str, dict[str, Function]]] = {"flow": {}, "tensor": {}, "neural": {}, "bound": {}}
 
 
-def public(where: str, name: str = "", short: Short | Making | Parts | None = None) -> Callable[[F], F]:
+def public(where: str, name: str = "", short: Way | None = None) -> Callable[[F], F]:
     """Mark an adapter: the places that bind it ("bound" is `flow._C` alone), and its names if not its own.
 
     Users call it through its door. With `short`, a fast path comes before that.

@@ -34,10 +34,8 @@ def make_overwriting(op: Op) -> Callable[..., Any]:
 def source_of(op: Op) -> str:
     """The entry as Python text."""
     x, everything = op.names[0], f"({', '.join(op.names)},)"
-    reading, kernel_args = at_hand(op, f"({x}.blob.access is None or writable({x}.blob))")
-    deeper = "of._view_of is not None and guarded(of._view_of)"
-    view = f"(of := {x}._view_of) is not None and (not of[-1] or (of := of[0])._requires_grad or {deeper})"
-    taped = " or ".join([*(wanting(op, i) for i in op.operands), view])
+    reading, kernel_args = at_hand(op, unused(x))
+    taped = " or ".join([*(wanting(op, i) for i in op.operands), taped_base(x)])
     lines = [
         f"def {op.name}_({', '.join(header_of(op))}):",
         *refits(op, "in_place"),
@@ -52,6 +50,17 @@ def source_of(op: Op) -> str:
         *in_general(op, "in_place"),
     ]
     return "\n".join(lines) + "\n"
+
+
+def unused(x: str) -> str:
+    """Text of whether nothing pending uses a tensor's memory."""
+    return f"({x}.blob.access is None or writable({x}.blob))"
+
+
+def taped_base(x: str) -> str:
+    """Text of whether a tensor is a view that gradients care about."""
+    deeper = "of._view_of is not None and guarded(of._view_of)"
+    return f"(of := {x}._view_of) is not None and (not of[-1] or (of := of[0])._requires_grad or {deeper})"
 
 
 def guarded(view: Any) -> bool:

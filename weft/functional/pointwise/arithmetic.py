@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from weft.api.fast_path import in_one
 from weft.api.table import named, overwriting, public
 from weft.core.dtype import float32, of_torch
 from weft.core.errors import ArgumentError
@@ -114,6 +115,7 @@ def _promoted(x: Tensor, *factors: Tensor) -> Iterator[Tensor]:
 
 
 @public("flow tensor")
+@in_one(torch.addcmul)
 @in_float32
 def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """x + value * tensor1 * tensor2."""
@@ -121,6 +123,7 @@ def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> T
 
 
 @public("flow tensor")
+@in_one(torch.addcdiv)
 @in_float32
 def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """x + value * tensor1 / tensor2."""
@@ -133,12 +136,14 @@ def _wide(factors: Iterable[Tensor]) -> Iterator[Tensor]:
 
 
 @public("tensor")
+@in_one(torch.Tensor.addcmul_, writes=True)
 def addcmul_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """In-place `addcmul`."""
     return _add_to(x, _scaled(ops.mul(*_wide(_promoted(x, tensor1, tensor2))), value))
 
 
 @public("tensor")
+@in_one(torch.Tensor.addcdiv_, writes=True)
 def addcdiv_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """In-place `addcdiv`."""
     return _add_to(x, _scaled(ops.div(*_wide(_promoted(x, tensor1, tensor2))), value))
