@@ -147,6 +147,12 @@ class Bound:
     def add_linear_weight_grad(total: Tensor, dy: Tensor, x: Tensor) -> Tensor: ...
 
     @staticmethod
+    def add_scaled(
+        input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex,
+        alpha: _float | _int | _bool | _complex
+    ) -> Tensor: ...
+
+    @staticmethod
     def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any: ...
 
     @staticmethod

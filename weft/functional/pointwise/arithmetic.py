@@ -11,14 +11,16 @@ import torch
 
 from weft.api.fast_path import in_one
 from weft.api.table import named, overwriting, public
-from weft.core.dtype import float32, of_torch
+from weft.core.dtype import bool_, float32, of_torch
 from weft.core.errors import ArgumentError
 from weft.functional.tensor.conversion import SHORT, cast, in_float32
 from weft.functional.tensor.in_place import into
 from weft.ops import OPS, ops
 from weft.tensor.tensor import Tensor
 
-_add_to, _clamp_, _div_to, _round_to = (overwriting(OPS[name]) for name in ("add", "clamp", "div", "round"))
+_add_to, _add_scaled_to, _clamp_, _div_to, _round_to = (
+    overwriting(OPS[name]) for name in ("add", "add_scaled", "clamp", "div", "round")
+)
 
 
 def _scaled(other: Any, alpha: Any) -> Any:
@@ -37,7 +39,19 @@ def add(x: Any, other: Any = None, *, alpha: Any = 1) -> Tensor:
     """
     if other is None:
         return _sum(x)
-    return ops.add(x, other) if alpha == 1 else ops.add(x, _scaled(other, alpha))
+    return ops.add(x, other) if alpha == 1 else _added(x, other, alpha)
+
+
+def _added(x: Any, other: Any, alpha: Any) -> Tensor:
+    return ops.add_scaled(x, other, alpha) if _fits(x, alpha) else ops.add(x, _scaled(other, alpha))
+
+
+def _fits(x: Any, alpha: Any) -> bool:
+    """Whether the kernel that scales takes the factor: it adds no fractions to integers."""
+    if not isinstance(x, Tensor):
+        return False
+    kind = x.dtype
+    return kind.is_floating_point if alpha.__class__ is float else alpha.__class__ is int and kind is not bool_
 
 
 def _sum(tensors: Any) -> Tensor:
@@ -53,7 +67,7 @@ def sub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     >>> flow.sub(flow.ones(2), 1, alpha=3).tolist()
     [-2.0, -2.0]
     """
-    return ops.sub(x, other) if alpha == 1 else ops.sub(x, _scaled(other, alpha))
+    return ops.sub(x, other) if alpha == 1 else _added(x, other, -alpha)
 
 
 @public("flow tensor")
@@ -74,11 +88,13 @@ def div(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
 
 def _accumulating(plain: Callable[..., Tensor]) -> None:
     name = plain.__name__
-    overwrite = overwriting(OPS[name])
+    overwrite, sign = overwriting(OPS[name]), 1 if plain is add else -1
 
     @named(f"{name}_", f"`{name}`, in place.")
     def f(x: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-        return overwrite(x, other) if alpha == 1 else overwrite(x, _scaled(other, alpha))
+        if alpha != 1 and _fits(x, alpha):
+            return _add_scaled_to(x, other, sign * alpha)
+        return overwrite(x, _scaled(other, alpha))
 
     plain.overwriting = public("tensor")(f)  # type: ignore[attr-defined]
 
