@@ -131,8 +131,7 @@ def source_of(f: Callable[..., Any], way: Way) -> str:
     several = "_sizes" if any(p.kind is p.VAR_POSITIONAL for p in parameters) else "_rest"
     if isinstance(way, InOne) and not way.call:
         way = way._replace(call=_usual_call(parameters))
-    taken = {*re.findall(r"\b(?:d_)?([a-zA-Z]\w*)\b(?!=)", way.call)} if isinstance(way, InOne) else TAKEN
-    others = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name in taken]
+    others = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and (isinstance(way, InOne) or p.name in TAKEN)]
     required = {p.name for p in parameters if p.default is p.empty}
     header = [f"{n}={'absent' if n in required else f'default_{n}'}" for n in (*plain, *others)]
     header.insert(len(plain), f"*{several}")
@@ -140,7 +139,8 @@ def source_of(f: Callable[..., Any], way: Way) -> str:
     if isinstance(way, Short):
         body = _of_op(OPS[way.op], way, plain, spread)
     elif isinstance(way, InOne):
-        unasked = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD and p.name not in taken]
+        asked = {*re.findall(r"\b(?:d_)?([a-zA-Z]\w*)\b(?!=)", way.call)}
+        unasked = [n for n in (*plain, *others) if n not in asked]
         body = _of_one(way, unasked, {p.name: p.annotation for p in parameters})
     else:
         body = _of_parts(way) if isinstance(way, Parts) else _of_making(way, plain, spread)

@@ -7,7 +7,6 @@ has its name, and always in `flow._C`.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -15,9 +14,8 @@ from weft.api import names
 from weft.api.fast_path import Way, shortened
 from weft.api.signature import F, door
 from weft.api.surface import PUBLIC
-from weft.autograd.overwrite import make_overwriting
+from weft.autograd.overwrite import overwriting
 from weft.ops import OPS
-from weft.ops.declaration import Op
 
 Function = Callable[..., Any]
 ADAPTERS: Final[dict[str, dict[str, Function]]] = {"flow": {}, "tensor": {}, "neural": {}, "bound": {}}
@@ -53,12 +51,6 @@ def named(name: str, doc: str | None) -> Callable[[F], F]:
         return f
 
     return mark
-
-
-@functools.cache
-def overwriting(op: Op) -> Function:
-    """`name_`: the op, writing to the memory of its first operand."""
-    return make_overwriting(op)
 
 
 def lookup(place: str, name: str) -> Function | None:

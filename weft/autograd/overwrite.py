@@ -4,6 +4,7 @@ hand, memory without other pending access, and no gradient; `in_place` does the 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,8 +13,9 @@ from weft.autograd.inplace import in_place
 from weft.autograd.plain import again
 from weft.core.dispatch import changed, here, hooks
 from weft.core.late import written_late
-from weft.ops.declaration import Op
+from weft.ops.declaration import OPS, Op
 from weft.ops.explain import ABSENT, missing, refit
+from weft.tensor.tensor import Tensor
 from weft.vm.dependency import writable
 
 
@@ -29,6 +31,17 @@ def make_overwriting(op: Op) -> Callable[..., Any]:
     }  # fmt: skip
     name = f"{op.name}_"
     return _named(written_late(name, lambda: source_of(op), space, f"<weft entry of {name}>"), op)
+
+
+@functools.cache
+def overwriting(op: Op) -> Callable[..., Any]:
+    """`name_`, made once."""
+    return make_overwriting(op)
+
+
+def assign(x: Tensor, value: Tensor) -> Tensor:
+    """Overwrite a tensor with another of its shape: `copy_`."""
+    return overwriting(OPS["copy"])(x, value)
 
 
 def source_of(op: Op) -> str:

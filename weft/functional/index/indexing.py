@@ -9,7 +9,8 @@ import torch
 
 from weft.api.fast_path import Short, shortened
 from weft.api.table import ADAPTERS, overwriting, public
-from weft.autograd.inplace import assign, check_writable
+from weft.autograd.inplace import check_writable
+from weft.autograd.overwrite import assign
 from weft.core import dtype as dtypes
 from weft.core.dispatch import here
 from weft.core.dtype import bool_

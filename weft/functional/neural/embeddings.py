@@ -10,7 +10,7 @@ import torch
 from weft.api.fast_path import in_one
 from weft.api.table import public
 from weft.autograd import no_grad
-from weft.autograd.inplace import assign
+from weft.autograd.overwrite import assign
 from weft.core.errors import DtypeError, IndexingError, OptionError, ShapeError
 from weft.core.idle import idle
 from weft.functional.create import creation

@@ -8,7 +8,7 @@ import torch
 
 from weft.api.fast_path import in_one
 from weft.api.table import public
-from weft.autograd.inplace import assign
+from weft.autograd.overwrite import assign
 from weft.functional.create.creation import drawing
 from weft.functional.create.likeness import form, strides_of
 from weft.functional.tensor.conversion import cast

@@ -11,7 +11,8 @@ import torch
 from weft.api.fast_path import in_one, shortened
 from weft.api.signature import overloaded
 from weft.api.table import named, overwriting, public
-from weft.autograd.inplace import assign, held
+from weft.autograd.inplace import held
+from weft.autograd.overwrite import assign
 from weft.autograd.trees import leaves
 from weft.core.dispatch import here, in_own_dtypes
 from weft.core.errors import ArgumentError
