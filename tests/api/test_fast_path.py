@@ -17,7 +17,12 @@ from weft.tensor.tensor import Tensor
 SHORT: dict[str, Callable[..., Any]] = {
     "getitem": indexing.getitem,
     "T": views.transposed,
-    **{f"{place}.{n}": f for place in ADAPTERS for n, f in ADAPTERS[place].items() if hasattr(f, "otherwise")},
+    **{
+        f"{place}.{n}": f
+        for place in ADAPTERS
+        for n, f in ADAPTERS[place].items()
+        if hasattr(f, "otherwise") and not hasattr(f, "in_one")
+    },
 }
 
 SHAPES: list[tuple[Any, ...]] = [(4, 6), ((4, 6),), ([3, 8],), (-1,), (-1, 6), (2, -1, 3), (), (5, 5), (4.0, 6), ("4",)]
@@ -33,6 +38,7 @@ CALLS: dict[str, list[tuple[Any, ...]]] = {  # arguments behind x, where there i
     "permute": [(1, 0), ((0, 1),), (-1, 0), (0, 0), (0,), (0, 2)],
     "flatten": [(), (0,), (1,), (0, 1), (1, 0), (5,), ("a",)],
     **{name: [(2,), (4, 1), (3, -1), (9,), (0,), (2, 5), (1.5,)] for name in ("chunk", "unsafe_chunk")},
+    **{name: [(), (1,), (0, True), (3,), ("a",)] for name in ("max", "min")},
     "unbind": [(), (1,), (-1,), (2,)],
     **dict.fromkeys(("zeros", "ones", "empty", "rand", "randn"), SIZES),
     **dict.fromkeys(("new_zeros", "new_ones", "new_empty"), SIZES),
@@ -126,3 +132,98 @@ def test_a_view_that_was_made_on_the_fast_path_follows_its_base() -> None:
         x.grad is not None
         and x.grad.tolist() == [[6.0, 6.0, 12.0, 12.0, 6.0, 6.0]] * 2 + [[3.0, 3.0, 6.0, 6.0, 3.0, 3.0]] * 2
     )
+
+
+A, B, C, V, I = (flow.randn(*s, dtype=flow.float64) for s in ((4, 4), (4, 4), (2, 4, 4), (4,), (1,)))
+IDS, HOLES = flow.tensor([3, 0, 3, 1]), flow.where(A > 0.5, float("nan"), A)
+# (arguments, options) by name: functions that torch has as one kernel
+ROWS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
+    "addcmul addcdiv addcmul_ addcdiv_": [
+        ((A, B, V + 5), {}),
+        ((A, B, V + 5), {"value": 2}),
+        ((A, IDS + 1, B), {}),
+        ((A, V, C), {}),
+    ],
+    "addmm addmm_": [((A, A, B), {}), ((A, A, B), {"beta": 0, "alpha": 2}), ((A, A, C), {})],
+    "addmv addmv_": [((V, A, V), {}), ((V, A, V), {"beta": 0.5})],
+    "baddbmm baddbmm_": [((C, C, C), {}), ((C, C, C), {"alpha": 3})],
+    "addr addr_": [((A, V, V), {}), ((A, V, V), {"beta": 2})],
+    "addbmm addbmm_": [((A, C, C), {}), ((A, C, C), {"alpha": 0})],
+    "renorm renorm_": [((A, 2, 0, 1.0), {}), ((A, 1, 5, 1.0), {})],
+    "float_power float_power_": [((A * A, 2), {}), ((A * A, B), {}), ((A.float(), 2), {})],
+    "uniform_ normal_": [((V,), {}), ((V, 0.0, 2.0), {}), ((V,), {"generator": None})],
+    "exponential_ bernoulli_": [((V,), {}), ((V, 0.5), {}), ((V, -1), {}), ((V, I.abs() % 1), {})],
+    "hstack vstack dstack column_stack": [(([A, B],), {}), (([],), {}), (([A, V[:2]],), {})],
+    "histc": [((A, 4), {}), ((A,), {"min": -1, "max": 1}), ((A, 0), {})],
+    "count_nonzero": [((IDS,), {}), ((A, 0), {}), ((A, 3), {})],
+    "pixel_shuffle": [((C.view(1, 4, 4, 2), 2), {}), ((A, 2), {})],
+    "linalg_cross": [((A[:, :3], B[:, :3]), {}), ((A[:3], B[:3]), {"dim": 0}), ((A, B), {})],
+    "kron": [((A, B), {}), ((V, A), {})],
+    "inner vdot": [((V, V), {}), ((A, V), {}), ((V, I), {})],
+    "outer": [((V, I), {}), ((A, V), {})],
+    "trace": [((A,), {}), ((IDS,), {}), ((IDS.view(2, 2),), {})],
+    "isin": [
+        ((IDS, flow.tensor([3])), {}),
+        ((IDS, flow.tensor([3])), {"invert": True}),
+        ((IDS, 3), {}),
+        ((3, IDS), {}),
+    ],
+    "equal": [((A, A), {}), ((A, B), {}), ((A, V), {}), ((A, A.float()), {}), ((A, 1), {})],
+    "diagflat": [((V,), {}), ((A, 1), {})],
+    "take": [((A, IDS), {}), ((A, IDS + 99), {})],
+    "matrix_norm": [((A,), {}), ((A, "nuc"), {}), ((A, 1, (0, 1), True), {}), ((V,), {})],
+    "vector_norm": [((A,), {}), ((A, 3, 1), {}), ((A, 0), {}), ((A.half(), 2), {}), ((A, "fro"), {})],
+    "nansum reduce_nansum": [((HOLES,), {}), ((HOLES, 1, True), {}), ((HOLES,), {"dtype": flow.float32})],
+    "nanmean": [((HOLES,), {}), ((HOLES, (0, 1)), {})],
+    "logsumexp": [((A, 1), {}), ((A, (0, 1), True), {}), ((IDS, 0), {}), ((A.half(), 0), {}), ((A, 5), {})],
+    "dist": [((A, B), {}), ((A, B, 1), {}), ((A, V), {})],
+    "cdist": [((A, B), {}), ((A, B, 1.0), {}), ((A, V), {}), ((A, B), {"compute_mode": "no"})],
+    "tensordot": [((A, B), {}), ((A, B, 1), {}), ((A, C), {"dims": ([0], [1])}), ((A, V, 2), {})],
+    "logcumsumexp": [((A, 1), {}), ((V, 0), {}), ((V, 2), {})],
+    "pdist": [((A,), {}), ((A, 1.0), {})],
+    "cosine_similarity": [((A, B), {}), ((A, V), {"dim": 0}), ((IDS, IDS, 0), {})],
+    "pairwise_distance": [((A, B), {}), ((A, B, 1.0), {"keepdim": True})],
+    "glu": [((A,), {}), ((A, 0), {}), ((A[:, :3],), {})],
+    "prelu": [((A, V), {}), ((A, I), {}), ((A, V[:3]), {})],
+    "select_scatter": [((A, V, 1, 2), {}), ((A, I, 1, 2), {}), ((A, V, 1, 9), {})],
+    "aminmax": [((A,), {}), ((A,), {"dim": 1, "keepdim": True})],
+    "norm": [
+        ((A,), {}),
+        ((A, 1), {}),
+        ((A, "fro"), {}),
+        ((A,), {"p": 2, "dim": 1}),
+        ((A, 2, 0, True), {}),
+        ((IDS,), {}),
+    ],
+    "one_hot": [((IDS, 5), {}), ((IDS,), {}), ((IDS, 2), {}), ((IDS, 5, 2, 1), {}), ((V, 5), {})],
+}
+IN_ONE = {name: rows for names, rows in ROWS.items() for name in names.split()}
+
+
+@pytest.mark.parametrize("place, name", [
+    (place, n) for place in ADAPTERS for n, f in ADAPTERS[place].items() if hasattr(f, "in_one")
+])  # fmt: skip
+def test_one_kernel_does_what_the_composition_does(place: str, name: str) -> None:
+    f: Any = ADAPTERS[place][name]
+
+    def told(way: Any, args: Any, options: Any, wants: bool) -> Any:
+        flow.manual_seed(3)
+        first, *rest = ([t.clone() for t in a] if isinstance(a, list) else a.clone() if isinstance(a, Tensor) else a
+                        for a in args)  # fmt: skip
+        if wants and isinstance(first, Tensor) and first.dtype.is_floating_point:
+            first.requires_grad = True
+            first = first * 1 if name.endswith("_") else first
+        try:
+            made = way(first, *rest, **options)
+        except WeftError as error:
+            return type(error)
+        assert (made is first) == name.endswith("_")
+        return [
+            y if isinstance(y, bool) else (y.dtype, y.requires_grad, y.stride(), y.double().numpy().round(6).tolist())
+            for y in (made if isinstance(made, tuple) else (made,))
+        ]
+
+    for args, options in IN_ONE[name]:
+        for wants in (False, True):
+            ours, theirs = (told(way, args, options, wants) for way in (f, f.otherwise))
+            assert ours == theirs, (args, options, wants)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import weft as flow
+from weft.core.dispatch import changed, here, outside
 from weft.core.errors import AutogradError
 
 
@@ -170,3 +171,32 @@ def test_anomaly_mode_refuses_gradients_that_are_no_numbers(x: flow.Tensor) -> N
         y = ((x - 1).sqrt() * 0).sum()
         with pytest.raises(AutogradError, match=r"sqrt_backward.*nan"):
             y.backward()
+
+
+def in_global_mode() -> Any:
+    return flow.utils.global_view.global_mode(True, flow.placement("cpu", ranks=[0]), flow.sbp.broadcast)
+
+
+MODES = {
+    "autocast": lambda: flow.autocast("cpu", dtype=flow.bfloat16),
+    "anomaly": flow.autograd.detect_anomaly,
+    "saved tensors": lambda: flow.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t),
+    "device": lambda: flow.device("meta"),
+    "global": in_global_mode,
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_follows_from_the_modes(mode: str) -> None:
+    """Hot paths look at `changed` alone while no thread is in a mode."""
+    me = threading.get_ident()
+    changed.discard(me)
+    with MODES[mode]():
+        with MODES["device"]():
+            assert me in changed and not here.local
+        assert me in changed and here.local is (mode == "autocast")
+        assert flow.zeros(2).is_global is (mode == "global")
+        with outside():
+            assert me not in changed and here.plain and here.local and not here.casting
+        assert me in changed
+    assert me not in changed and here.plain and here.local and not here.casting

@@ -351,3 +351,13 @@ def test_what_cannot_fill_is_refused() -> None:
             short.index_fill(0, m.tensor([1]), 1e6)
         with pytest.raises(RuntimeError, match="value cannot be converted"):
             m.ones(2, 2, dtype=m.float16).fill_diagonal_(1e6)
+
+
+def test_several_index_tensors_and_whole_dimensions() -> None:
+    a, i, w = torch.arange(60.0).view(3, 4, 5), torch.tensor([1, 0, 2]), slice(None)
+    x = of_torch(a.clone())
+    for key in (i, i), (w, i), (i, w, i), (w, w, i[:, None]), (i, w):
+        ours = tuple(of_torch(k) if isinstance(k, torch.Tensor) else k for k in key)
+        assert x[ours].tolist() == a[key].tolist()
+    with pytest.raises(IndexingError):
+        x[of_torch(i), of_torch(i + 9)]

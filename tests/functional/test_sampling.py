@@ -104,3 +104,8 @@ def test_draws_have_no_derivative_by_their_mean_and_deviation() -> None:
             y.sum().backward()
             found.append((y.tolist(), [None if m.grad is None else m.grad.tolist() for m in made]))
         assert found[0] == found[1]
+
+
+def test_bernoulli_by_a_tensor_that_broadcasts_draws_for_each_element() -> None:
+    for made in (flow.empty(99).bernoulli_(flow.tensor(0.5)), flow.empty(99, 2).bernoulli_(flow.full((2,), 0.5))):
+        assert 0 < made.sum().item() < made.numel()

@@ -138,3 +138,20 @@ def test_functions_of_lists(name: str) -> None:
     got = Callback(LISTS[name])([flow.from_torch(t) for t in ours], [flow.from_torch(t) for t in y])
     for a, b in zip([*ours, *(got or [])], [*theirs, *(expected or [])], strict=True):
         torch.testing.assert_close(a.to_torch() if isinstance(a, flow.Tensor) else a, b)
+
+
+def test_kernels_for_lists_run_once_unless_a_gradient_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, w = [flow.ones(2), flow.ones(3)], flow.ones(2, requires_grad=True)
+    with monkeypatch.context() as alone:
+        alone.setattr(flow.Tensor, "add_", None)
+        alone.setattr(flow.Tensor, "mul", None)
+        assert flow._foreach_add_(x, 1)[0] is x[0] and x[0]._version == 1
+        assert [y.tolist() for y in flow._foreach_mul(x, [2.0, 3.0])] == [[4.0] * 2, [6.0] * 3]
+        with flow.no_grad():
+            flow._foreach_add_([w], x[:1])
+    assert flow._foreach_mul([w], x[:1])[0].requires_grad
+    for wrong in (lambda: flow._foreach_add_([w], 1), lambda: flow._foreach_add_([w[:1]], 1)):
+        with pytest.raises(RuntimeError, match="leaf"):
+            wrong()
+    with pytest.raises(RuntimeError, match="size"):
+        flow._foreach_mul(x, x[::-1])

@@ -17,7 +17,7 @@ import torch
 from weft.api.cast_rules import FULL, OWN, RULES, SHORT
 from weft.autograd.trees import leaves, mapped
 from weft.core import dtype as dtypes
-from weft.core.dispatch import here, hooks, set_interceptors, without_casts
+from weft.core.dispatch import here, hooks, set_modes, without_casts
 from weft.core.dtype import DType
 from weft.core.errors import OptionError
 from weft.ops import ops
@@ -65,11 +65,11 @@ class autocast:
 
     def __enter__(self) -> Self:
         self._before.append(here.stack)
-        set_interceptors((*here.stack, self))
+        set_modes(stack=(*here.stack, self))
         return self
 
     def __exit__(self, *_: object) -> None:
-        set_interceptors(self._before.pop())
+        set_modes(stack=self._before.pop())
         if not self._before:
             self._casts.clear()
 
@@ -192,7 +192,7 @@ def set_autocast_enabled(*given: Any) -> None:
     *device_type, enabled = given
     kind = device_type[0] if device_type else "cuda" if torch.cuda.is_available() else "cpu"
     stack = here.stack[:-1] if here.stack and isinstance(here.stack[-1], _Standing) else here.stack
-    set_interceptors((*stack, _Standing(kind, enabled=bool(enabled))))
+    set_modes(stack=(*stack, _Standing(kind, enabled=bool(enabled))))
 
 
 class _Standing(autocast):

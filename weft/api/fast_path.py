@@ -16,10 +16,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import torch
 
-from weft.autograd.entry import blob_of, space_of, wrapped
+from weft.autograd.entry import PLAIN, any_wanting, blob_of, data_of, space_of, wrapped
+from weft.autograd.overwrite import guarded, taped_base, unused
 from weft.core import random
-from weft.core.device import Device, chosen
-from weft.core.dispatch import here, hooks
+from weft.core.device import Device
+from weft.core.dispatch import changed, here, hooks
 from weft.core.errors import ours
 from weft.core.late import written_late
 from weft.ops import OPS
@@ -27,7 +28,9 @@ from weft.ops.create.constructors import LARGE
 from weft.ops.declaration import Op
 from weft.ops.explain import ABSENT
 from weft.tensor.blob import Blob
-from weft.tensor.tensor import Tensor
+from weft.tensor.parameter import Parameter
+from weft.tensor.tensor import Tensor, of_torch
+from weft.vm.dependency import writable
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -66,49 +69,85 @@ class Making(NamedTuple):
     size: str = "()"
 
 
-def shortened(f: F, otherwise: Callable[..., Any], way: Short | Making | Parts) -> F:
-    """`f` with its fast path; what that can't take goes to `otherwise`."""
+class InOne(NamedTuple):
+    """The fast path of a function composed of ops that torch has as one kernel: where no gradient is recorded.
+
+    call     text of the kernel's arguments, with x's data as `d_x`; by default all of them, without the dtype
+    writes   the kernel overwrites its first operand, which is returned; otherwise it returns a new tensor, or a bool
+    """
+
+    kernel: Callable[..., Any]
+    call: str = ""
+    writes: bool = False
+
+
+def in_one(kernel: Callable[..., Any], call: str = "", writes: bool = False) -> Callable[[F], F]:
+    """Give a function composed of ops the fast path by torch's kernel; its door takes it."""
+
+    def mark(f: F) -> F:
+        f.in_one = InOne(kernel, call, writes)  # type: ignore[attr-defined]
+        return f
+
+    return mark
+
+
+Way = Short | Parts | Making | InOne
+
+
+def shortened(f: F, otherwise: Callable[..., Any], given: Way | None = None) -> F:
+    """`f` with its fast path, by default by one kernel; what that can't take goes to `otherwise`."""
+    way: Way = given or f.in_one  # type: ignore[attr-defined]
     space: dict[str, Any] = {"otherwise": otherwise, "longer": longer, "only_one": _only_one, "ours": ours}
     if isinstance(way, Short):
         space |= space_of(OPS[way.op]) | dict(way.names)
     elif isinstance(way, Parts):
-        space |= {"here": here, "absent": ABSENT, "views": way.views}
+        space |= {"here": here, "changed": changed, "absent": ABSENT, "views": way.views}
     else:
         space |= {
             "here": here, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "absent": ABSENT, "kernel": way.kernel,
-            "made": torch.Tensor, "chosen": chosen, "cpus": CPUS, "prod": math.prod, "LARGE": LARGE,
-            "drawn": random.on_cpu,
+            "made": torch.Tensor, "changed": changed, "cpus": CPUS, "prod": math.prod, "LARGE": LARGE,
+            "drawn": random.on_cpu, "tensors": TENSORS, "told": _told, "writable": writable, "guarded": guarded,
+            "data_of": data_of, "any_wanting": any_wanting,
         }  # fmt: skip
     defaults = {p.name: p.default for p in inspect.signature(f).parameters.values()}
     space |= {f"default_{n}": v for n, v in defaults.items()} | {"defaults": defaults}
     name = f.__name__
     written: Any = written_late(name, lambda: source_of(f, way), space, f"<weft entry of {name}>")
-    functools.update_wrapper(written, f)
+    functools.update_wrapper(written, otherwise)
     written.otherwise = otherwise
     return written
 
 
 IDENTIFIER = re.compile(r"[a-z_]\w*\b(?!=)")  # but not a keyword argument
+TAKEN = ("dtype", "device", "requires_grad")  # with other keywords, a call falls back
+TENSORS = frozenset({Tensor, Parameter})
 CPUS = {"cpu", Device("cpu"), torch.device("cpu")}
 
 
-def source_of(f: Callable[..., Any], way: Short | Making | Parts) -> str:
+def source_of(f: Callable[..., Any], way: Way) -> str:
     """The function as Python text."""
     parameters = list(inspect.signature(f).parameters.values())
     plain = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     several = "_sizes" if any(p.kind is p.VAR_POSITIONAL for p in parameters) else "_rest"
-    others = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    if isinstance(way, InOne) and not way.call:
+        way = way._replace(call=_usual_call(parameters))
+    others = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and (isinstance(way, InOne) or p.name in TAKEN)]
     required = {p.name for p in parameters if p.default is p.empty}
     header = [f"{n}={'absent' if n in required else f'default_{n}'}" for n in (*plain, *others)]
     header.insert(len(plain), f"*{several}")
     spread = several == "_sizes"
     if isinstance(way, Short):
-        body = _of_op(OPS[way.op], way, plain, others, spread)
+        body = _of_op(OPS[way.op], way, plain, spread)
+    elif isinstance(way, InOne):
+        asked = {*re.findall(r"\b(?:d_)?([a-zA-Z]\w*)\b(?!=)", way.call)}
+        unasked = [n for n in (*plain, *others) if n not in asked]
+        body = _of_one(way, unasked, {p.name: p.annotation for p in parameters})
     else:
-        body = _of_parts(way) if isinstance(way, Parts) else _of_making(way, plain, others, spread)
-    usual = " and ".join(["not _more", *(["not _rest"] if several == "_rest" else []), "here.plain"])
-    if isinstance(way, Short) and way.op in hooks.ruled:
-        usual += " and not here.casting"
+        body = _of_parts(way) if isinstance(way, Parts) else _of_making(way, plain, spread)
+    usual = "(not changed or here.local)" if isinstance(way, Making) and "x.blob" not in way.call else PLAIN
+    if isinstance(way, InOne) or (isinstance(way, Short) and way.op in hooks.ruled):
+        usual = "(not changed or here.plain and not here.casting)"
+    usual = " and ".join(["not _more", *(["not _rest"] if several == "_rest" else []), usual])
     given = "{" + ", ".join(f"{n!r}: {n}" for n in (*plain, *others)) + "}"
     handed = ", ".join([*plain, *(f"{n}={n}" for n in others)])
     unfit = " or ".join(["_more", "_rest", *(f"{n} is absent" for n in (*plain, *others) if n in required)])
@@ -131,15 +170,22 @@ REFUSED = (
     "            if not ours(cause):",  # raised by a signal handler
     "                raise",
 )
+MADE = (
+    "            y0 = new(Tensor)",
+    "            y0.blob = b0 = new(Blob)",
+    "            b0.now = b0.data = r0",
+    "            b0.access = None",
+    "            return y0",
+)
 ONE = "_sizes if _sizes[0].__class__ is int else only_one(*_sizes)"
 
 
-def _of_op(op: Op, way: Short, plain: Sequence[str], others: Sequence[str], spread: bool) -> list[str]:
+def _of_op(op: Op, way: Short, plain: Sequence[str], spread: bool) -> list[str]:
     """The condition and the lines of the fast path, for a call that comes down to an op's."""
     assert op.operands == (0,), f"{op.name}: the fast path is for ops of one operand"
     x, taken = op.names[0], 1 if way.kernel else len(op.params)
     asked = IDENTIFIER.findall(way.kernel)
-    unasked = [n for n in (*plain[taken:], *others) if n not in asked]
+    unasked = [n for n in plain[taken:] if n not in asked]
     renamed = [f"{own} = {n}" for own, n in zip(op.names[:taken], plain, strict=False) if own != n]
     settled = way.settled
     if not (settled or spread or {*op.names[1:]} <= {*plain}):
@@ -174,13 +220,12 @@ def _of_parts(way: Parts) -> list[str]:
     ]
 
 
-def _of_making(way: Making, plain: Sequence[str], others: Sequence[str], spread: bool) -> list[str]:
+def _of_making(way: Making, plain: Sequence[str], spread: bool) -> list[str]:
     """Likewise, for a function that creates a tensor from attributes alone."""
     size = way.size
-    seen = {"dtype", "device", "requires_grad", *IDENTIFIER.findall(f"{way.call} {way.size}")}
-    usual = [f"{n} is default_{n}" for n in (*plain, *others) if n not in seen]
+    seen = {*TAKEN, *IDENTIFIER.findall(f"{way.call} {way.size}")}
+    usual = [f"{n} is default_{n}" for n in plain if n not in seen]
     usual += ["device is None"] if "x.blob" in way.call else ["(device is None or device in cpus)"]
-    usual += [] if "x.blob" in way.call else ["here.place is None", "chosen.usual is None"]
     there = "r0.__class__ is made"  # no number was one of Weft's tensors, which would have made another
     there += "" if "x.blob" in way.call else " and r0.is_cpu"  # torch may have a default
     return [
@@ -194,14 +239,60 @@ def _of_making(way: Making, plain: Sequence[str], others: Sequence[str], spread:
         *REFUSED,
         "            r0 = None",
         f"        if {there}:",
-        "            y0 = new(Tensor)",
-        "            y0.blob = b0 = new(Blob)",
-        "            b0.now = b0.data = r0",
-        "            b0.access = None",
+        *MADE[:-1],
         "            if requires_grad:",
         "                y0.requires_grad = True",
-        "            return y0",
+        MADE[-1],
     ]  # fmt: skip
+
+
+def _usual_call(parameters: Sequence[inspect.Parameter]) -> str:
+    def text(p: inspect.Parameter) -> str:
+        value = f"d_{p.name}" if p is parameters[0] or "Tensor" in p.annotation or p.annotation == "Any" else p.name
+        return f"{p.name}={value}" if p.kind is p.KEYWORD_ONLY else value
+
+    return ", ".join(text(p) for p in parameters if p.name not in ("dtype", "generator"))
+
+
+def _of_one(way: InOne, unasked: Sequence[str], types: Mapping[str, str]) -> list[str]:
+    """Likewise, for a function that torch has as one kernel."""
+    read, ready, wants = [], [f"{n} is default_{n}" for n in unasked], []
+    first, *_ = operands = dict.fromkeys(re.findall(r"\bd_(\w+)", way.call))
+    for n in operands:
+        if types[n] == "Tensor":
+            read.append(f"            d_{n} = {n}.blob.now")
+            ready.append(f"d_{n} is not None")
+            wants.append(f"{n}._requires_grad")
+        elif types[n].startswith("Sequence[Tensor"):
+            read.append(f"            d_{n} = data_of({n})")
+            ready.append(f"d_{n} is not None")
+            wants.append(f"any_wanting({n})")
+        else:  # perhaps a number or None
+            read.append(f"            d_{n} = {n}.blob.now if {n}.__class__ in tensors else {n}")
+            ready.append(f"(d_{n} is not None or {n} is None)")
+            wants.append(f"({n}.__class__ in tensors and {n}._requires_grad)")
+    if way.writes:
+        ready.append(unused(first))
+        wants.append(taped_base(first))
+    return [
+        "",
+        "        r0 = None",
+        "        try:",
+        *read,
+        f"            if {' and '.join(ready)} and not (({' or '.join(wants)}) and here.grad):",
+        f"                r0 = kernel({way.call})",
+        *REFUSED,
+        "            r0 = None",
+        "        if r0.__class__ is made:",
+        *([f"            return {first}"] if way.writes else MADE),
+        "        if r0 is not None:",
+        "            return told(r0)",
+    ]
+
+
+def _told(result: Any) -> Any:
+    """A kernel's result that isn't one tensor: several, or a bool."""
+    return result.__class__([of_torch(part) for part in result]) if isinstance(result, tuple) else result
 
 
 def _only_one(sizes: Any) -> Any:

@@ -9,6 +9,7 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from weft.api import cast_rules
+from weft.api.fast_path import shortened
 from weft.autograd.inplace import in_place
 from weft.autograd.plain import numbered, plain
 from weft.core.errors import ArgumentError, WeftError, ours
@@ -205,7 +206,8 @@ def door(f: F, name: str = "") -> F:
     if hasattr(f, "signatures"):  # overloads, and what is wrapped already, check themselves
         return f
     name = name or f.__name__
-    return opened(Door(cast_rules.whole(f, name), name))
+    made = opened(Door(cast_rules.whole(f, name), name))
+    return shortened(f, made) if hasattr(f, "in_one") else made
 
 
 def opened(made: Door) -> Any:

@@ -7,23 +7,21 @@ has its name, and always in `flow._C`.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from weft.api import names
-from weft.api.fast_path import Making, Parts, Short, shortened
+from weft.api.fast_path import Way, shortened
 from weft.api.signature import F, door
 from weft.api.surface import PUBLIC
-from weft.autograd.overwrite import make_overwriting
+from weft.autograd.overwrite import overwriting
 from weft.ops import OPS
-from weft.ops.declaration import Op
 
 Function = Callable[..., Any]
 ADAPTERS: Final[dict[str, dict[str, Function]]] = {"flow": {}, "tensor": {}, "neural": {}, "bound": {}}
 
 
-def public(where: str, name: str = "", short: Short | Making | Parts | None = None) -> Callable[[F], F]:
+def public(where: str, name: str = "", short: Way | None = None) -> Callable[[F], F]:
     """Mark an adapter: the places that bind it ("bound" is `flow._C` alone), and its names if not its own.
 
     Users call it through its door. With `short`, a fast path comes before that.
@@ -53,12 +51,6 @@ def named(name: str, doc: str | None) -> Callable[[F], F]:
         return f
 
     return mark
-
-
-@functools.cache
-def overwriting(op: Op) -> Function:
-    """`name_`: the op, writing to the memory of its first operand."""
-    return make_overwriting(op)
 
 
 def lookup(place: str, name: str) -> Function | None:

@@ -12,13 +12,15 @@ aliases of keywords or raises an error with the signature.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
+
+import torch
 
 from weft.autograd.call import call, edge, in_own_dtypes, record
 from weft.autograd.inplace import in_place
 from weft.autograd.node import Node
 from weft.autograd.plain import again
-from weft.core.dispatch import here, hooks
+from weft.core.dispatch import changed, here, hooks
 from weft.core.late import written_late
 from weft.ops.declaration import Op
 from weft.ops.explain import ABSENT, missing, refit
@@ -26,6 +28,8 @@ from weft.tensor.blob import Alias, Blob
 from weft.tensor.tensor import Tensor
 from weft.tensor.written import next_sequence
 from weft.vm.dependency import shared
+
+PLAIN: Final = "(not changed or here.plain)"
 
 
 def make_entry(op: Op, general: Callable[[Op, tuple[Any, ...]], Any] = call) -> Callable[..., Any]:
@@ -41,11 +45,11 @@ def make_entry(op: Op, general: Callable[[Op, tuple[Any, ...]], Any] = call) -> 
 def space_of(op: Op) -> dict[str, Any]:
     """The names that the text of an entry uses."""
     return {
-        "here": here, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "Node": Node, "op": op,
+        "here": here, "changed": changed, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "Node": Node, "op": op,
         "call": call, "record": record, "edge": edge, "absent": ABSENT, "refit": refit, "missing": missing,
         "in_place": in_place, "kernel": op.kernel, "Alias": Alias, "shared": shared, "again": again,
         "next_sequence": next_sequence, "in_own_dtypes": in_own_dtypes, "hooks": hooks,
-        "data_of": data_of, "any_wanting": any_wanting,
+        "data_of": data_of, "any_wanting": any_wanting, "edges_of": edges_of, "any_other": any_other,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
     }  # fmt: skip
 
@@ -142,6 +146,14 @@ def any_wanting(tensors: Any) -> bool:
     return False
 
 
+def any_other(data: list[Any], dtype: torch.dtype) -> bool:
+    """Whether the data of a list of operands has another dtype somewhere."""
+    for d in data:  # noqa: SIM110
+        if d is not None and d.dtype is not dtype:
+            return True
+    return False
+
+
 def wanting(op: Op, i: int) -> str:
     """Text of whether an operand requires a gradient."""
     p = op.params[i]
@@ -156,9 +168,9 @@ def wanting(op: Op, i: int) -> str:
 def source_of(op: Op) -> str:
     """The entry as Python text."""
     names = ", ".join(op.names)
-    lines = [f"def {op.name}({', '.join(header_of(op))}):", *refits(op, "call"), "    if here.plain:"]
+    lines = [f"def {op.name}({', '.join(header_of(op))}):", *refits(op, "call"), f"    if {PLAIN}:"]
     if op.name in hooks.ruled:
-        lines += ["        if here.casting:", f"            {names}, = hooks.cast_operands(op, ({names},))"]
+        lines += ["        if changed and here.casting:", f"            {names}, = hooks.cast_operands(op, ({names},))"]
     reading, kernel_args = at_hand(op)
     lines += reading
     lines.append("        if ready:")
@@ -202,12 +214,12 @@ def wrapped(op: Op) -> list[str]:
 
 def _record(op: Op) -> list[str]:
     wants = ["wants"] if op.view else [wanting(op, i) for i in op.operands]
-    edges = [f"({n}.node or {n}) if {n}._view_of is None else edge({n})" for n in (op.names[i] for i in op.operands)]
+    edges = [_edge(op, i) for i in op.operands]
     if len(edges) > 1:  # else the only one that wants it was asked already
-        edges = [f"({e}) if {want} else None" for e, want in zip(edges, wants, strict=True)]
+        edges = [e if e.startswith("*") else f"({e}) if {want} else None" for e, want in zip(edges, wants, strict=True)]
     pad = " " * 16
     lines = [f"            if ({' or '.join(wants)}) and here.grad:"]
-    if op.visible > 1 or op.lists:  # rare: use the general recorder
+    if op.visible > 1:  # rare: use the general recorder
         outs = ", ".join([f"y{j}" for j in range(op.visible)])
         hidden = ", ".join(f"r{j}" for j in range(op.visible, len(op.returns)))
         lines.append(f"{pad}record(op, ({', '.join(op.names)},), ({outs},), ({hidden}{',' if hidden else ''}))")
@@ -237,6 +249,21 @@ def _record(op: Op) -> list[str]:
     return lines
 
 
+def _edge(op: Op, i: int) -> str:
+    """Text of where an operand's gradient goes; of a list, where those of its tensors go."""
+    n = op.names[i]
+    if op.params[i].kind == "tensors":
+        return f"*edges_of({n})"
+    return f"({n}.node or {n}) if {n}._view_of is None else edge({n})"
+
+
+def edges_of(tensors: Any) -> list[Any]:
+    """Where the gradients of a list of operands go."""
+    return [
+        None if t is None or not t._requires_grad else (t.node or t) if t._view_of is None else edge(t) for t in tensors
+    ]
+
+
 def _saved(op: Op) -> tuple[list[str], list[str], list[str]]:
     """What a call leaves for its gradient: values, the versions of their memory, attributes."""
     saved: list[str] = []
@@ -245,8 +272,10 @@ def _saved(op: Op) -> tuple[list[str], list[str], list[str]]:
     for kind, place in op.saves:
         if kind == "operand":
             p = op.params[place]
-            saved.append(p.name)
-            if p.kind == "tensor":
+            saved.append(f"list({p.name})" if p.kind == "tensors" else p.name)
+            if p.kind == "tensors":
+                versions.append(f"[0 if d is None else d._version for d in d{place}]")
+            elif p.kind == "tensor":
                 versions.append(f"d{place}._version")
             elif p.kind == "optional":
                 versions.append(f"0 if d{place} is None else d{place}._version")
@@ -260,6 +289,9 @@ def _saved(op: Op) -> tuple[list[str], list[str], list[str]]:
             number = f"d{place} is None" if p.kind == "optional" else f"k{place} is float or k{place} is int"
             saved.append(f"d{place}.shape" if p.kind == "tensor" else f"None if {number} else d{place}.shape")
             versions.append("0")
+        elif kind == "shapes":
+            saved.append(f"tuple([d.shape for d in d{place}])")
+            versions.append("0")
         elif kind == "output":
             saved.append("(b0, None, None)" if place == 0 else f"(Blob(r{place}), None, None)")
             versions.append(f"r{place}._version")
@@ -272,7 +304,7 @@ def _promoted(op: Op, pad: str) -> list[str]:
     """Text that casts gradients where tensors of two dtypes met."""
     if not (promotes := _promotes(op)):
         return []
-    operands = ", ".join(op.names[i] for i in op.operands)
+    operands = ", ".join(f"{'*' * (op.params[i].kind == 'tensors')}{op.names[i]}" for i in op.operands)
     return [f"{pad}if {promotes}:", f"{pad}    made.edges = in_own_dtypes(made.edges, [{operands}], y0.dtype)"]
 
 
@@ -280,6 +312,8 @@ def _promotes(op: Op) -> str:
     """Text that says whether tensors of two dtypes met, where they may."""
     if op.promotes:
         return " or ".join(f"{wanting(op, i)} and d{i}.dtype is not r0.dtype" for i in op.operands)
+    if op.lists:
+        return " or ".join(f"any_other(d{i}, r0.dtype)" for i in op.operands if op.params[i].kind == "tensors")
     places = [i for i in op.operands if op.params[i].kind == "operand"]
     if len(places) != 2 or len(op.returns) > 1:
         return ""

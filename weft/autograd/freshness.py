@@ -254,7 +254,7 @@ def views_at(
 ) -> tuple[Tensor, ...]:
     """The views of a local tensor that an op would make with each of these attributes, over existing memory; not
     recorded."""
-    node, access, found = x.node, x.blob.access, []
+    node, access, grad, found = x.node, x.blob.access, here.grad, []
     if access is None or access.firsts is None:
         access = shared(x.blob)
     for each, data in zip(attributes, parts):  # noqa: B905  (strict= takes longer)
@@ -262,7 +262,7 @@ def views_at(
         y.blob = blob = Alias(access)
         blob.now = blob.data = data
         blob.access = access
-        y._view_of = x, op, each, node, None, here.grad
+        y._view_of = x, op, each, node, None, grad
         found.append(y)
     return tuple(found)
 

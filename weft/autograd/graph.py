@@ -11,7 +11,7 @@ from typing import Any
 from torch.autograd.graph import _MultiHandle
 
 from weft.core.device import Device
-from weft.core.dispatch import here, set_grad, set_interceptors
+from weft.core.dispatch import here, set_grad, set_modes
 from weft.core.errors import ArgumentError, AutogradError
 from weft.ops.create.move import to_device
 from weft.ops.declaration import Op
@@ -112,10 +112,10 @@ class saved_tensors_hooks:
         if _refusing.message is not None:
             raise AutogradError(_refusing.message)
         self._before.append(here.stack)
-        set_interceptors((*here.stack, self))  # no fast path, so that calls go through `record`
+        set_modes(stack=(*here.stack, self))  # no fast path, so that calls go through `record`
 
     def __exit__(self, *_: object) -> None:
-        set_interceptors(self._before.pop())
+        set_modes(stack=self._before.pop())
 
     def intercept(self, op: Op, args: tuple[Any, ...], proceed: Callable[..., Any]) -> Any:
         return proceed(op, args)

@@ -107,11 +107,6 @@ def _reads_what_goes(op: Op, args: tuple[Any, ...]) -> bool:
     return any(wants[1:]) or (wants[0] and not any(op.names[0] in group for group in op.linear))
 
 
-def assign(x: Tensor, value: Tensor) -> Tensor:
-    """Overwrite a tensor with another of its shape: `copy_`."""
-    return in_place(OPS["copy"], (x, value))
-
-
 def check_writable(x: Tensor, name: str, wants: bool = False) -> None:
     """Refuse to overwrite what gradients couldn't follow; `wants`: another operand requires one."""
     if here.grad and x._requires_grad and x.node is None:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from torch.utils._contextlib import _wrap_generator
 
-from weft.core.dispatch import here, set_interceptors
+from weft.core.dispatch import here, set_modes
 from weft.core.program_line import INSIDE
 from weft.ops.declaration import Op
 
@@ -146,10 +146,10 @@ class set_detect_anomaly(contextlib.AbstractContextManager[None]):
     def __init__(self, mode: bool = True, check_nan: bool = True) -> None:
         self._before = here.stack
         others = tuple(i for i in here.stack if not isinstance(i, Anomaly))
-        set_interceptors((*others, Anomaly(check_nan)) if mode else others)
+        set_modes(stack=(*others, Anomaly(check_nan)) if mode else others)
 
     def __exit__(self, *error: Any) -> None:
-        set_interceptors(self._before)
+        set_modes(stack=self._before)
 
 
 class detect_anomaly(contextlib.AbstractContextManager[None]):

@@ -4,16 +4,18 @@ hand, memory without other pending access, and no gradient; `in_place` does the 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
-from weft.autograd.entry import any_wanting, at_hand, data_of, header_of, in_general, refits, wanting
+from weft.autograd.entry import PLAIN, any_wanting, at_hand, data_of, header_of, in_general, refits, wanting
 from weft.autograd.inplace import in_place
 from weft.autograd.plain import again
-from weft.core.dispatch import here, hooks
+from weft.core.dispatch import changed, here, hooks
 from weft.core.late import written_late
-from weft.ops.declaration import Op
+from weft.ops.declaration import OPS, Op
 from weft.ops.explain import ABSENT, missing, refit
+from weft.tensor.tensor import Tensor
 from weft.vm.dependency import writable
 
 
@@ -22,7 +24,7 @@ def make_overwriting(op: Op) -> Callable[..., Any]:
     if op.inplace_kernel is None or op.params[0].kind not in ("tensor", "operand"):
         return _general(op)
     space: dict[str, Any] = {
-        "here": here, "op": op, "kernel": op.inplace_kernel, "again": again, "in_place": in_place,
+        "here": here, "changed": changed, "op": op, "kernel": op.inplace_kernel, "again": again, "in_place": in_place,
         "absent": ABSENT, "refit": refit, "missing": missing, "writable": writable,
         "data_of": data_of, "any_wanting": any_wanting, "guarded": guarded,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
@@ -31,17 +33,26 @@ def make_overwriting(op: Op) -> Callable[..., Any]:
     return _named(written_late(name, lambda: source_of(op), space, f"<weft entry of {name}>"), op)
 
 
+@functools.cache
+def overwriting(op: Op) -> Callable[..., Any]:
+    """`name_`, made once."""
+    return make_overwriting(op)
+
+
+def assign(x: Tensor, value: Tensor) -> Tensor:
+    """Overwrite a tensor with another of its shape: `copy_`."""
+    return overwriting(OPS["copy"])(x, value)
+
+
 def source_of(op: Op) -> str:
     """The entry as Python text."""
     x, everything = op.names[0], f"({', '.join(op.names)},)"
-    reading, kernel_args = at_hand(op, f"({x}.blob.access is None or writable({x}.blob))")
-    deeper = "of._view_of is not None and guarded(of._view_of)"
-    view = f"(of := {x}._view_of) is not None and (not of[-1] or (of := of[0])._requires_grad or {deeper})"
-    taped = " or ".join([*(wanting(op, i) for i in op.operands), view])
+    reading, kernel_args = at_hand(op, unused(x))
+    taped = " or ".join([*(wanting(op, i) for i in op.operands), taped_base(x)])
     lines = [
         f"def {op.name}_({', '.join(header_of(op))}):",
         *refits(op, "in_place"),
-        f"    if {'here.plain and not here.casting' if op.name in hooks.ruled else 'here.plain'}:",
+        f"    if {'not changed or (here.plain and not here.casting)' if op.name in hooks.ruled else PLAIN}:",
         *reading,
         f"        if ready and not (here.grad and ({taped})):",
         "            try:",
@@ -52,6 +63,17 @@ def source_of(op: Op) -> str:
         *in_general(op, "in_place"),
     ]
     return "\n".join(lines) + "\n"
+
+
+def unused(x: str) -> str:
+    """Text of whether nothing pending uses a tensor's memory."""
+    return f"({x}.blob.access is None or writable({x}.blob))"
+
+
+def taped_base(x: str) -> str:
+    """Text of whether a tensor is a view that gradients care about."""
+    deeper = "of._view_of is not None and guarded(of._view_of)"
+    return f"(of := {x}._view_of) is not None and (not of[-1] or (of := of[0])._requires_grad or {deeper})"
 
 
 def guarded(view: Any) -> bool:

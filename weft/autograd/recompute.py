@@ -17,7 +17,7 @@ from weft.autograd.function import Function
 from weft.autograd.graph import saved_tensors_hooks
 from weft.autograd.trees import leaves, mapped
 from weft.core import random
-from weft.core.dispatch import here, set_interceptors
+from weft.core.dispatch import here, set_modes
 from weft.core.errors import ArgumentError, AutogradError
 from weft.core.idle import idle
 from weft.ops.explain import describe
@@ -110,16 +110,14 @@ class _Call:
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
         """Restore the modes and the random state of the first call."""
-        stack, before, now = here.stack, (here.place, here.grad), random.of().state()
-        set_interceptors(self.stack)
-        here.place, here.grad = self.place, True
+        stack, place, grad, now = here.stack, here.place, here.grad, random.of().state()
+        set_modes(stack=self.stack, place=self.place, grad=True)
         if self.randomness is not None:
             random.of().go_back(self.randomness)
         try:
             yield
         finally:
-            set_interceptors(stack)
-            here.place, here.grad = before
+            set_modes(stack=stack, place=place, grad=grad)
             if self.randomness is not None:
                 random.of().go_back(now)
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from weft.autograd.call import edge
 from weft.autograd.modes import anomaly
 from weft.autograd.node import AFTER, BEFORE, Node, Slot
-from weft.autograd.overwrite import make_overwriting
+from weft.autograd.overwrite import overwriting
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, AutogradError, ShapeError
 from weft.core.sbp import broadcast
@@ -356,7 +356,7 @@ def accumulate(t: Tensor, g: Tensor, create_graph: bool, shared: bool = False) -
 @functools.cache
 def _adding() -> Callable[..., Any]:
     """`add_`, by its generated entry."""
-    return make_overwriting(OPS["add"])
+    return overwriting(OPS["add"])
 
 
 def _own(g: Tensor, t: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import torch
 
+from weft.core.dispatch import here, set_modes
 from weft.core.errors import DeviceError
 from weft.core.rank import current
 
@@ -55,32 +56,27 @@ class Device:
         return self
 
     def __enter__(self) -> Device:
-        chosen.outer = (*chosen.outer, chosen.usual)
-        chosen.usual = self.check()
+        chosen.outer = (*chosen.outer, here.device)
+        choose_usual(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        *outer, chosen.usual = chosen.outer
+        *outer, device = chosen.outer
         chosen.outer = tuple(outer)
+        set_modes(device=device)
 
 
 class _Chosen(threading.local):
     cuda: bool = False
-    usual: Device | None = None  # the default device; None for the CPU
     outer: tuple[Device | None, ...] = ()  # the default outside each `with` block
 
 
 chosen = _Chosen()
 
 
-def usual() -> Device | None:
-    """The default device of this thread's new tensors; None for the CPU."""
-    return chosen.usual
-
-
 def choose_usual(device: Device | None) -> None:
     """Set the default device of this thread's new tensors."""
-    chosen.usual = None if device is None else device.check()
+    set_modes(device=None if device is None else device.check())
 
 
 def choose_cuda(index: int) -> None:

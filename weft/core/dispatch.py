@@ -21,22 +21,40 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Here(threading.local):
     """The modes of the running thread.
 
-    plain      no interceptor but autocast is active: an op may take the fast path
-    casting    autocast is active: ops with a rule cast their operands first
     grad       gradients are recorded
     trace      the graph being traced, or None
+    stack      interceptors, innermost last: autocast, anomaly mode, instruction traces
     place      the default placement and sbp of new tensors: global mode
+    device     the default device of new tensors; None for the CPU
+
+    plain      no interceptor but autocast is active: an op may take the fast path
+    casting    autocast is active: ops with a rule cast their operands first
+    local      it is plain, and new tensors are local and on the CPU unless asked otherwise
+
+    The last three follow from those before, which `set_modes` sets.
     """
 
-    plain: bool = True
-    casting: bool = False
     grad: bool = True
     trace: Trace | None = None
+    stack: tuple[Any, ...] = ()
     place: Any = None
-    stack: tuple[Any, ...] = ()  # interceptors, innermost last: autocast, anomaly mode, instruction traces
+    device: Any = None
+    plain: bool = True
+    casting: bool = False
+    local: bool = True
 
 
 here = Here()
+changed: set[int] = set()  # threads with modes: while there are none, hot paths needn't ask `here`, which takes longer
+
+
+def set_modes(**modes: Any) -> None:
+    """Set modes of this thread."""
+    here.__dict__.update(modes)
+    casts = [getattr(i, "casts", False) for i in here.stack]
+    here.plain, here.casting = here.trace is None and all(casts), any(casts)
+    here.local = here.plain and here.place is None and here.device is None
+    (changed.discard if here.local and not casts else changed.add)(threading.get_ident())
 
 
 def traced() -> Trace:
@@ -71,21 +89,15 @@ class Hooks:
 hooks = Hooks()
 
 
-def set_interceptors(stack: tuple[Any, ...]) -> None:
-    """Set this thread's interceptors."""
-    casts = [getattr(i, "casts", False) for i in stack]
-    here.stack, here.plain, here.casting = stack, here.trace is None and all(casts), any(casts)
-
-
 @contextlib.contextmanager
 def intercept(interceptor: Any) -> Iterator[Any]:
     """Put an interceptor on this thread's stack: ops leave the fast path and call it."""
     before = here.stack
-    set_interceptors((*before, interceptor))
+    set_modes(stack=(*before, interceptor))
     try:
         yield interceptor
     finally:
-        set_interceptors(before)
+        set_modes(stack=before)
 
 
 def in_own_dtypes(f: F) -> F:
@@ -96,22 +108,22 @@ def in_own_dtypes(f: F) -> F:
 def without_casts(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of a call that autocast doesn't see."""
     before = here.stack
-    set_interceptors(tuple([i for i in before if not getattr(i, "casts", False)]))
+    set_modes(stack=tuple([i for i in before if not getattr(i, "casts", False)]))
     try:
         return f(*args, **kwargs)
     finally:
-        set_interceptors(before)
+        set_modes(stack=before)
 
 
 @contextlib.contextmanager
 def tracing(builder: Trace | None) -> Iterator[None]:
     """Ops of this thread become nodes of `builder`'s job."""
-    before = here.trace, here.plain
-    here.trace, here.plain = builder, False
+    before = here.trace
+    set_modes(trace=builder)
     try:
         yield
     finally:
-        here.trace, here.plain = before
+        set_modes(trace=before)
 
 
 @contextlib.contextmanager
@@ -119,11 +131,12 @@ def outside() -> Iterator[None]:
     """Suspend this thread's modes, for code that isn't part of the program around it, such as a data loader's."""
     before = dict(here.__dict__)
     here.__dict__.clear()
+    set_modes()
     try:
         yield
     finally:
         here.__dict__.clear()
-        here.__dict__.update(before)
+        set_modes(**before)
 
 
 class set_grad:

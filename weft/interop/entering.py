@@ -12,7 +12,7 @@ from typing import Any, Final
 import torch
 from torch.overrides import _get_current_function_mode_stack as modes
 
-from weft.core.dispatch import here
+from weft.core.dispatch import here, set_modes
 from weft.core.sbp import broadcast
 from weft.functional.random.generators import Generator
 from weft.interop.facade import TO_TORCHS, TO_WEFTS, Facade, inward, outward
@@ -51,7 +51,7 @@ class entered:
         found = next((t.spec.placement for t in self.given if isinstance(t, Tensor) and t.spec is not None), None)
         inside.everywhere = inside.everywhere or found is not None
         if found is not None and here.place is None:
-            here.place = found, (broadcast,) * found.ndim  # tensors made in `forward` are the same on all ranks
+            set_modes(place=(found, (broadcast,) * found.ndim))  # tensors made in `forward` are the same on all ranks
         torch._C._set_grad_enabled(here.grad)
         self.open = torch._C._EnableTorchFunction()  # Weft's own work, inside which this may be called, disabled it
         self.open.__enter__()
@@ -69,7 +69,8 @@ class entered:
         compiling(-self.traced)
         self.open.__exit__(*error)
         inside.depth -= 1
-        inside.everywhere, grad, here.place = self.before
+        inside.everywhere, grad, place = self.before
+        set_modes(place=place)
         torch._C._set_grad_enabled(grad)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import torch
 from torch.utils._pytree import tree_map_only
 
+from weft.autograd.overwrite import guarded
+from weft.core.dispatch import changed, here
 from weft.core.errors import ArgumentError
 from weft.functional.neural.grouped_product import grouped_mm
 from weft.nn.layers.recurrence import CELLS, recurrent
@@ -15,6 +18,7 @@ from weft.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_s
 from weft.ops import ops
 from weft.tensor.data import whole_data
 from weft.tensor.tensor import Tensor, of_torch
+from weft.vm.dependency import writable
 
 
 def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Any:
@@ -34,13 +38,20 @@ def sliced(x: Any, dim: int = 0, start: int | None = None, end: int | None = Non
 
 
 def each(name: str) -> Callable[..., Any]:
-    """`torch._foreach_<name>`: Weft's method of that name, on one tensor of the lists after another."""
+    """`torch._foreach_<name>`: its kernels, where they may run at once; else Weft's method of that name, on one tensor
+    of the lists after another."""
+    kernel, writes = getattr(torch, f"_foreach_{name}"), name.endswith("_")
     method = name.replace("maximum", "clamp_min").replace("minimum", "clamp_max")  # these take numbers, too
 
     def at(i: int, value: Any) -> Any:
         return value[i] if isinstance(value, (list, tuple)) else value
 
     def call(*args: Any, **kwargs: Any) -> list[Any]:
+        if (found := data_at_hand((*args, *kwargs.values()), writes)) is not None:
+            n = len(args)
+            with contextlib.suppress(Exception):  # told with the tensor that it is about, below
+                made = kernel(*found[:n], **dict(zip(kwargs, found[n:], strict=True)))
+                return list(args[0]) if writes else list(map(of_torch, made))
         count = next(len(a) for a in args if isinstance(a, (list, tuple)))
         if name.startswith("addc") and len(args) == 4:
             *args, kwargs["value"] = args  # type: ignore[assignment]
@@ -54,6 +65,31 @@ def each(name: str) -> Callable[..., Any]:
         return made
 
     return call
+
+
+def data_at_hand(values: Iterable[Any], writes: bool) -> list[Any] | None:
+    """Arguments with the tensors' data, for a kernel that goes through lists of them and may write into the first;
+    None where more than the kernel is needed: a tensor isn't at hand, or a gradient is to be recorded."""
+    if changed and (not here.plain or here.casting):
+        return None
+    found: list[Any] = []
+    recorded = here.grad
+    for value in values:
+        several = value if value.__class__ in (list, tuple) else (value,)
+        data = []
+        for t in several:
+            if isinstance(t, Tensor):
+                blob = t.blob
+                if blob.now is None or (recorded and t._requires_grad):
+                    return None
+                if writes and not found and not (
+                    (blob.access is None or writable(blob)) and not (recorded and guarded(t._view_of))
+                ):  # fmt: skip
+                    return None
+                t = blob.now
+            data.append(t)
+        found.append(data if several is value else data[0])
+    return found
 
 
 def on_memory(kernel: Callable[..., Any]) -> Callable[..., Any]:

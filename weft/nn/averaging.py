@@ -9,7 +9,7 @@ from typing import Any
 
 from weft import nn
 from weft.autograd import no_grad
-from weft.autograd.inplace import assign
+from weft.autograd.overwrite import assign
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError
 from weft.functional.create.creation import tensor

@@ -18,6 +18,7 @@ from weft.ops.update.optimizer import adamw_update as adamw_update
 from weft.ops.neural.pooling import adaptive_avg_pool_grad as adaptive_avg_pool_grad
 from weft.ops.pointwise.arithmetic import add as add
 from weft.ops.linalg.matmul import add_linear_weight_grad as add_linear_weight_grad
+from weft.ops.pointwise.arithmetic import add_scaled as add_scaled
 from weft.ops.pointwise.polynomials import airy_ai as airy_ai
 from weft.ops.reduce.extremes import all as all
 from weft.ops.reduce.extremes import amax as amax

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from weft.autograd import no_grad
-from weft.autograd.inplace import assign
+from weft.autograd.overwrite import assign
 from weft.core.errors import DtypeError, OptionError
 from weft.functional.tensor.dtypes import finfo
 from weft.ops import ops

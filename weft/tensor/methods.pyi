@@ -188,7 +188,7 @@ class Methods:
     def addbmm(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
         """beta * x + alpha * the sum of the products of two batches of matrices."""
 
-    def addbmm_(self, *args: Any, **options: Any) -> Tensor:
+    def addbmm_(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
         """`addbmm`, in place."""
 
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
@@ -206,19 +206,19 @@ class Methods:
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta * x + alpha * (mat1 @ mat2)."""
 
-    def addmm_(self, *args: Any, **options: Any) -> Tensor:
+    def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """`addmm`, in place."""
 
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta * x + alpha * (mat @ vec)."""
 
-    def addmv_(self, *args: Any, **options: Any) -> Tensor:
+    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """`addmv`, in place."""
 
     def addr(self, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
         """beta * x + alpha * (vec1 outer vec2)."""
 
-    def addr_(self, *args: Any, **options: Any) -> Tensor:
+    def addr_(self, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
         """`addr`, in place."""
 
     def adjoint(self) -> Tensor:
@@ -342,7 +342,7 @@ class Methods:
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta * x + alpha * (batch1 @ batch2)."""
 
-    def baddbmm_(self, *args: Any, **options: Any) -> Tensor:
+    def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """`baddbmm`, in place."""
 
     def bernoulli(self, p: _float | None = None, *, generator: Any = None, dtype: Any = None) -> Tensor:
@@ -700,7 +700,7 @@ class Methods:
     def float_power(self, exponent: Any) -> Any:
         """x ** exponent, in float64, or of complex numbers in complex128."""
 
-    def float_power_(self, *args: Any, **options: Any) -> Tensor:
+    def float_power_(self, exponent: Any) -> Any:
         """`float_power`, in place."""
 
     def floor(self) -> Tensor:
@@ -1494,7 +1494,7 @@ class Methods:
     def renorm(self, p: _float, dim: _int, maxnorm: _float) -> Any:
         """x with each slice along a dimension scaled down to a p-norm of at most maxnorm."""
 
-    def renorm_(self, *args: Any, **options: Any) -> Tensor:
+    def renorm_(self, p: _float, dim: _int, maxnorm: _float) -> Any:
         """`renorm`, in place."""
 
     def repeat(self, *sizes: _int | Sequence[_int]) -> Tensor:

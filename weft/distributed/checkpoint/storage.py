@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.autograd import no_grad
-from weft.autograd.inplace import assign
+from weft.autograd.overwrite import assign
 from weft.autograd.trees import leaves, mapped
 from weft.checkpoint import checkpoint
 from weft.core.errors import ArgumentError, CheckpointError

@@ -16,7 +16,7 @@ from weft.autograd.plain import dense
 from weft.core import dtype as dtypes
 from weft.core import random
 from weft.core import sbp as sbps
-from weft.core.device import Device, choose_usual, usual
+from weft.core.device import Device, choose_usual
 from weft.core.dispatch import here, hooks, tracing
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, DtypeError, SbpError, ShapeError, ours
@@ -57,7 +57,7 @@ def set_default_device(device: Any) -> None:
 @public("flow")
 def get_default_device() -> Device:
     """The default device of this thread's new tensors."""
-    return usual() or Device("cpu")
+    return here.device or Device("cpu")
 
 
 def place(name: str, device: Any, placement: Any, sbp: Any, ndim: int | None) -> Where:
@@ -68,7 +68,7 @@ def place(name: str, device: Any, placement: Any, sbp: Any, ndim: int | None) ->
         if here.place is not None:
             placement, sbp = here.place
             return None, placement, sbps.nd(sbp, placement.ndim, ndim)
-        return (usual() if device is None else Device(device).check()), None, None
+        return (here.device if device is None else Device(device).check()), None, None
     if device is not None:
         raise ArgumentError(f"{name}(): device makes a local tensor, placement a global one; give one of them")
     placement = placed_at(name, placement)

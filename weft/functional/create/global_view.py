@@ -12,7 +12,7 @@ from typing import Any
 
 from weft.autograd.trees import mapped
 from weft.core import sbp as sbps
-from weft.core.dispatch import here
+from weft.core.dispatch import here, set_modes
 from weft.core.errors import ArgumentError
 from weft.core.placement import Placement
 from weft.core.program_line import warn
@@ -42,11 +42,12 @@ class global_mode:
         self.place = placement, sbps.nd(sbp, placement.ndim, None)
 
     def __enter__(self) -> global_mode:
-        self.before, here.place = here.place, self.place
+        self.before = here.place
+        set_modes(place=self.place)
         return self
 
     def __exit__(self, *error: Any) -> None:
-        here.place = self.before
+        set_modes(place=self.before)
 
     @property
     def is_enabled(self) -> bool:

@@ -9,7 +9,8 @@ import torch
 
 from weft.api.fast_path import Short, shortened
 from weft.api.table import ADAPTERS, overwriting, public
-from weft.autograd.inplace import assign, check_writable
+from weft.autograd.inplace import check_writable
+from weft.autograd.overwrite import assign
 from weft.core import dtype as dtypes
 from weft.core.dispatch import here
 from weft.core.dtype import bool_
@@ -24,6 +25,7 @@ from weft.functional.index.subscripts import (
     on_device_of,
     parse,
     positions_alone,
+    positions_by_dim,
     positions_listed,
 )
 from weft.functional.shape.broadcasting import broadcast_shapes
@@ -55,6 +57,8 @@ def _getitem(x: Tensor, key: Any) -> Tensor:
             return ops.index(x, [key])
     elif kind is list and (places := positions_listed(x, key)) is not None:
         return ops.index(x, [places])
+    elif kind is tuple and (each := positions_by_dim(x, key)) is not None:
+        return ops.index(x, each)
     elif kind is int and not x.ndim:
         raise IndexingError(f"x[{key}]: invalid index of a 0-dim tensor; read it with x.item()")
     elif kind is slice and not x.ndim:

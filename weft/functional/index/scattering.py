@@ -7,6 +7,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
+from weft.api.fast_path import in_one
 from weft.api.table import overwriting, public
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, IndexingError, ShapeError
@@ -60,6 +63,7 @@ scatter.overwriting = scatter_  # type: ignore[attr-defined]
 
 
 @public("flow tensor")
+@in_one(torch.select_scatter)
 def select_scatter(x: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """x with one slice along a dimension replaced."""
     dim = dim_of(dim, x.ndim)

@@ -61,6 +61,19 @@ def positions_alone(x: Tensor, key: Tensor) -> bool:
     return _local(x, key, torch.int64) and x.ndim > 0 < key.ndim
 
 
+def positions_by_dim(x: Tensor, key: tuple[Any, ...]) -> list[Tensor | None] | None:
+    """The index tensors of a key that has only such, and `:`, for which it has None; None for any other key."""
+    found: list[Tensor | None] = []
+    for k in key:
+        if type(k) is Tensor and positions_alone(x, k):
+            found.append(k)
+        elif type(k) is slice and k.start is None and k.stop is None and k.step is None:
+            found.append(None)
+        else:
+            return None
+    return found if len(found) <= x.ndim and any(k is not None for k in found) else None
+
+
 def mask_alone(x: Tensor, key: Tensor) -> bool:
     """Whether a key is a mask of x's shape on x's device, both local, and no graph is traced."""
     return _local(x, key, torch.bool) and x.ndim > 0 and x.shape == key.shape

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import torch
+
+from weft.api.fast_path import in_one
 from weft.api.table import public
 from weft.core.errors import ShapeError
 from weft.functional.shape.broadcasting import broadcast_shapes
@@ -11,6 +14,7 @@ from weft.tensor.tensor import Tensor
 
 
 @public("flow tensor")
+@in_one(torch.take)
 def take(x: Tensor, index: Tensor) -> Tensor:
     """The elements at these indices of the flattened x.
 

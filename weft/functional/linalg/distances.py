@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
+from weft.api.fast_path import in_one
 from weft.api.table import public
 from weft.core.errors import OptionError, ShapeError
 from weft.functional.linalg import norms
@@ -12,6 +15,7 @@ from weft.ops import ops
 
 
 @public("flow tensor")
+@in_one(torch.dist)
 @in_float32
 def dist(x: Any, other: Any, p: float = 2) -> Any:
     """The p-norm of the difference."""
@@ -24,6 +28,7 @@ COMPUTE_MODES = (  # torch's choice of kernels; here there is one
 
 
 @public("flow")
+@in_one(torch.cdist, "d_x1, d_x2, p")
 @in_float32
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
     """The distances between all pairs of rows of two matrices.

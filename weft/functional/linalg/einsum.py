@@ -5,6 +5,9 @@ from __future__ import annotations
 import functools
 from typing import Any, Final
 
+import torch
+
+from weft.api.fast_path import in_one
 from weft.api.table import public
 from weft.autograd.plain import plain as as_ours
 from weft.core.errors import ArgumentError, ShapeError
@@ -142,6 +145,7 @@ def _diagonals(x: Tensor, term: str, operand: int) -> tuple[Tensor, str]:
 
 
 @public("flow")
+@in_one(torch.tensordot)
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """The product of a and b, summed over pairs of dimensions: the last and first `dims`, or those listed for each.
 

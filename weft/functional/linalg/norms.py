@@ -6,6 +6,9 @@ import builtins
 import math
 from typing import Any
 
+import torch
+
+from weft.api.fast_path import in_one
 from weft.api.signature import door
 from weft.api.table import public
 from weft.core.errors import ArgumentError, ShapeError
@@ -19,6 +22,7 @@ from weft.tensor.tensor import Tensor
 
 
 @with_in_place
+@in_one(torch.renorm)
 def renorm(x: Any, p: float, dim: int, maxnorm: float) -> Any:
     """x with each slice along a dimension scaled down to a p-norm of at most maxnorm."""
     if x.ndim < 2:
@@ -44,6 +48,7 @@ def nuclear_norm(x: Tensor, dim: Any = (-2, -1), keepdim: bool = False) -> Tenso
     return matrix_norm(x, "nuc", dim, keepdim)
 
 
+@in_one(torch.linalg.vector_norm)
 @in_float32
 def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The norm of x's elements as one vector, over some dimensions or all.
@@ -74,6 +79,7 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = Fal
     return ops.root(ops.sum(powers, dim, keepdim), float(ord))
 
 
+@in_one(torch.linalg.matrix_norm)
 def matrix_norm(
     x: Tensor, ord: Any = "fro", dim: tuple[int, ...] | list[int] = (-2, -1), keepdim: bool = False, *,
     dtype: Any = None,
@@ -107,6 +113,7 @@ def _extreme(sizes: Any, dim: int, ord: float, keepdim: bool = False) -> Any:
     return ops.amin(sizes, dim, keepdim)
 
 
+@in_one(torch.linalg.norm)
 def norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The norm of vectors or matrices: of matrices if `dim` names two dimensions, or x is 2-d and `ord` is given.
 
@@ -121,6 +128,7 @@ def norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
 
 
 @public("flow tensor", "norm")
+@in_one(torch.linalg.vector_norm, "d_x, (2 if ord is None else ord) if p is None else p, dim, keepdim")
 def _flow_norm(
     x: Tensor, ord: Any = None, dim: Dims = None, keepdim: bool = False, dtype: Any = None, *, p: Any = None
 ) -> Tensor:

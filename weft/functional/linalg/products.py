@@ -7,6 +7,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
+from weft.api.fast_path import in_one
 from weft.api.signature import door
 from weft.api.table import named, public
 from weft.core import dtype as dtypes
@@ -105,6 +108,7 @@ _dot = _product("dot", (1, 1), "The inner product of two vectors.")
 
 
 @with_in_place
+@in_one(torch.addmm)
 def addmm(x: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * x + alpha * (mat1 @ mat2)."""
     check_dims("addmm", (2, 2), mat1, mat2)
@@ -124,6 +128,7 @@ def plus_scaled(name: str, x: Any, beta: Any, product: Tensor, alpha: Any) -> Te
 
 
 @with_in_place
+@in_one(torch.addmv)
 def addmv(x: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * x + alpha * (mat @ vec)."""
     check_dims("addmv", (2, 1), mat, vec)
@@ -131,6 +136,7 @@ def addmv(x: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1)
 
 
 @with_in_place
+@in_one(torch.baddbmm)
 def baddbmm(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * x + alpha * (batch1 @ batch2).
 
@@ -142,6 +148,7 @@ def baddbmm(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: 
 
 
 @public("flow tensor")
+@in_one(torch.trace)
 def trace(x: Tensor) -> Tensor:
     """The sum of a matrix's diagonal."""
     if x.ndim != 2:
@@ -155,6 +162,7 @@ def _vectors(name: str, *given: Any) -> None:
 
 
 @public("flow tensor")
+@in_one(torch.inner)
 def inner(x: Any, other: Any) -> Any:
     """The inner product along the last dimension of both.
 
@@ -170,6 +178,7 @@ def inner(x: Any, other: Any) -> Any:
 
 
 @public("flow tensor")
+@in_one(torch.vdot)
 def vdot(x: Any, other: Any) -> Any:
     """The inner product of two vectors, the first one conjugated."""
     _vectors("vdot", x, other)
@@ -181,6 +190,7 @@ def vdot(x: Any, other: Any) -> Any:
 
 
 @with_in_place
+@in_one(torch.addr)
 def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * x + alpha * (vec1 outer vec2)."""
     _vectors("addr", vec1, vec2)
@@ -198,6 +208,7 @@ def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
 
 
 @with_in_place
+@in_one(torch.addbmm)
 def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * x + alpha * the sum of the products of two batches of matrices."""
     check_dims("addbmm", (3, 3), batch1, batch2)
@@ -206,6 +217,7 @@ def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -
 
 
 @public("bound", "linalg_cross")
+@in_one(torch.linalg.cross)
 def cross(x: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross product of vectors of three elements along a dimension.
 
@@ -237,6 +249,7 @@ def _first_cross(x: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
 
 @public("flow tensor")
+@in_one(torch.kron)
 def kron(x: Any, other: Any) -> Any:
     """The Kronecker product.
 
@@ -273,6 +286,7 @@ def chain_matmul(*matrices: Any) -> Any:
     return multi_dot(given) if len(given) != 1 else given[0].clone()
 
 
+@in_one(torch.linalg.multi_dot)
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of several matrices, in the cheapest order."""
     if len(tensors) < 2:
@@ -322,6 +336,7 @@ __all__ += ["matmul"]
 
 
 @public("flow tensor")
+@in_one(torch.outer)
 def outer(x: Tensor, other: Tensor) -> Tensor:
     """Every product of an element of x and one of the other."""
     if x.ndim != 1 or other.ndim != 1:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
+from weft.api.fast_path import in_one
 from weft.api.table import public
 from weft.autograd.inplace import in_place
 from weft.core.errors import OptionError, ShapeError
@@ -33,6 +36,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     return _held(input, 0.0, 6.0, inplace)
 
 
+@in_one(torch._C._nn.glu)  # type: ignore[attr-defined]
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """Gated linear unit: the first half times the sigmoid of the second."""
     if not input.ndim:
@@ -52,6 +56,7 @@ def tanhshrink(input: Tensor) -> Tensor:
     return ops.sub(input, ops.tanh(input))
 
 
+@in_one(torch.prelu)
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x where positive, weight * x elsewhere; one weight in all or one per channel."""
     if weight.ndim > 1:

@@ -6,9 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
+from weft.api.fast_path import in_one
 from weft.api.table import public
 from weft.autograd import no_grad
-from weft.autograd.inplace import assign
+from weft.autograd.overwrite import assign
 from weft.core.errors import OptionError, ShapeError
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
@@ -34,6 +37,7 @@ def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float 
     return input / ops.pow(around * alpha + k, beta)
 
 
+@in_one(torch.pixel_shuffle)
 def pixel_shuffle(input: Tensor, upscale_factor: int | tuple[int, int]) -> Tensor:
     """Rearranges channels to pixels: (..., c * r * s, h, w) to (..., c, h * r, w * s)."""
     r, s = (upscale_factor, upscale_factor) if isinstance(upscale_factor, int) else upscale_factor

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import torch
+
+from weft.api.fast_path import in_one
 from weft.api.table import public
 from weft.autograd import no_grad
-from weft.autograd.inplace import assign
+from weft.autograd.overwrite import assign
 from weft.core.errors import DtypeError, IndexingError, OptionError, ShapeError
 from weft.core.idle import idle
 from weft.functional.create import creation
@@ -140,6 +143,7 @@ def embedding_bag(
     return ops.narrow(found, 0, 0, bags - 1) if include_last_offset and offsets is not None else found
 
 
+@in_one(torch._C._nn.one_hot, "d_input, num_classes")  # type: ignore[attr-defined]
 def one_hot(input: Tensor, num_classes: int = -1, on_value: Any = 1, off_value: Any = 0) -> Tensor:
     """`on_value` at the index given by each integer, along a new last dimension.
 

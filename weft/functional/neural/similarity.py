@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
+from weft.api.fast_path import in_one
 from weft.core import dtype as dtypes
 from weft.core.errors import DtypeError
 from weft.functional.create import creation
@@ -16,6 +19,7 @@ from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 
+@in_one(torch.pdist)
 @in_float32
 def pdist(input: Any, p: float = 2.0) -> Any:
     """The distances between all pairs of rows."""
@@ -25,6 +29,7 @@ def pdist(input: Any, p: float = 2.0) -> Any:
     return vector_norm(ops.index_select(input, 0, first) - ops.index_select(input, 0, second), p, -1)
 
 
+@in_one(torch.pairwise_distance)
 @in_float32
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of the difference, along the last dimension."""
@@ -41,6 +46,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
     return ops.div(input, ops.clamp(vector_norm(input, p, dim, True), eps))
 
 
+@in_one(torch.cosine_similarity)
 @in_float32
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between two tensors, along `dim`."""

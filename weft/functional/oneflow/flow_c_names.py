@@ -8,7 +8,7 @@ from typing import Any
 
 from weft.api.table import public
 from weft.autograd import no_grad
-from weft.autograd.inplace import assign
+from weft.autograd.overwrite import assign
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, OpError, ShapeError
 from weft.functional.create import creation

@@ -9,15 +9,18 @@ from typing import Any
 
 import torch
 
+from weft.api.fast_path import in_one
 from weft.api.table import named, overwriting, public
-from weft.core.dtype import float32, of_torch
+from weft.core.dtype import bool_, float32, of_torch
 from weft.core.errors import ArgumentError
 from weft.functional.tensor.conversion import SHORT, cast, in_float32
 from weft.functional.tensor.in_place import into
 from weft.ops import OPS, ops
 from weft.tensor.tensor import Tensor
 
-_add_to, _clamp_, _div_to, _round_to = (overwriting(OPS[name]) for name in ("add", "clamp", "div", "round"))
+_add_to, _add_scaled_to, _clamp_, _div_to, _round_to = (
+    overwriting(OPS[name]) for name in ("add", "add_scaled", "clamp", "div", "round")
+)
 
 
 def _scaled(other: Any, alpha: Any) -> Any:
@@ -36,7 +39,19 @@ def add(x: Any, other: Any = None, *, alpha: Any = 1) -> Tensor:
     """
     if other is None:
         return _sum(x)
-    return ops.add(x, other) if alpha == 1 else ops.add(x, _scaled(other, alpha))
+    return ops.add(x, other) if alpha == 1 else _added(x, other, alpha)
+
+
+def _added(x: Any, other: Any, alpha: Any) -> Tensor:
+    return ops.add_scaled(x, other, alpha) if _fits(x, alpha) else ops.add(x, _scaled(other, alpha))
+
+
+def _fits(x: Any, alpha: Any) -> bool:
+    """Whether the kernel that scales takes the factor: it adds no fractions to integers."""
+    if not isinstance(x, Tensor):
+        return False
+    kind = x.dtype
+    return kind.is_floating_point if alpha.__class__ is float else alpha.__class__ is int and kind is not bool_
 
 
 def _sum(tensors: Any) -> Tensor:
@@ -52,7 +67,7 @@ def sub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     >>> flow.sub(flow.ones(2), 1, alpha=3).tolist()
     [-2.0, -2.0]
     """
-    return ops.sub(x, other) if alpha == 1 else ops.sub(x, _scaled(other, alpha))
+    return ops.sub(x, other) if alpha == 1 else _added(x, other, -alpha)
 
 
 @public("flow tensor")
@@ -73,11 +88,13 @@ def div(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
 
 def _accumulating(plain: Callable[..., Tensor]) -> None:
     name = plain.__name__
-    overwrite = overwriting(OPS[name])
+    overwrite, sign = overwriting(OPS[name]), 1 if plain is add else -1
 
     @named(f"{name}_", f"`{name}`, in place.")
     def f(x: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-        return overwrite(x, other) if alpha == 1 else overwrite(x, _scaled(other, alpha))
+        if alpha != 1 and _fits(x, alpha):
+            return _add_scaled_to(x, other, sign * alpha)
+        return overwrite(x, _scaled(other, alpha))
 
     plain.overwriting = public("tensor")(f)  # type: ignore[attr-defined]
 
@@ -114,6 +131,7 @@ def _promoted(x: Tensor, *factors: Tensor) -> Iterator[Tensor]:
 
 
 @public("flow tensor")
+@in_one(torch.addcmul)
 @in_float32
 def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """x + value * tensor1 * tensor2."""
@@ -121,6 +139,7 @@ def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> T
 
 
 @public("flow tensor")
+@in_one(torch.addcdiv)
 @in_float32
 def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """x + value * tensor1 / tensor2."""
@@ -133,12 +152,14 @@ def _wide(factors: Iterable[Tensor]) -> Iterator[Tensor]:
 
 
 @public("tensor")
+@in_one(torch.Tensor.addcmul_, writes=True)
 def addcmul_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """In-place `addcmul`."""
     return _add_to(x, _scaled(ops.mul(*_wide(_promoted(x, tensor1, tensor2))), value))
 
 
 @public("tensor")
+@in_one(torch.Tensor.addcdiv_, writes=True)
 def addcdiv_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """In-place `addcdiv`."""
     return _add_to(x, _scaled(ops.div(*_wide(_promoted(x, tensor1, tensor2))), value))

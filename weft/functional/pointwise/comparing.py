@@ -6,6 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
+from weft.api.fast_path import in_one
 from weft.api.signature import Signature, door
 from weft.api.table import public
 from weft.core.dtype import bool_
@@ -19,6 +22,7 @@ from weft.tensor.tensor import Tensor
 
 
 @public("flow tensor")
+@in_one(torch.equal)
 def equal(x: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and elements."""
     return x.shape == other.shape and bool((whole_data(x, "equal") == whole_data(other, "equal")).all())
@@ -65,6 +69,7 @@ def isclose(x: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, 
 
 
 @public("flow")
+@in_one(torch.isin)
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is among the test elements.
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
+from weft.api.fast_path import in_one
 from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.core.errors import DtypeError
@@ -31,6 +34,7 @@ def ldexp(x: Any, other: Any) -> Any:
 
 
 @with_in_place
+@in_one(torch.float_power)
 def float_power(x: Any, exponent: Any) -> Any:
     """x ** exponent, in float64, or of complex numbers in complex128."""
     tensors = [t for t in (x, exponent) if isinstance(t, Tensor)]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
+from weft.api.fast_path import in_one
 from weft.api.table import public
-from weft.autograd.inplace import assign
+from weft.autograd.overwrite import assign
 from weft.functional.create.creation import drawing
 from weft.functional.create.likeness import form, strides_of
 from weft.functional.tensor.conversion import cast
@@ -24,6 +27,7 @@ def drawn(x: Tensor, distribution: str, parameters: tuple[float, ...], generator
     return assign(x, y)
 
 
+@in_one(torch.Tensor.uniform_, "d_x, from_, to, generator=drawn()", writes=True)
 def _uniform(x: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None) -> Tensor:
     """Overwrite x with draws from the uniform distribution over [from_, to)."""
     return drawn(x, "uniform", (from_, to), generator)
@@ -34,12 +38,14 @@ def _between(x: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Any = None
 
 
 @public("tensor")
+@in_one(torch.Tensor.normal_, "d_x, mean, std, generator=drawn()", writes=True)
 def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
     """Overwrite x with draws from the normal distribution."""
     return drawn(x, "normal", (mean, std), generator)
 
 
 @public("tensor")
+@in_one(torch.Tensor.exponential_, "d_x, lambd, generator=drawn()", writes=True)
 def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
     """Overwrite x with draws from the exponential distribution."""
     return drawn(x, "exponential", (lambd,), generator)
@@ -77,9 +83,10 @@ def random_(x: Tensor, from_: int | None = None, to: int | None = None, *, gener
 
 
 @public("tensor")
+@in_one(torch.Tensor.bernoulli_, "d_x, d_p, generator=drawn()", writes=True)
 def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Overwrite x with ones, each with probability p, and zeros; p may be a tensor."""
     if isinstance(p, Tensor):
         with drawing(generator):
-            return assign(x, cast(ops.bernoulli(p), x.dtype))
+            return assign(x, cast(ops.bernoulli(ops.expand(p, tuple(x.shape))), x.dtype))
     return drawn(x, "bernoulli", (p,), generator)

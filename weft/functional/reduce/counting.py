@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
+from weft.api.fast_path import in_one
 from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.functional.create import creation
@@ -15,6 +18,7 @@ from weft.tensor.tensor import Tensor
 
 
 @public("flow tensor")
+@in_one(torch.count_nonzero)
 def count_nonzero(x: Tensor, dim: Any = None) -> Tensor:
     """The number of nonzero elements, over some dimensions or all.
 

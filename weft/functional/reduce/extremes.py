@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import torch
+
+from weft.api.fast_path import Short, in_one, shortened
 from weft.api.signature import overloaded
 from weft.api.table import public
 from weft.functional.results import Extremes, Ranked, result
@@ -10,6 +13,7 @@ from weft.tensor.tensor import Tensor
 
 
 @public("flow tensor")
+@in_one(torch.aminmax)
 def aminmax(x: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Extremes:
     """The smallest and the largest element, over a dimension or all."""
     return result("aminmax", ops.amin(x, dim, keepdim), ops.amax(x, dim, keepdim))
@@ -45,5 +49,8 @@ def _min_of_two(x: Tensor, other: Tensor) -> Tensor:
     return ops.minimum(x, other)
 
 
-max = public("flow tensor", "max")(overloaded("max", _max_of_all, _max_along, _max_of_two))
-min = public("flow tensor", "min")(overloaded("min", _min_of_all, _min_along, _min_of_two))
+_OF_ALL = "kernel(d0, None, False)", "dim, keepdim = None, False"
+_of_max = overloaded("max", _max_of_all, _max_along, _max_of_two)
+_of_min = overloaded("min", _min_of_all, _min_along, _min_of_two)
+max = public("flow tensor", "max")(shortened(_max_of_all, _of_max, Short("amax", *_OF_ALL)))
+min = public("flow tensor", "min")(shortened(_min_of_all, _of_min, Short("amin", *_OF_ALL)))

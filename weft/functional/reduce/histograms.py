@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
+from weft.api.fast_path import in_one
 from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, ShapeError
@@ -16,7 +19,12 @@ from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 
+def _histc(x: torch.Tensor, *args: Any) -> torch.Tensor | None:
+    return torch.histc(x, *args) if x.dtype.itemsize >= 4 else None  # halves can't count
+
+
 @public("flow tensor")
+@in_one(_histc)
 def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     """A histogram with equal bins over [min, max], or over x's range if both are equal.
 

@@ -6,6 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
+from weft.api.fast_path import in_one
 from weft.api.table import named, public
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, ShapeError
@@ -20,6 +23,7 @@ from weft.tensor.tensor import Tensor
 
 
 @public("flow tensor")
+@in_one(torch.logcumsumexp)
 def logcumsumexp(x: Any, dim: int) -> Tensor:
     """The logarithm of the cumulative sum of exp(x).
 

@@ -6,6 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
+from weft.api.fast_path import in_one
 from weft.api.table import public
 from weft.functional.create.creation import get_default_dtype
 from weft.functional.tensor.conversion import cast
@@ -50,6 +53,7 @@ def _count(x: Tensor, dim: Dims) -> int:
 
 
 @public("flow tensor")
+@in_one(torch.logsumexp)
 def logsumexp(x: Tensor, dim: int | tuple[int, ...] | list[int], keepdim: bool = False) -> Tensor:
     """log(sum(exp(x))) over some dimensions, without overflow."""
     x = cast(x, get_default_dtype()) if not x.dtype.differentiable else x
@@ -62,6 +66,7 @@ def logsumexp(x: Tensor, dim: int | tuple[int, ...] | list[int], keepdim: bool =
 
 
 @public("flow tensor")
+@in_one(torch.nanmean)
 def nanmean(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The mean, ignoring NaN.
 
@@ -75,6 +80,7 @@ def nanmean(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 
 @public("bound", "reduce_nansum")
 @public("flow tensor")
+@in_one(torch.nansum)
 def nansum(x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum, ignoring NaN.
 

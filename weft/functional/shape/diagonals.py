@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
+from weft.api.fast_path import in_one
 from weft.api.table import public
 from weft.core.errors import ShapeError
 from weft.functional.create import creation
@@ -31,6 +34,7 @@ def diag_embed(x: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Te
 
 
 @public("flow tensor")
+@in_one(torch.diagflat)
 def diagflat(x: Tensor, offset: int = 0) -> Tensor:
     """A matrix with x, flattened, as a diagonal."""
     return diag_embed(ravel(x), offset)

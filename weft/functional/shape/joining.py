@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from weft.api.fast_path import Short
+import torch
+
+from weft.api.fast_path import Short, in_one
 from weft.api.table import named, public
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, ShapeError
@@ -57,6 +59,7 @@ atleast_1d, atleast_2d, atleast_3d = _at_least(1), _at_least(2), _at_least(3)
 
 
 @public("flow")
+@in_one(torch.hstack)
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors concatenated along the second dimension, vectors along their only one."""
     lifted = [atleast_1d(x) for x in tensors]
@@ -64,18 +67,21 @@ def hstack(tensors: Sequence[Tensor]) -> Tensor:
 
 
 @public("flow")
+@in_one(torch.vstack)
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors concatenated along the first dimension, vectors as rows."""
     return ops.cat([atleast_2d(x) for x in tensors], 0)
 
 
 @public("flow")
+@in_one(torch.dstack)
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors concatenated along the third dimension."""
     return ops.cat([atleast_3d(x) for x in tensors], 2)
 
 
 @public("flow")
+@in_one(torch.column_stack)
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors concatenated along the second dimension, vectors as columns."""
     return ops.cat([ops.reshape(x, (-1, 1)) if x.ndim <= 1 else x for x in tensors], 1)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
+
+from weft.api.fast_path import in_one
 from weft.api.signature import door
 from weft.api.table import public
 from weft.core.errors import ArgumentError, OptionError, ShapeError
@@ -109,7 +112,7 @@ def _named(transform: Callable[..., Any], name: str, usual: Sequence[int] | None
     made = along if usual == (-1,) else over
     made.__name__ = made.__qualname__ = name
     made.__doc__ = doc
-    return made
+    return in_one(getattr(torch.fft, name), f"d_input, {'n' if usual == (-1,) else 's'}, dim, norm")(made)
 
 
 _LAYOUTS: dict[str, Sequence[int] | None] = {"": (-1,), "2": (-2, -1), "n": None}

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
+from weft.api.fast_path import in_one, shortened
 from weft.api.signature import overloaded
 from weft.api.table import named, overwriting, public
-from weft.autograd.inplace import assign, held
+from weft.autograd.inplace import held
+from weft.autograd.overwrite import assign
 from weft.autograd.trees import leaves
 from weft.core.dispatch import here, in_own_dtypes
 from weft.core.errors import ArgumentError
@@ -59,12 +64,15 @@ def with_in_place(f: Callable[..., Any]) -> Callable[..., Any]:
     """Bind a function composed of ops: as function, as method, and as the in-place method `name_`."""
     name = f.__name__
 
-    @public("tensor")
     @named(f"{name}_", f"`{name}`, in place.")
     def overwrite(x: Tensor, *args: Any, **options: Any) -> Tensor:
         refuse_out(name, options)
         return into(x, f, *args, **options)
 
+    if hasattr(f, "in_one"):
+        overwrite.__signature__ = inspect.signature(f)  # type: ignore[attr-defined]
+        overwrite = in_one(getattr(torch.Tensor, f"{name}_"), writes=True)(overwrite)
+    public("tensor")(overwrite)
     return public("flow tensor")(f)
 
 
@@ -109,4 +117,4 @@ def zero_(x: Tensor) -> Tensor:
     return _fill(x, 0)
 
 
-public("tensor", "uniform_")(overloaded("uniform_", _uniform, _between))
+public("tensor", "uniform_")(shortened(_uniform, overloaded("uniform_", _uniform, _between)))

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from weft.autograd import Function, no_grad
-from weft.autograd.inplace import assign
+from weft.autograd.overwrite import assign
 from weft.core.dispatch import here
 from weft.core.dtype import float32, float64
 from weft.core.rank import current

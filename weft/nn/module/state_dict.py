@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from weft.autograd import no_grad
-from weft.autograd.inplace import assign
+from weft.autograd.overwrite import assign
 from weft.core.errors import ArgumentError, CheckpointError
 from weft.nn.module.moving import laid_out, moved
 from weft.ops import ops

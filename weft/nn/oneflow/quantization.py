@@ -10,7 +10,7 @@ from typing import Any
 
 from weft.api.table import public
 from weft.autograd import Function, no_grad
-from weft.autograd.inplace import assign
+from weft.autograd.overwrite import assign
 from weft.core.errors import OptionError
 from weft.ops import ops
 

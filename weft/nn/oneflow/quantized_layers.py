@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.autograd import no_grad
-from weft.autograd.inplace import assign
+from weft.autograd.overwrite import assign
 from weft.functional.create import creation
 from weft.nn.layers.conv import Conv1d, Conv2d, Conv3d
 from weft.nn.module.module import Module

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from weft.autograd import no_grad
-from weft.autograd.inplace import assign
+from weft.autograd.overwrite import assign
 from weft.core.derived import GIVEN, Derived, lazily
 from weft.core.errors import MissingFormulaError, OptionError, ShapeError
 from weft.functional.create.creation import eye

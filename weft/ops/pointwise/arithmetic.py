@@ -9,6 +9,7 @@ from torch import Tensor
 
 from weft.core.errors import AutogradError
 from weft.ops.create.constructors import zeros_like
+from weft.ops.declaration import Scalar, op
 from weft.ops.pointwise.copies import where
 from weft.ops.pointwise.declaring import binary, unary
 from weft.ops.pointwise.logic import eq, gt, lt
@@ -45,6 +46,27 @@ sub.out(lambda y, a, b: torch.sub(a, b, out=y) if isinstance(a, Tensor) else tor
 @sub.grad
 def _(dy, input_shape, other_shape, needs):
     return fit(dy, input_shape) if needs[0] else None, fit(neg(dy), other_shape) if needs[1] else None
+
+
+@op("..., ... -> ...", linear="input+other")
+def add_scaled(input: Tensor | Scalar, other: Tensor | Scalar, alpha: Scalar) -> Tensor:
+    """input + alpha * other, element by element.
+
+    >>> flow._C.add_scaled(flow.ones(2), flow.ones(2), 3).tolist()
+    [4.0, 4.0]
+    """
+    return torch.add(input, other, alpha=alpha)
+
+
+add_scaled.out(lambda y, input, other, alpha: torch.add(input, other, alpha=alpha, out=y))
+add_scaled.inplace(lambda input, other, alpha: input.add_(other, alpha=alpha))
+add_scaled.samples(lambda rand: [(rand(4, 6), rand(6), 0.5), (rand(4, 1), rand(4, 6), 2), (rand(4, 6), 1.5, 3)])
+
+
+@add_scaled.grad
+def _(dy, alpha, input_shape, other_shape, needs):
+    to_other = fit(mul(dy, conjugated(alpha)), other_shape) if needs[1] else None
+    return fit(dy, input_shape) if needs[0] else None, to_other
 
 
 mul = binary(
