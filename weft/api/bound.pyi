@@ -893,6 +893,11 @@ class Bound:
     def dist(x: Any, other: Any, p: _float = 2) -> Any: ...
 
     @staticmethod
+    def distributed_partial_fc_sample(
+        weight: Tensor, label: Tensor, num_sample: _int
+    ) -> tuple[Tensor, Tensor, Tensor]: ...
+
+    @staticmethod
     def distributed_sparse_cross_entropy(prediction: Any, label: Any, depth: _int) -> Any: ...
 
     @staticmethod
