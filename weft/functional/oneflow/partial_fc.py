@@ -39,9 +39,7 @@ def distributed_partial_fc_sample(weight: Tensor, label: Tensor, num_sample: int
     places = ops.sort(ops.topk(ops.reshape(score, (parts, -1)), num_sample // parts, 1)[1], 1)[0]
     first = ops.unsqueeze(creation.arange(0, classes, classes // parts, **where), 1)
     drawn = ops.reshape(ops.add(places, first), (-1,))
-    rows = ops.gather(
-        ops.reshape(weight, (parts, -1, width)), 1, ops.expand(ops.unsqueeze(places, 2), (-1, -1, width))
-    )
+    rows = ops.gather(ops.reshape(weight, (parts, -1, width)), 1, ops.expand(ops.unsqueeze(places, 2), (-1, -1, width)))
     found = ops.clamp(ops.searchsorted(drawn, label), None, num_sample - 1)
     place = ops.where(ops.eq(ops.index_select(drawn, 0, found), label), found, num_sample)
     return ops.cast(place, label.dtype), ops.cast(drawn, label.dtype), ops.reshape(rows, (num_sample, width))
