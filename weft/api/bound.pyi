@@ -2540,6 +2540,9 @@ class Bound:
     def repeat_places(repeats: Tensor) -> Tensor: ...
 
     @staticmethod
+    def repeat_places_in(repeats: Tensor, size: _int) -> Tensor: ...
+
+    @staticmethod
     def require(x: Tensor, valid: Tensor, message: str) -> Tensor: ...
 
     @staticmethod
