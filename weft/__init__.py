@@ -64,6 +64,7 @@ from weft.checkpoint import load, save
 from weft.core import dtype as _dtypes
 from weft.core import errors, sbp
 from weft.core import log as _log
+from weft.core.derived import names_of as _names_of
 from weft.core.device import Device as device
 from weft.core.dtype import DType as dtype
 from weft.core.dtype import (
@@ -163,7 +164,7 @@ autograd.profiler = profiler  # type: ignore[attr-defined]
 data.distributed = _distributed  # type: ignore[attr-defined]
 # layers that nn doesn't know of, under the names that people know them by
 nn.Graph, nn.graph, nn.parallel = graph.Graph, graph, parallel  # type: ignore[attr-defined]
-nn.modules = _module("nn.modules", **vars(nn)["OF_MODULES"], **_inner.NAMES)  # type: ignore[attr-defined]
+nn.modules = _module("nn.modules", **nn.OF_MODULES, **_inner.NAMES)  # type: ignore[attr-defined]
 nn.parameter = _module("nn.parameter", **{n: getattr(_parameter, n) for n in _parameter.__all__})  # type: ignore[attr-defined]
 PATHS = {
     "accelerator": accelerator, "asyncs": asyncs, "comm": comm, "cuda": cuda, "cuda.amp": cuda.amp,  # type: ignore[attr-defined]
@@ -182,7 +183,7 @@ for _path, _names in _oneflow.modules(
 ).items():
     PATHS[_path] = _module(_path, **_names)
     _above, _, _name = _path.rpartition(".")
-    vars(sys.modules[f"{__name__}.{_above}"] if _above else sys.modules[__name__])[_name] = PATHS[_path]
+    _names_of(sys.modules[f"{__name__}.{_above}"] if _above else sys.modules[__name__])[_name] = PATHS[_path]
     sys.modules[f"{__name__}.{_path}"] = PATHS[_path]
 env.__dict__.update(_oneflow.RDMA)
 _settings = [path for path in sys.modules if path.partition("torch.")[2].startswith("backends")]

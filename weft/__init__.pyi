@@ -1092,6 +1092,19 @@ def digamma(x: Tensor, *, out: Tensor | None = None) -> Tensor:
 def dist(x: Any, other: Any, p: _float = 2) -> Any:
     """The p-norm of the difference."""
 
+def distributed_partial_fc_sample(
+    weight: Tensor, label: Tensor, num_sample: _int, *, out: Any = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The labels' classes and as many others as fit, drawn: each label's place among them, the classes, their rows.
+
+    Each part of a weight that is split by rows gives the same number. A label whose class didn't fit has the place
+    `num_sample`, which a loss refuses.
+
+    >>> place, classes, rows = flow.distributed_partial_fc_sample(flow.randn(9, 4), flow.tensor([7, 2, 7]), 5)
+    >>> classes[place].tolist(), tuple(rows.shape)
+    ([7, 2, 7], (5, 4))
+    """
+
 def div(x: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
     """x / other, element by element; rounded down with "floor", towards zero with "trunc".
 

@@ -57,6 +57,20 @@ def test_a_package_lists_what_it_has_not_read_yet() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
+def test_who_looks_over_a_packages_names_finds_them_all() -> None:
+    program = """
+import weft as flow
+print([k for k, v in flow.nn.__dict__.items() if k.startswith("BatchNorm")], "LBFGS" in vars(flow.optim))
+with flow.mock_torch.enable():
+    import torch.nn
+    print(torch.nn.__dict__["Conv2d"] is flow.nn.Conv2d)
+print([n for n, _ in flow.nn.Linear(1, 1).named_parameters()])
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
+    norms = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"]
+    assert ran.stdout == f"{norms} True\nTrue\n['weight', 'bias']\n", ran.stderr
+
+
 def test_threads_that_ask_at_once_find_one_module() -> None:
     source = derived.Derived("weft.again", "torch.utils.hooks")
     try:

@@ -40,6 +40,14 @@ def test_batches_keep_the_structure_of_samples() -> None:
     assert len(data.DataLoader(Squares(), batch_size=3, drop_last=True)) == 2
 
 
+def test_an_iterator_tells_its_length_and_has_next() -> None:
+    batches = iter(data.DataLoader(Squares(), batch_size=3))
+    assert (
+        len(batches) == 3 and batches.next()["at"].tolist() == [0, 1, 2] and next(batches)["at"].tolist() == [3, 4, 5]
+    )
+    assert iter(batches) is batches and len([*batches]) == 1
+
+
 def test_tensors_by_rows() -> None:
     x, y = flow.arange(6).view(3, 2), flow.arange(3)
     batches = list(data.DataLoader(data.TensorDataset(x, y), batch_size=2))

@@ -34,3 +34,16 @@ def test_functions_in_a_graph(name: str, args: tuple[Any, ...], options: dict[st
     for g, e in zip(got, listed(called(torch, name, args, options)), strict=True):
         torch.testing.assert_close(torch.as_tensor(g.numpy()), e, equal_nan=True)
     graph.close()
+
+
+def test_repeats_of_a_given_total() -> None:
+    class Repeating(flow.graph.Graph):
+        def build(self, x: Any, repeats: Any) -> Any:
+            return flow.repeat_interleave(x, repeats, 0, output_size=4), x.repeat_interleave(repeats[:1], output_size=6)
+
+    graph, x = Repeating(), torch.arange(6).view(3, 2)
+    for counts in ([1, 3, 0], [1, 0, 3]):
+        repeats = torch.tensor(counts)
+        rows, numbers = graph(flow.tensor(x), flow.tensor(repeats))
+        assert rows.tolist() == torch.repeat_interleave(x, repeats, 0).tolist()
+        assert numbers.tolist() == x.flatten().tolist()

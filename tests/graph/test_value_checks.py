@@ -65,6 +65,7 @@ CASES: list[Refused] = [
     *((name, lambda lib, x, y, n=name: getattr(lib, n)(x, y), [[1], [0]])
       for name in ("remainder", "fmod", "floor_divide")),
     ("as_strided", lambda lib, x: lib.as_strided(x, (3,), (2,)), [X]),
+    ("repeat_interleave", lambda lib, x, n: lib.repeat_interleave(x, n, output_size=4), [X, [1, 1, 1]]),
 ]  # fmt: skip
 
 

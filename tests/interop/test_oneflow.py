@@ -109,8 +109,15 @@ def test_what_runs_now_in_build() -> None:
 
 
 def test_its_internal_classes_are_the_public_ones() -> None:
-    for name in ("Size", "device", "dtype", "placement"):
+    for name in ("Size", "device", "dtype", "placement", "float32", "bool"):
         assert getattr(flow._oneflow_internal, name) is getattr(flow, name)
+
+
+def test_memory_in_use_is_in_megabytes() -> None:
+    before = flow._oneflow_internal.GetCPUMemoryUsed()
+    held = flow.ones(64 << 18)
+    assert 40 < flow._oneflow_internal.GetCPUMemoryUsed() - before < 200 and held.numel() == 64 << 18
+    assert (flow._oneflow_internal.GetCUDAMemoryUsed() > 0) == flow.cuda.is_available()
 
 
 def test_how_it_was_built() -> None:

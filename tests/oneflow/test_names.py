@@ -25,14 +25,12 @@ PROTOBUF = "shows OneFlow's protocol buffers; a graph has text here: graph.job, 
 INSIDE = "how OneFlow's classes work inside; nothing a program calls"
 OLD = "marks names of OneFlow's that are on their way out, or where its files lie"
 DATAPIPES = "data pipes, which PyTorch gave up; datasets, samplers and loaders are here"
-PARTIAL_FC = "samples classes of a layer that is too large for one device; here its rows are split by sbp"
 
 ABSENT: dict[str, dict[str, str]] = {
     "flow.*": {
         FILES: "decode_onerec",
         BUFFERS: """gen_tensor_buffer tensor_buffer tensor_buffer_to_list_of_tensors tensor_buffer_to_tensor
             tensor_to_tensor_buffer""",
-        PARTIAL_FC: "distributed_partial_fc_sample",
         OLD: "is_deprecated oneflow_deprecate oneflow_internal_path oneflow_python_base_dir record",
         INSIDE: "FunctionConfig dtypes function_config stateful_op",
     },
@@ -40,7 +38,6 @@ ABSENT: dict[str, dict[str, str]] = {
         FILES: """COCOReader CropMirrorNormalize GPTIndexedBinDataReader OFRecordBytesDecoder OFRecordImageDecoder
             OFRecordImageDecoderRandomCrop OFRecordImageGpuDecoderRandomCropResize OFRecordRawDecoder OFRecordReader
             OfrecordRawDecoder OfrecordReader OneRecReader RawReader""",
-        PARTIAL_FC: "DistributedPariticalFCSample",
     },
     "flow.nn.image": {BUFFERS: "Resize batch_align decode flip normalize"},
     "flow.utils.data": {
@@ -67,10 +64,10 @@ ABSENT: dict[str, dict[str, str]] = {
         BUFFERS: """dispatch_tensor_buffer_to_list_of_tensors_v2 gen_tensor_buffer tensor_buffer_to_tensor
             tensor_to_tensor_buffer""",
         TABLES: " ".join(n for n in NAMES["flow._C"] if n.startswith("one_embedding_")),
-        PARTIAL_FC: "dispatch_distributed_partial_fc_sample",
         BACKEND: """batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt
             batch_norm_gather_stats_with_counts batch_norm_stats binary_cross_entropy_with_logits_loss_grad
             dispatch_adadelta_update dispatch_adagrad_update dispatch_adam_update dispatch_coin_flip
+            dispatch_distributed_partial_fc_sample
             dispatch_eager_ccl_all_reduce dispatch_feed_input dispatch_feed_variable dispatch_fetch_output
             dispatch_ftrl_update dispatch_lamb_update dispatch_momentum_update dispatch_rmsprop_update
             dispatch_sgd_update multi_tensor_adam_update multi_tensor_momentum_update multi_tensor_sgd_update

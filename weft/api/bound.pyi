@@ -899,6 +899,11 @@ class Bound:
     def dist(x: Any, other: Any, p: _float = 2) -> Any: ...
 
     @staticmethod
+    def distributed_partial_fc_sample(
+        weight: Tensor, label: Tensor, num_sample: _int
+    ) -> tuple[Tensor, Tensor, Tensor]: ...
+
+    @staticmethod
     def distributed_sparse_cross_entropy(prediction: Any, label: Any, depth: _int) -> Any: ...
 
     @staticmethod
@@ -2539,6 +2544,9 @@ class Bound:
 
     @staticmethod
     def repeat_places(repeats: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def repeat_places_in(repeats: Tensor, size: _int) -> Tensor: ...
 
     @staticmethod
     def require(x: Tensor, valid: Tensor, message: str) -> Tensor: ...

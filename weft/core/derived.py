@@ -167,7 +167,27 @@ def is_derived(name: str) -> bool:
     return any(root.covers(name) for root in ROOTS.values())
 
 
-class Package(ModuleType):
+names_of: Final = vars(ModuleType)["__dict__"].__get__  # a module's names so far
+
+
+class Late(ModuleType):
+    """A module with names that are loaded when they are asked for: all of them, by who looks over its `__dict__`."""
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        names = names_of(self)
+        for name in dir(self):
+            if name not in names and not name.startswith("__"):
+                getattr(self, name, None)
+        return names
+
+    def __dir__(self) -> list[str]:
+        """Also the names that aren't loaded yet."""
+        names = names_of(self)
+        return names["__dir__"]() if "__dir__" in names else sorted({*names, *names.get("__all__", ())})
+
+
+class Package(Late):
     """A package with derived modules. Where one is named as a function within it, the name means the function, also
     once the import system has set the module."""
 
@@ -177,22 +197,18 @@ class Package(ModuleType):
         function = name in self._functions and isinstance(value, ModuleType)
         super().__setattr__(name, vars(value)[name] if function else value)
 
-    def __dir__(self) -> list[str]:
-        """Also the names that aren't loaded yet."""
-        return sorted({*super().__dir__(), *getattr(self, "__all__", ())})
-
 
 def lazily(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
     """The `__getattr__` of a package with derived modules: a module is loaded when one of its names is asked for."""
     module_of = {name: module for module, names in modules.items() for name in (module, *names)}
-    vars(sys.modules[package])["_functions"] = frozenset(n for n, names in modules.items() if n in names)
+    names_of(sys.modules[package])["_functions"] = frozenset(n for n, names in modules.items() if n in names)
     sys.modules[package].__class__ = Package
 
     def find(name: str) -> Any:
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = importlib.import_module(f"{package}.{module_of[name]}")
-        space = vars(sys.modules[package])
+        space = names_of(sys.modules[package])
         space.update({n: getattr(module, n) for n in modules[module_of[name]]})
         return space[name]
 

@@ -102,6 +102,24 @@ def address(family: str) -> str:
     return f"\0weft-loader-{os.getpid()}-{secrets.token_hex(8)}"
 
 
+class Batches:
+    """What `iter(loader)` gives: torch's iterator, with Weft's tensors. OneFlow's has `next()`, too."""
+
+    def __init__(self, batches: Any) -> None:
+        self.theirs = batches
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return to_weft(next(self.theirs))
+
+    next = __next__
+
+    def __len__(self) -> int:
+        return len(self.theirs)
+
+
 class DataLoader(theirs.DataLoader):
     """Batches of a dataset, in order or shuffled; arguments as torch's.
 
@@ -126,5 +144,5 @@ class DataLoader(theirs.DataLoader):
             generator, **options,
         )  # fmt: skip
 
-    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
-        return map(to_weft, super().__iter__())
+    def __iter__(self) -> Batches:  # type: ignore[override]
+        return Batches(super().__iter__())

@@ -15,7 +15,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any, Final
 
-from weft.core.derived import is_derived
+from weft.core.derived import is_derived, names_of
 
 WEFT: Final = __name__.partition(".")[0]
 SPREAD: Final = (
@@ -63,7 +63,7 @@ def _names(name: str, home: ModuleType) -> list[str]:
         file = importlib.import_module(f"torch.{name.partition('.')[2]}")
     except ImportError:
         return []
-    here = vars(home)
+    here = names_of(home)
     there = {*here, *dir(home), *getattr(home, "__all__", ())}
     return [n for n in vars(file) if n in there and not n.startswith("__") and not isinstance(here.get(n), ModuleType)]
 
@@ -71,7 +71,7 @@ def _names(name: str, home: ModuleType) -> list[str]:
 def _reach(folder: str) -> None:
     """Make a folder's modules its attributes, imported or not."""
 
-    inner = vars(sys.modules[folder]).get("__getattr__")
+    inner = names_of(sys.modules[folder]).get("__getattr__")
 
     def find(name: str) -> Any:
         if inner is not None:
@@ -86,7 +86,7 @@ def _reach(folder: str) -> None:
                 pass
         raise AttributeError(f"module {folder!r} has no attribute {name!r}", name=name, obj=sys.modules[folder])
 
-    vars(sys.modules[folder])["__getattr__"] = find
+    names_of(sys.modules[folder])["__getattr__"] = find
 
 
 def spread() -> None:

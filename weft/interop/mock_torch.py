@@ -22,7 +22,7 @@ import torch
 from torch import overrides
 
 from weft.autograd.function import Function
-from weft.core.derived import counterpart
+from weft.core.derived import Late, counterpart, names_of
 from weft.core.errors import ArgumentError, WeftError
 
 WEFT: Final = __name__.partition(".")[0]
@@ -36,17 +36,18 @@ def error_msg(name: str) -> str:
     )
 
 
-class ModuleWrapper(ModuleType):
+class ModuleWrapper(Late):
     """A mock of a torch module, by its dotted name, with Weft's names."""
 
     def __init__(self, name: str, target: Any) -> None:
         super().__init__(name, f"Weft, in the place of {name}.")
-        self.__dict__["_target"] = target
+        names = names_of(self)
+        names["_target"] = target
         if name == "torch":
-            self.__dict__["__version__"] = torch.__version__
+            names["__version__"] = torch.__version__
         if isinstance(target, ModuleType):
-            self.__dict__["__path__"] = []  # it has submodules
-            self.__dict__["__file__"] = getattr(target, "__file__", None)
+            names["__path__"] = []  # it has submodules
+            names["__file__"] = getattr(target, "__file__", None)
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
@@ -54,7 +55,7 @@ class ModuleWrapper(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         found = _mock.look(f"{self.__name__}.{name}", self._target)
-        return found if isinstance(found, Missing) else self.__dict__.setdefault(name, found)
+        return found if isinstance(found, Missing) else names_of(self).setdefault(name, found)
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self._target, name, value)

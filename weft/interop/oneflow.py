@@ -28,6 +28,7 @@ from weft.interop import one_embedding
 from weft.interop.args_tree import ArgsTree, NamedArg
 from weft.ops import ops
 from weft.optim.ftrl import Ftrl
+from weft.system import cuda, host_memory
 from weft.system.devices import synchronize
 from weft.tensor.tensor import Tensor
 
@@ -141,6 +142,20 @@ BUILD = ("cmake_build_type", "get_compile_flags", "get_include", "get_lib", "get
 WITHOUT = ("has_rpc_backend_grpc", "has_rpc_backend_local", "with_mlir", "with_mlir_cuda_codegen", "with_rdma")
 
 
+# ---- how much memory it uses ---------------------------------------------------------------------------
+
+
+def cuda_megabytes() -> float:
+    """Memory of the current CUDA device that is in use, by any process; 0 without one."""
+    free, total = cuda.mem_get_info() if cuda.is_available() else (0, 0)
+    return (total - free) / 2**20
+
+
+def host_megabytes() -> float:
+    """Host memory that this process holds."""
+    return host_memory.memory_reserved() / 2**20
+
+
 # ---- in its programs' tests ---------------------------------------------------------------------------
 
 
@@ -202,7 +217,8 @@ def modules(
         "utils.data._utils.worker": {"ExceptionWrapper": ExceptionWrapper, "get_worker_info": get_worker_info},
         "_oneflow_internal": {
             "Size": torch.Size, "Tensor": Tensor, "TensorTuple": TensorTuple, "device": Device, "dtype": dtypes.DType,
-            "placement": Placement,
+            "placement": Placement, "GetCUDAMemoryUsed": cuda_megabytes, "GetCPUMemoryUsed": host_megabytes,
+            **{d.name: d for d in dtypes.every},
         },
         "_oneflow_internal.eager": {"Sync": synchronize},
         "_oneflow_internal.flags": {

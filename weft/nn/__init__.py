@@ -63,7 +63,8 @@ LAYERS: Final = {  # by file, each of which is read when a program first asks fo
     "layers.upsampling": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
     "oneflow.coin_flip": "CoinFlip",
     "oneflow.fused_layers": """
-        CombinedMarginLoss FusedBatchNorm1d FusedBatchNorm2d FusedBatchNorm3d FusedMLP QuickGELU RMSLayerNorm
+        CombinedMarginLoss DistributedPariticalFCSample FusedBatchNorm1d FusedBatchNorm2d FusedBatchNorm3d FusedMLP
+        QuickGELU RMSLayerNorm
     """,
     "oneflow.quantized_layers": """
         FakeQuantization MinMaxObserver MovingAverageMinMaxObserver QatConv1d QatConv2d QatConv3d Quantization

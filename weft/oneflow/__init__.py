@@ -14,12 +14,13 @@ from importlib.abc import InspectLoader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import torch
 
 from weft import optim
+from weft.core.derived import names_of
 from weft.core.errors import ArgumentError
 from weft.graph.hints import setters
 
@@ -61,8 +62,10 @@ class Names(MetaPathFinder, InspectLoader):
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        sys.modules[module.__name__] = own = importlib.import_module(_ours(module.__name__))
-        vars(own).setdefault("__path__", [])  # it may have files there
+        own: Any = importlib.import_module(_ours(module.__name__))
+        sys.modules[module.__name__] = own
+        names = names_of(own) if isinstance(own, ModuleType) else vars(own)  # flow._C is no module
+        names.setdefault("__path__", [])  # it may have files there
 
     def get_code(self, fullname: str) -> CodeType | None:
         """The code that `python -m oneflow.distributed.launch` runs."""

@@ -270,6 +270,7 @@ from weft.ops.neural.activations import relu as relu
 from weft.ops.neural.activations import relu_grad as relu_grad
 from weft.ops.pointwise.rounding import remainder as remainder
 from weft.ops.reduce.counting import repeat_places as repeat_places
+from weft.ops.reduce.counting import repeat_places_in as repeat_places_in
 from weft.ops.pointwise.copies import require as require
 from weft.ops.shape.views import reshape as reshape
 from weft.ops.neural.resize import resize as resize

@@ -1,1 +1,1 @@
-"""`flow._C` names that only OneFlow's programs use. No other file imports them."""
+"""Names that only OneFlow's programs use, most of them in `flow._C`. No other file imports them."""

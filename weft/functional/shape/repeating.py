@@ -67,7 +67,10 @@ def repeat_interleave(
     with tracing(None) if known else nullcontext():
         if repeats.numel() != shape[d]:
             repeats = ops.expand(repeats, (shape[d],))
-        places = ops.repeat_places(repeats)
+        if here.trace is not None and output_size is not None:  # a launch checks it
+            places = ops.repeat_places_in(repeats, output_size)
+        else:
+            places = ops.repeat_places(repeats)
     _check_size(output_size, places.shape[0])
     return ops.index_select(x, d, places)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from weft.core.errors import OptionError
 from weft.functional.neural.margin_losses import combined_margin_loss
+from weft.functional.oneflow.partial_fc import distributed_partial_fc_sample
 from weft.nn import functional as F
 from weft.nn.layers.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d, _BatchNorm
 from weft.nn.layers.linear import Linear
@@ -82,6 +83,17 @@ class CombinedMarginLoss(Module):
 
     def forward(self, x: Tensor, label: Tensor) -> Tensor:
         return combined_margin_loss(x, label, self.m1, self.m2, self.m3)
+
+
+class DistributedPariticalFCSample(Module):
+    """The labels' classes and others, drawn: `flow.distributed_partial_fc_sample`."""
+
+    def __init__(self, num_sample: int) -> None:
+        super().__init__()
+        self.num_sample = num_sample
+
+    def forward(self, weight: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return distributed_partial_fc_sample(weight, label, self.num_sample)
 
 
 class QuickGELU(Module):

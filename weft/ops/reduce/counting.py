@@ -7,7 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from weft.core import dtype as dtypes
 from weft.ops.declaration import op
+from weft.ops.form import Form
 from weft.ops.pointwise.arithmetic import underived
 
 
@@ -64,6 +66,25 @@ def repeat_places(repeats: Tensor) -> Tensor:
 
 
 repeat_places.samples(lambda rand: [(torch.tensor([2, 0, 1]),)])
+
+
+@op(returns="places*")
+def repeat_places_in(repeats: Tensor, size: int) -> Tensor:
+    """`repeat_places`, whose number is known: a graph may have it.
+
+    >>> flow._C.repeat_places_in(flow.tensor([2, 0, 1]), 3).tolist()
+    [0, 0, 2]
+    """
+    return torch.repeat_interleave(repeats, output_size=size)
+
+
+@repeat_places_in.form
+def _(repeats, size):
+    whole = repeats.dtype in (dtypes.int32, dtypes.int64)
+    return Form((size,), repeats.dtype) if whole and len(repeats.shape) == 1 and repeats.shape[0] else None
+
+
+repeat_places_in.samples(lambda rand: [(torch.tensor([2, 0, 1]), 3)])
 
 
 @op("_, _ -> 1", returns="area*")
