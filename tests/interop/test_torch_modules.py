@@ -586,6 +586,45 @@ def test_data_is_read_and_written() -> None:
     torch.testing.assert_close(ours.f.weight.detach().to_torch(), theirs.f.weight.detach())
 
 
+class Momentum(torch.nn.Module):
+    """A network that follows another's averages, as contrastive learning has it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trained, self.following = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2).requires_grad_(False)
+
+    def forward(self, x: Any) -> Any:
+        for p, q in zip(self.trained.parameters(), self.following.parameters(), strict=True):
+            q.data = q.data * 0.5 + p.data * 0.5
+            q.data.mul_(0.9)
+        return (self.trained(x) - self.following(x)).square().mean()
+
+
+def test_data_is_read_and_written_in_a_graph() -> None:
+    theirs, x = Momentum(), torch.randn(3, 2)
+    ours = flow.from_torch(copy.deepcopy(theirs))
+
+    class Train(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = ours
+            self.add_optimizer(flow.optim.SGD(ours.trained.parameters(), lr=0.1))
+
+        def build(self, x: Any) -> Any:
+            loss = self.model(x)
+            loss.backward()
+            return loss
+
+    graph, optimizer = Train(), torch.optim.SGD(theirs.trained.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = theirs(x)
+        loss.backward()
+        optimizer.step()
+        torch.testing.assert_close(graph(x).to_torch(), loss.detach())
+    torch.testing.assert_close(ours.following.weight.to_torch(), theirs.following.weight)
+
+
 class Checking(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         torch._check_tensor_all(x > 0, lambda: "x must be positive")
