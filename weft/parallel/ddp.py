@@ -52,7 +52,8 @@ class DistributedDataParallel(metaclass=_Kind):
     gradient on a rank counts as zero there; one that gets none on any rank keeps its `.grad`.
     `find_unused_parameters` isn't needed. `with module.no_sync():` averages nothing.
 
-    PyTorch's other options are accepted: a module stays on its device, and its `module` is itself.
+    PyTorch's other options are accepted: a module stays on its device, and its `module` is itself. Its state's names
+    have no `module.` before them; PyTorch's, which have, are loaded.
     """
 
     def __new__(
@@ -77,6 +78,8 @@ class DistributedDataParallel(metaclass=_Kind):
         idle("DistributedDataParallel(gradient_as_bucket_view)", gradient_as_bucket_view)
         if bucket_cap_mb is not None:
             bucket_size = int(bucket_cap_mb * 2**20)
+        if not isinstance(module, DistributedDataParallel):
+            module.register_load_state_dict_pre_hook(_without_wrapper)
         if not hasattr(module, "module"):
             stored(module)["module"] = module
         module.no_sync = functools.partial(no_sync, module)  # type: ignore[assignment]
@@ -96,6 +99,14 @@ class DistributedDataParallel(metaclass=_Kind):
             else:  # wrapped again, perhaps with other parameters
                 before.close()
         return module
+
+
+def _without_wrapper(module: Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Take the names of a state of PyTorch's, in which the wrapped module is the wrapper's `module`."""
+    inner = f"{prefix}module."
+    if "module" not in module._modules and all(name.startswith(inner) for name in state):
+        for name in list(state):
+            state[prefix + name.removeprefix(inner)] = state.pop(name)
 
 
 def _averagers() -> weakref.WeakKeyDictionary[Module, Averager]:
