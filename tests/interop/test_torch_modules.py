@@ -625,6 +625,58 @@ def test_data_is_read_and_written_in_a_graph() -> None:
     torch.testing.assert_close(ours.following.weight.to_torch(), theirs.following.weight)
 
 
+class Looking(torch.nn.Module):
+    """What reads and writes its members by their tables and its state."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(3, 3)
+        self.register_buffer("scale", torch.ones(3))
+
+    @property
+    def device(self) -> torch.device:
+        return self.layer.weight.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return next(self.parameters()).dtype
+
+    @property
+    def total(self) -> torch.Tensor:
+        return self.layer.weight.sum()
+
+    def forward(self, x: Any) -> Any:
+        state = self.state_dict()
+        y = torch.mm(self._buffers["scale"] * x, self.layer._parameters["weight"])  # type: ignore[operator, arg-type]
+        self._buffers["scale"] = self.get_buffer("scale") + state["scale"] * 2
+        for p in self.layer._parameters.values():
+            y = y + torch.nn.functional.silu(p * state["layer.bias"]) * x
+        old = self.layer._parameters.pop("weight")
+        assert isinstance(old, torch.nn.Parameter)
+        self.layer._parameters["weight"] = torch.nn.Parameter(old * 2)
+        return y.sum() * self.layer.get_parameter("bias").sum() + self.total
+
+
+def test_members_and_states_are_read_by_the_modules_code_as_stand_ins() -> None:
+    theirs, x = Looking(), torch.randn(3, 3)
+    ours, inside = flow.from_torch(copy.deepcopy(theirs)), flow.from_torch(x)
+    for _ in range(2):
+        a, b = theirs(x), ours(inside)
+        a.backward()
+        b.backward()
+        torch.testing.assert_close(b.detach().to_torch(), a.detach())
+    torch.testing.assert_close(ours.layer.bias.grad.to_torch(), theirs.layer.bias.grad)
+    assert type(ours.scale) is flow.Tensor and ours.scale.tolist() == theirs.scale.tolist()
+    assert type(ours.layer._parameters["weight"]) is nn.Parameter
+    assert type(ours.state_dict()["scale"]) is flow.Tensor and type(ours.get_buffer("scale")) is flow.Tensor
+
+
+def test_a_modules_properties_are_read_as_its_methods() -> None:
+    ours = flow.from_torch(Looking())
+    assert type(ours.device) is torch.device and ours.dtype is torch.float32 and type(ours.total) is flow.Tensor
+    assert torch.ones(2).to(ours.device).sum() == flow.ones(2).to(ours.device, ours.dtype).sum().item() == 2
+
+
 class Checking(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         torch._check_tensor_all(x > 0, lambda: "x must be positive")

@@ -496,9 +496,9 @@ def test_a_state_of_torchs_wrapper_is_loaded() -> None:
     outer.load_state_dict({**{f"net.{name}": t * 2 for name, t in state.items()}, **_named("other", outer["other"])})
     assert wrapped[0].weight.tolist() == (theirs[0].weight * 2).tolist()
     wrapped.load_state_dict(theirs.state_dict())
-    with pytest.raises(flow.errors.CheckpointError, match="module.0.bias"):
+    with pytest.raises(flow.errors.CheckpointError, match=r"module\.0\.bias"):
         wrapped.load_state_dict({**theirs.state_dict(), "module.0.bias": theirs[0].bias})
-    with pytest.raises(flow.errors.CheckpointError, match="module.0.weight"):
+    with pytest.raises(flow.errors.CheckpointError, match=r"module\.0\.weight"):
         model().load_state_dict(state)
 
 

@@ -57,6 +57,7 @@ def _find(func: Any) -> Answer:
         return _accessor(name)
     private = GIVEN.get(name) if name.startswith("torch._") else None  # as torch's Python calls it here
     ours = COMPOSED.get(func) or COMPOSED.get(name) or private or counterpart(name) or GIVEN.get(name)
+    ours = ours or counterpart(f"torch.{getattr(func, '__name__', '')}")  # torch.mm's public name is torch.spmm
     if ours is not None:
         return _calling(ours)
     body = _body(func)

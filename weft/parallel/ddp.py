@@ -21,6 +21,7 @@ from weft.core.errors import ArgumentError, AutogradError, TraceError
 from weft.core.idle import idle
 from weft.core.rank import current
 from weft.core.stored import stored
+from weft.nn.module.members import BUFFER, PARAMETER, of_role
 from weft.nn.module.module import Module
 from weft.parallel.uneven import Join, JoinConfig, JoinHook, agree
 from weft.tensor.data import local_data
@@ -335,8 +336,8 @@ class Averager:
             )
         if not module.training:  # evaluation may run on one rank alone
             return
-        parts = [*module.named_modules()]  # their own tables, as torch's code, which may run now, sees stand-ins
-        held = [(f"{path}.{n}".lstrip("."), p) for path, m in parts for n, p in m._parameters.items() if p is not None]
+        parts = [*module.named_modules()]  # their own members, as torch's code, which may run now, sees stand-ins
+        held = [(f"{path}.{n}".lstrip("."), p) for path, m in parts for n, p in of_role(m, PARAMETER) if p is not None]
         late = [name for name, p in held if p.requires_grad and id(p) not in self.place]
         if late:
             raise AutogradError(
@@ -460,8 +461,8 @@ class Averager:
 
 
 def _buffers(module: Module) -> list[Tensor]:
-    """From the modules' own tables, as torch's code, which may run now, sees stand-ins."""
-    return [b for m in module.modules() for b in m._buffers.values() if b is not None]
+    """The modules' own, as torch's code, which may run now, sees stand-ins."""
+    return [b for m in module.modules() for _, b in of_role(m, BUFFER) if b is not None]
 
 
 def _broadcast(tensors: list[Tensor], source: int = 0) -> None:
