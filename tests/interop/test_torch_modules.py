@@ -671,6 +671,48 @@ def test_members_and_states_are_read_by_the_modules_code_as_stand_ins() -> None:
     assert type(ours.state_dict()["scale"]) is flow.Tensor and type(ours.get_buffer("scale")) is flow.Tensor
 
 
+OUTSIDE = flow.tensor([1.0, 2.0, 3.0])
+
+
+class Reaching(torch.nn.Module):
+    """What finds tensors of Weft's that it doesn't hold as members."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.kept = torch.nn.Linear(3, 3), [torch.ones(3)]
+
+    def forward(self, x: Any) -> Any:
+        y = OUTSIDE * self.layer(x) + self.kept[0] @ self.kept[0]  # type: ignore[operator]
+        y = torch.relu(y) - OUTSIDE.exp() * torch.nn.functional.softplus(y)  # type: ignore[operator]
+        wave = flow.stft(OUTSIDE, 2, 1, window=flow.ones(2), return_complex=True).abs().sum()
+        return y * OUTSIDE.view(1, 3).expand(3, 3).sum(0) * wave  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_tensors_from_outside_compute_in_the_modules_code(traced: bool) -> None:
+    ours = flow.from_torch(Reaching())
+    ours.kept = [flow.tensor([2.0, 1.0, 1.0])]
+    x = flow.randn(2, 3)
+
+    class Forward(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = ours
+
+        def build(self, x: Any) -> Any:
+            return self.model(x)
+
+    got = (Forward() if traced else ours)(x)
+    y = (OUTSIDE * (x @ ours.layer.weight.T + ours.layer.bias) + 6).detach().to_torch()
+    o = OUTSIDE.to_torch()
+    wave = torch.stft(o, 2, 1, window=torch.ones(2), return_complex=True).abs().sum()
+    expected = (torch.relu(y) - o.exp() * torch.nn.functional.softplus(y)) * (3 * o) * wave
+    torch.testing.assert_close(got.detach().to_torch(), expected)
+    if not traced:
+        got.sum().backward()
+        assert ours.layer.weight.grad is not None
+
+
 def test_a_modules_properties_are_read_as_its_methods() -> None:
     ours = flow.from_torch(Looking())
     assert type(ours.device) is torch.device and ours.dtype is torch.float32 and type(ours.total) is flow.Tensor
