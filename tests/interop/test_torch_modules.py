@@ -586,6 +586,139 @@ def test_data_is_read_and_written() -> None:
     torch.testing.assert_close(ours.f.weight.detach().to_torch(), theirs.f.weight.detach())
 
 
+class Momentum(torch.nn.Module):
+    """A network that follows another's averages, as contrastive learning has it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trained, self.following = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2).requires_grad_(False)
+
+    def forward(self, x: Any) -> Any:
+        for p, q in zip(self.trained.parameters(), self.following.parameters(), strict=True):
+            q.data = q.data * 0.5 + p.data * 0.5
+            q.data.mul_(0.9)
+        return (self.trained(x) - self.following(x)).square().mean()
+
+
+def test_data_is_read_and_written_in_a_graph() -> None:
+    theirs, x = Momentum(), torch.randn(3, 2)
+    ours = flow.from_torch(copy.deepcopy(theirs))
+
+    class Train(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = ours
+            self.add_optimizer(flow.optim.SGD(ours.trained.parameters(), lr=0.1))
+
+        def build(self, x: Any) -> Any:
+            loss = self.model(x)
+            loss.backward()
+            return loss
+
+    graph, optimizer = Train(), torch.optim.SGD(theirs.trained.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = theirs(x)
+        loss.backward()
+        optimizer.step()
+        torch.testing.assert_close(graph(x).to_torch(), loss.detach())
+    torch.testing.assert_close(ours.following.weight.to_torch(), theirs.following.weight)
+
+
+class Looking(torch.nn.Module):
+    """What reads and writes its members by their tables and its state."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(3, 3)
+        self.register_buffer("scale", torch.ones(3))
+
+    @property
+    def device(self) -> torch.device:
+        return self.layer.weight.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return next(self.parameters()).dtype
+
+    @property
+    def total(self) -> torch.Tensor:
+        return self.layer.weight.sum()
+
+    def forward(self, x: Any) -> Any:
+        state = self.state_dict()
+        y = torch.mm(self._buffers["scale"] * x, self.layer._parameters["weight"])  # type: ignore[operator, arg-type]
+        self._buffers["scale"] = self.get_buffer("scale") + state["scale"] * 2
+        for p in self.layer._parameters.values():
+            y = y + torch.nn.functional.silu(p * state["layer.bias"]) * x
+        old = self.layer._parameters.pop("weight")
+        assert isinstance(old, torch.nn.Parameter)
+        self.layer._parameters["weight"] = torch.nn.Parameter(old * 2)
+        return y.sum() * self.layer.get_parameter("bias").sum() + self.total
+
+
+def test_members_and_states_are_read_by_the_modules_code_as_stand_ins() -> None:
+    theirs, x = Looking(), torch.randn(3, 3)
+    ours, inside = flow.from_torch(copy.deepcopy(theirs)), flow.from_torch(x)
+    for _ in range(2):
+        a, b = theirs(x), ours(inside)
+        a.backward()
+        b.backward()
+        torch.testing.assert_close(b.detach().to_torch(), a.detach())
+    torch.testing.assert_close(ours.layer.bias.grad.to_torch(), theirs.layer.bias.grad)
+    assert type(ours.scale) is flow.Tensor and ours.scale.tolist() == theirs.scale.tolist()
+    assert type(ours.layer._parameters["weight"]) is nn.Parameter
+    assert type(ours.state_dict()["scale"]) is flow.Tensor and type(ours.get_buffer("scale")) is flow.Tensor
+
+
+OUTSIDE = flow.tensor([1.0, 2.0, 3.0])
+
+
+class Reaching(torch.nn.Module):
+    """What finds tensors of Weft's that it doesn't hold as members."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.kept = torch.nn.Linear(3, 3), [torch.ones(3)]
+
+    def forward(self, x: Any) -> Any:
+        y = OUTSIDE * self.layer(x) + self.kept[0] @ self.kept[0]  # type: ignore[operator]
+        y = torch.relu(y) - OUTSIDE.exp() * torch.nn.functional.softplus(y)  # type: ignore[operator]
+        wave = flow.stft(OUTSIDE, 2, 1, window=flow.ones(2), return_complex=True).abs().sum()
+        return y * OUTSIDE.view(1, 3).expand(3, 3).sum(0) * wave  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_tensors_from_outside_compute_in_the_modules_code(traced: bool) -> None:
+    ours = flow.from_torch(Reaching())
+    ours.kept = [flow.tensor([2.0, 1.0, 1.0])]
+    x = flow.randn(2, 3)
+
+    class Forward(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = ours
+
+        def build(self, x: Any) -> Any:
+            return self.model(x)
+
+    got = (Forward() if traced else ours)(x)
+    y = (OUTSIDE * (x @ ours.layer.weight.T + ours.layer.bias) + 6).detach().to_torch()
+    o = OUTSIDE.to_torch()
+    wave = torch.stft(o, 2, 1, window=torch.ones(2), return_complex=True).abs().sum()
+    expected = (torch.relu(y) - o.exp() * torch.nn.functional.softplus(y)) * (3 * o) * wave
+    torch.testing.assert_close(got.detach().to_torch(), expected)
+    if not traced:
+        got.sum().backward()
+        assert ours.layer.weight.grad is not None
+
+
+def test_a_modules_properties_are_read_as_its_methods() -> None:
+    ours = flow.from_torch(Looking())
+    assert type(ours.device) is torch.device and ours.dtype is torch.float32 and type(ours.total) is flow.Tensor
+    assert torch.ones(2).to(ours.device).sum() == flow.ones(2).to(ours.device, ours.dtype).sum().item() == 2
+
+
 class Checking(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         torch._check_tensor_all(x > 0, lambda: "x must be positive")

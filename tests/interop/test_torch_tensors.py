@@ -92,3 +92,11 @@ def test_clipping_of_torchs_gradients_is_refused() -> None:
     theirs: Any = torch.nn.Linear(2, 2).parameters()
     with pytest.raises(ArgumentError, match=r"torch\.nn\.utils clips those"):
         nn.utils.clip_grad_norm_(theirs, 1.0)
+
+
+def test_dtypes_and_devices_equal_torchs() -> None:
+    x = flow.zeros(1)
+    assert x.dtype == torch.float32 and torch.float32 == x.dtype and x.dtype in (torch.float16, torch.float32)
+    assert x.dtype != torch.float64 and x.dtype != flow.float64 and x.dtype != "float32"
+    assert x.device == torch.device("cpu") and torch.device("cpu") == x.device and x.device != torch.device("meta")
+    assert {x.dtype: 1, x.device: 2}[flow.float32] == 1 and x.device != flow.device("meta")

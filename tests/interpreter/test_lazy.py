@@ -64,10 +64,6 @@ def by_a_parameter(graph: Any, x: Any) -> Any:
     return x * graph.layer.weight.sum().item()
 
 
-def by_a_buffer(graph: Any, x: Any) -> Any:
-    return x if graph.layer.running_mean.sum() > 0 else -x
-
-
 def by_a_draw(_: Any, x: Any) -> Any:
     return x if flow.rand(()) > 0.5 else -x
 
@@ -83,23 +79,52 @@ def before_a_write(_: Any, x: Any) -> Any:
     return y
 
 
+def at_a_buffers_value(graph: Any, x: Any) -> Any:
+    at = int(graph.layer.num_batches_tracked)
+    graph.layer(x)
+    return x[at]
+
+
+def by_what_is_trained(graph: Any, x: Any) -> Any:
+    loss = (graph.layer(x) * graph.layer.bias.tolist()[0]).sum()
+    loss.backward()
+    return loss
+
+
+def by_a_view(graph: Any, x: Any) -> Any:
+    y = x if graph.layer.running_mean[0] == 0 else -x
+    graph.layer.running_mean += 1
+    return y
+
+
 counter = flow.zeros(())
 
 
-@pytest.mark.parametrize("body", [by_an_input, by_a_parameter, by_a_buffer, by_a_draw, after_a_write])
+@pytest.mark.parametrize("body", [by_an_input, by_a_parameter, by_a_draw, after_a_write])
 def test_what_launches_change_is_refused_and_the_error_has_the_line(body: Callable[..., Any]) -> None:
     with pytest.raises(TraceError, match=r"inside (a graph's )?build\(\).*\(test_lazy.py:\d+\)$"):
         Traced(body)(flow.ones(2, 2))
 
 
-def test_what_is_written_after_it_was_read_is_refused() -> None:
-    with pytest.raises(TraceError, match="the branch that it took would be the same in every launch"):
-        Traced(before_a_write)(flow.ones(2, 2))
+@pytest.mark.parametrize("body", [before_a_write, at_a_buffers_value, by_what_is_trained, by_a_view])
+def test_what_is_written_after_it_was_read_is_refused(body: Callable[..., Any]) -> None:
+    graph = Traced(body)
+    if body is by_what_is_trained:
+        graph.add_optimizer(flow.optim.SGD(graph.layer.parameters(), lr=0.1))
+    with pytest.raises(TraceError, match=r"read the value of .* \(test_lazy.py:\d+\), and .* writes it"):
+        graph(flow.ones(2, 2))
 
 
-def test_a_tensor_that_was_read_and_is_overwritten_later_is_noticed() -> None:
+@pytest.mark.parametrize("read", [
+    lambda t: (t > 0).all(), lambda t: t.item() > 0, lambda t: t.tolist() == [1.0], lambda t: t.numpy()[0] > 0,
+    lambda t: flow.equal(t, flow.ones(1)),
+])  # fmt: skip
+@pytest.mark.parametrize("a_buffer", [True, False])
+def test_a_tensor_that_was_read_and_is_overwritten_later_is_noticed(read: Callable[[Any], Any], a_buffer: bool) -> None:
     limit = flow.tensor([1.0])
-    graph = Traced(lambda _, x: x if (limit > 0).all() else -x)
+    graph = Traced(lambda _, x: x if read(limit) else -x)
+    if a_buffer:
+        graph.layer.register_buffer("limit", limit)
     assert graph(flow.ones(2)).tolist() == graph(flow.ones(2)).tolist() == [1.0, 1.0]
     limit.fill_(-1.0)
     with pytest.raises(GraphError, match=r"a value that build\(\) read from a tensor, which was overwritten since"):

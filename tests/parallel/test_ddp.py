@@ -484,3 +484,23 @@ def test_a_hook_says_what_becomes_of_gradients(later: bool, bucket_size: int) ->
         assert [is_last for _, is_last, _ in state["seen"]] == ([False] * last + [True]) * 2
 
     spawn_threads(2, run)
+
+
+def test_a_state_of_torchs_wrapper_is_loaded() -> None:
+    theirs = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+    state = {f"module.{name}": t for name, t in theirs.state_dict().items()}
+    wrapped = DistributedDataParallel(model())
+    wrapped.load_state_dict(state)
+    assert [*wrapped.state_dict()] == [*theirs.state_dict()] and wrapped[0].weight.tolist() == theirs[0].weight.tolist()
+    outer = flow.nn.ModuleDict({"net": wrapped, "other": flow.nn.Linear(1, 1)})
+    outer.load_state_dict({**{f"net.{name}": t * 2 for name, t in state.items()}, **_named("other", outer["other"])})
+    assert wrapped[0].weight.tolist() == (theirs[0].weight * 2).tolist()
+    wrapped.load_state_dict(theirs.state_dict())
+    with pytest.raises(flow.errors.CheckpointError, match=r"module\.0\.bias"):
+        wrapped.load_state_dict({**theirs.state_dict(), "module.0.bias": theirs[0].bias})
+    with pytest.raises(flow.errors.CheckpointError, match=r"module\.0\.weight"):
+        model().load_state_dict(state)
+
+
+def _named(prefix: str, module: flow.nn.Module) -> dict[str, Any]:
+    return {f"{prefix}.{name}": t for name, t in module.state_dict().items()}

@@ -16,7 +16,7 @@ capturing: Final = threading.Lock()  # held while kernels are captured: nobody m
 
 
 class Device:
-    """`flow.device("cuda:1")` or `flow.device("cuda", 1)`. Equal means identical.
+    """`flow.device("cuda:1")` or `flow.device("cuda", 1)`. Equal means identical; torch's is equal, too.
 
     As a context manager, it is the default device of this thread's new tensors.
 
@@ -35,6 +35,11 @@ class Device:
         if type == "cuda" and index is None:
             return _one("cuda", current_cuda())
         return _make(str(type), index)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, torch.device) and self.torch == other)
+
+    __hash__ = object.__hash__  # the fastest, as devices are keys here: torch's finds no entry of ours
 
     def __reduce__(self) -> tuple[object, tuple[str, int]]:
         return Device, (self.type, self.index)

@@ -13,7 +13,7 @@ _by_torch: dict[torch.dtype, DType] = {}
 
 
 class DType:
-    """The class of `flow.float32` and the other dtypes. Equal means identical."""
+    """The class of `flow.float32` and the other dtypes. Equal means identical; torch's is equal, too."""
 
     __slots__ = ("name", "torch", "is_floating_point", "is_complex", "itemsize")
 
@@ -22,6 +22,11 @@ class DType:
         self.is_floating_point, self.is_complex = torch_dtype.is_floating_point, torch_dtype.is_complex
         self.itemsize = torch_dtype.itemsize
         _by_torch[torch_dtype] = self
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or self.torch is other
+
+    __hash__ = object.__hash__  # the fastest, as dtypes are keys here: torch's finds no entry of ours
 
     def __repr__(self) -> str:
         return f"weft.{self.name}"

@@ -102,6 +102,9 @@ class Trace(Protocol):
     def read(self, t: Any) -> Any:
         """The symbol that an op reads for an eager tensor."""
 
+    def seen(self, t: Any) -> None:
+        """The program has read the value of an eager tensor: the graph holds for this value alone."""
+
     def write(self, t: Any, symbol: Any) -> None:
         """An in-place write: let a tensor stand for a symbol."""
 

@@ -1,8 +1,9 @@
-"""Refuse graphs that write a variable whose memory overlaps another's, unless the trace knew them as views."""
+"""Refuse graphs that write a variable whose memory overlaps another's, unless the trace knew them as views; or one
+whose value the program has read while it was traced."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 
 from weft.autograd.freshness import shares_memory
 from weft.compiler.passes.dead_code import written
-from weft.core.errors import GraphError
+from weft.core.errors import GraphError, TraceError
 from weft.job.job import Job
 from weft.job.value import Value
 from weft.tensor.blob import blob_of
@@ -35,6 +36,18 @@ def refuse_overlaps(job: Job) -> None:
                 f"{job.name} writes {first.name}, and {second.name} lies in the same memory: a graph can't tell what "
                 f"{second.name} holds by then. Make one of them in build() as a view of the other, or give it memory "
                 "of its own: clone()"
+            )
+
+
+def refuse_what_was_read(job: Job, read: Mapping[int, tuple[Tensor, str]]) -> None:
+    """Raise if the job writes a tensor that `read` has, by blob, with the line that read its value."""
+    for v in {v for n in job.nodes for v in written(n)} if read else ():
+        _, line = read.get(id(blob_of(job.variables[v])), (None, None))
+        if line is not None:
+            raise TraceError(
+                f"build() has read the value of {v.name} ({line}), and {job.name} writes it: what followed from the "
+                "value would be the same in every launch. Keep it a tensor, as in flow.where(condition, a, b) or "
+                "x.index_copy(0, i, y), or read and write it outside of build()"
             )
 
 

@@ -22,7 +22,7 @@ from weft.graph.agree import agree
 from weft.graph.blocks import BlockSettings
 from weft.graph.compiled import Compiled, Holder, Output, Program
 from weft.graph.lines import lines, own_line
-from weft.graph.overlap import refuse_overlaps
+from weft.graph.overlap import refuse_overlaps, refuse_what_was_read
 from weft.graph.run import Running
 from weft.graph.update import update
 from weft.graph.zero import partition
@@ -77,6 +77,7 @@ def compile_graph(graph: Program, args: tuple[Any, ...], kwargs: dict[str, Any])
             finally:
                 builder.settle(keep=False)
         refuse_overlaps(job)
+        refuse_what_was_read(job, builder.fixed_tensors)
         lowered = budget.compiled(
             job, options, passes.show_changes(job) if graph._debug_level >= TELLS_PASSES else None
         )
@@ -94,7 +95,7 @@ def compile_graph(graph: Program, args: tuple[Any, ...], kwargs: dict[str, Any])
         lowered, running, form, outputs, examples, graph._optimizers,
         [numbers[n.args[0]] for n in hosts], made, graph._scaler if finite is not None else None, holders,
         mapped((args, kwargs), lambda leaf: Output() if isinstance(leaf, Tensor) else leaf),
-        [(t, version(t)) for t in builder.fixed_tensors.values()],
+        [(t, version(t)) for t, _ in builder.fixed_tensors.values()],
     )  # fmt: skip
 
 

@@ -90,8 +90,8 @@ class Facade(torch.Tensor):
         """The same memory, with a count of versions of its own: a write into it isn't seen by gradients, as torch's."""
         with without_torch_function():
             of = self.of
-            if of.is_global or of.value is not None or of.blob.data is None:
-                return outward(of.data)
+            if here.trace is not None or of.is_global or of.value is not None or of.blob.data is None:
+                return outward(of.data)  # a graph knows what it captures by its blob
             made = rewrap(of)
             made.blob = alias(of.blob, of.blob.data.data)
             return facade(made)

@@ -10,12 +10,13 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import FunctionType
 from typing import Any, Final
 
 import torch
 from torch._library.custom_ops import OPDEFS
-from torch.overrides import TorchFunctionMode, resolve_name
+from torch.overrides import TorchFunctionMode, handle_torch_function, resolve_name
 
 from weft.autograd.trees import leaves
 from weft.core.derived import GIVEN
@@ -27,6 +28,8 @@ from weft.interop.torch_compositions import COMPOSED
 from weft.tensor.tensor import Tensor
 
 WEFT: Final = __name__.partition(".")[0]
+HANDLE: Final = handle_torch_function.__code__
+WEFTS: Final = ("<weft", str(Path(__file__).parents[1]))
 Answer = Callable[[Any, Any], Any]
 TABLE: dict[Any, Answer] = {}
 
@@ -35,15 +38,25 @@ class Mode(TorchFunctionMode):
     """A mode in which this thread's calls of torch's functions, factories of tensors included, are Weft's."""
 
     def __torch_function__(self, func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return answer(func, args, kwargs or {})
+        if (not args or type(args[0]) is not Facade) and _is_wefts(sys._getframe(1)):
+            return func(*args, **(kwargs or {}))  # a kernel's call, for a tensor that isn't a stand-in
+        return (TABLE.get(func) or _answer(func))(args, kwargs or {})
+
+
+def _is_wefts(caller: Any) -> bool:
+    """Whether a function of torch's is called in Weft's code."""
+    if caller.f_code is HANDLE:  # the function is Python's
+        caller = caller.f_back.f_back
+    return bool(caller.f_code.co_filename.startswith(WEFTS))
 
 
 def answer(func: Function, args: Any, kwargs: dict[str, Any]) -> Any:
     """Call the replacement of one of torch's functions."""
-    found = TABLE.get(func)
-    if found is None:
-        found = TABLE[func] = _find(func)
-    return found(args, kwargs)
+    return (TABLE.get(func) or _answer(func))(args, kwargs)
+
+
+def _answer(func: Function) -> Answer:
+    return TABLE.setdefault(func, _find(func))
 
 
 type(inside).answer = staticmethod(answer)
@@ -57,6 +70,7 @@ def _find(func: Any) -> Answer:
         return _accessor(name)
     private = GIVEN.get(name) if name.startswith("torch._") else None  # as torch's Python calls it here
     ours = COMPOSED.get(func) or COMPOSED.get(name) or private or counterpart(name) or GIVEN.get(name)
+    ours = ours or counterpart(f"torch.{getattr(func, '__name__', '')}")  # torch.mm's public name is torch.spmm
     if ours is not None:
         return _calling(ours)
     body = _body(func)
@@ -97,14 +111,11 @@ def _calling(ours: Function) -> Answer:
             out = kwargs.get("out")
             kwargs = {k: inward(v) for k, v in kwargs.items() if not k.startswith("_")}  # `_stacklevel`
             y = ours(*[inward(a) for a in args], **kwargs)
-            return y if out is None else out
+            return outward(y if out is None else out)
         y = ours(*[inward(a) for a in args])
         return args[0] if args and type(args[0]) is Facade and args[0].of is y else outward(y)
 
-    def outwards(args: Any, kwargs: dict[str, Any]) -> Any:
-        return outward(call(args, kwargs))
-
-    return outwards
+    return call
 
 
 def _accessor(name: str) -> Answer:

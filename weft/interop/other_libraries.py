@@ -398,6 +398,7 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
     "torch.optim.optimizer": {"Optimizer": _wrap_optimizer},
     "transformers.trainer": {"Trainer": _wrap_methods},
     "diffusers.schedulers.scheduling_utils": {"SchedulerMixin": _wrap_subclasses},
+    "timm.utils.model_ema": dict.fromkeys(("ModelEmaV2", "ModelEmaV3"), _wrap_methods),
     "torchmetrics.metric": {"Metric": _wrap_subclasses},
     "accelerate.accelerator": {"Accelerator": _wrap_methods},
     "einops.einops": dict.fromkeys(("reduce", "einsum", "parse_shape", "asnumpy"), _wrap_function),

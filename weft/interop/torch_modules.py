@@ -37,7 +37,7 @@ from weft.interop.facade import (
 )
 from weft.interop.inside import inside
 from weft.nn.module.hooks import Hooks, Watch
-from weft.nn.module.members import MODULE, TABLES
+from weft.nn.module.members import BUFFER, MODULE, PARAMETER, TABLES, Members, exchange
 from weft.nn.module.module import Module
 from weft.tensor.data import whole_data
 from weft.tensor.parameter import Buffer, Parameter
@@ -63,6 +63,31 @@ class Member:
 
     def __delete__(self, module: Any) -> None:
         del stored(module)[self.name]
+
+
+class Table(Members):
+    """A module's members of one role, `module._buffers`: inside torch's code facades."""
+
+    def __getitem__(self, name: str) -> Any:
+        return _as_seen(super().__getitem__(name))
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if bypasses.in_torch_code():
+            value = adopted(value)
+            value = value.of if type(value) is Facade else value
+            _add_member(type(self.module), name)
+        super().__setitem__(name, value)
+
+    def _dict(self) -> dict[str, Any]:
+        return {name: _as_seen(value) for name, value in super()._dict().items()}
+
+
+def _as_seen(value: Any) -> Any:
+    return cached_facade(value) if isinstance(value, Tensor) and bypasses.in_torch_code() else value
+
+
+def _table(role: str) -> Any:
+    return property(lambda module: Table(module, role), lambda module, values: exchange(Table(module, role), values))
 
 
 class Watched:
@@ -94,6 +119,7 @@ class TorchModule(Module, TORCHS):
     """The base class that replaces torch's own `Module` in converted classes."""
 
     torch_class: type
+    _parameters, _buffers = _table(PARAMETER), _table(BUFFER)
     get_extra_state: Any = Absent()
     set_extra_state: Any = Absent()
 
@@ -133,6 +159,15 @@ class TorchModule(Module, TORCHS):
     def _named_members(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
         found = super()._named_members(*args, **kwargs)
         return ((name, cached_facade(t)) for name, t in found) if inside.depth else found
+
+    def _get(self, target: str, role: str) -> Any:
+        return _as_seen(super()._get(target, role))
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        found = super().state_dict(*args, **kwargs)
+        if bypasses.in_torch_code():
+            found.update({name: facade(t) for name, t in found.items() if isinstance(t, Tensor)})
+        return found
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> Any:
         with without_torch_function():  # as torch's recurrent layers call it from their own
@@ -282,6 +317,8 @@ def _derived_class(kind: type) -> type:
                 space[name] = on_torchs_tensors(value)
             elif own and not name.startswith("__") and name != "extra_repr":
                 space[name] = _wrap_method(value, name.startswith("_"))
+            elif isinstance(value, property) and value.fget is not None and value is getattr(kind, name):
+                space[name] = value.getter(_wrap_method(value.fget, name.startswith("_")))
     return type(kind)(kind.__name__, (kind, TorchModule), space)
 
 

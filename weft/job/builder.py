@@ -56,7 +56,7 @@ class Builder:
         self.memories = Memories()
         self.attributes = Attributes(self.memories)
         self._written: dict[int, Tensor] = {}  # captured tensors that the program writes in place
-        self.fixed_tensors: dict[int, Tensor] = {}  # captured, by blob: the program has read their values
+        self.fixed_tensors: dict[int, tuple[Tensor, str]] = {}  # by blob: the program has read their values, and where
         self._cut: Value | None = None  # of the global inputs that are cut into micro-batches, the one of fewest rows
         self._moved: dict[Value, dict[NdSbp, None]] = {}
         # the rest by the id of a tensor's blob, which is kept alive so that the id stays valid
@@ -234,12 +234,17 @@ class Builder:
         return self._read[key]
 
     def fixed(self, v: Value) -> Tensor | None:
-        """A captured tensor, there to be read while tracing; but not a module's, or one that changes."""
+        """A captured tensor, there to be read while tracing; but not one that changes."""
         t = self.job.variables[v]
-        held = id(blob_of(t))
-        if held in self._names or held in self._written or t.requires_grad:
+        if id(blob_of(t)) in self._written or t.requires_grad:
             return None
-        return self.fixed_tensors.setdefault(held, t)
+        self.seen(t)
+        return t
+
+    def seen(self, t: Tensor) -> None:
+        """The program has read a captured tensor's value: the graph holds for this value alone."""
+        if not self.memories.is_made(t) and id(blob_of(t)) not in self.fixed_tensors:
+            self.fixed_tensors[id(blob_of(t))] = t, program_line.brief()
 
     def write(self, t: Tensor, symbol: Value) -> None:
         """An in-place write: let a tensor stand for a symbol. A captured tensor's memory is written at the end of the
@@ -250,11 +255,6 @@ class Builder:
         kept = t.value is None and t._view_of is None and not self.memories.is_made(t)
         if kept and id(blob_of(t)) not in self._written:
             v = self.capture(t)
-            if id(blob_of(t)) in self.fixed_tensors:
-                raise TraceError(
-                    "build() has read the value of a tensor, and now it writes into it: the branch that it took "
-                    "would be the same in every launch. Write flow.where(condition, a, b)"
-                )
             self._written[id(blob_of(t))] = t
             if self.job.micro_batches > 1 and not self.updating:
                 self.job.producer[v].micro = True

@@ -21,6 +21,7 @@ from weft.core.errors import ArgumentError, AutogradError, TraceError
 from weft.core.idle import idle
 from weft.core.rank import current
 from weft.core.stored import stored
+from weft.nn.module.members import BUFFER, PARAMETER, of_role
 from weft.nn.module.module import Module
 from weft.parallel.uneven import Join, JoinConfig, JoinHook, agree
 from weft.tensor.data import local_data
@@ -52,7 +53,8 @@ class DistributedDataParallel(metaclass=_Kind):
     gradient on a rank counts as zero there; one that gets none on any rank keeps its `.grad`.
     `find_unused_parameters` isn't needed. `with module.no_sync():` averages nothing.
 
-    PyTorch's other options are accepted: a module stays on its device, and its `module` is itself.
+    PyTorch's other options are accepted: a module stays on its device, and its `module` is itself. Its state's names
+    have no `module.` before them; PyTorch's, which have, are loaded.
     """
 
     def __new__(
@@ -77,6 +79,8 @@ class DistributedDataParallel(metaclass=_Kind):
         idle("DistributedDataParallel(gradient_as_bucket_view)", gradient_as_bucket_view)
         if bucket_cap_mb is not None:
             bucket_size = int(bucket_cap_mb * 2**20)
+        if not isinstance(module, DistributedDataParallel):
+            module.register_load_state_dict_pre_hook(_without_wrapper)
         if not hasattr(module, "module"):
             stored(module)["module"] = module
         module.no_sync = functools.partial(no_sync, module)  # type: ignore[assignment]
@@ -96,6 +100,14 @@ class DistributedDataParallel(metaclass=_Kind):
             else:  # wrapped again, perhaps with other parameters
                 before.close()
         return module
+
+
+def _without_wrapper(module: Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Take the names of a state of PyTorch's, in which the wrapped module is the wrapper's `module`."""
+    inner = f"{prefix}module."
+    if "module" not in module._modules and all(name.startswith(inner) for name in state):
+        for name in list(state):
+            state[prefix + name.removeprefix(inner)] = state.pop(name)
 
 
 def _averagers() -> weakref.WeakKeyDictionary[Module, Averager]:
@@ -324,8 +336,8 @@ class Averager:
             )
         if not module.training:  # evaluation may run on one rank alone
             return
-        parts = [*module.named_modules()]  # their own tables, as torch's code, which may run now, sees stand-ins
-        held = [(f"{path}.{n}".lstrip("."), p) for path, m in parts for n, p in m._parameters.items() if p is not None]
+        parts = [*module.named_modules()]  # their own members, as torch's code, which may run now, sees stand-ins
+        held = [(f"{path}.{n}".lstrip("."), p) for path, m in parts for n, p in of_role(m, PARAMETER) if p is not None]
         late = [name for name, p in held if p.requires_grad and id(p) not in self.place]
         if late:
             raise AutogradError(
@@ -449,8 +461,8 @@ class Averager:
 
 
 def _buffers(module: Module) -> list[Tensor]:
-    """From the modules' own tables, as torch's code, which may run now, sees stand-ins."""
-    return [b for m in module.modules() for b in m._buffers.values() if b is not None]
+    """The modules' own, as torch's code, which may run now, sees stand-ins."""
+    return [b for m in module.modules() for _, b in of_role(m, BUFFER) if b is not None]
 
 
 def _broadcast(tensors: list[Tensor], source: int = 0) -> None:

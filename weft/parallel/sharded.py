@@ -15,6 +15,7 @@ from weft.core.sbp import broadcast, split
 from weft.core.spec import Spec
 from weft.core.stored import stored
 from weft.functional.create import creation
+from weft.nn.module.members import PARAMETER, of_role
 from weft.nn.module.module import Module
 from weft.ops import ops
 from weft.system import comm
@@ -129,7 +130,7 @@ def own_parameters(
         if inner is not module and KEY in stored(inner):
             inside |= dict.fromkeys((id(s.part) for s in stored(inner)[KEY].members), path)
     for path, inner in module.named_modules():
-        for name, p in inner._parameters.items():
+        for name, p in of_role(inner, PARAMETER):
             if p is None or id(p) in ignored:
                 continue
             full = f"{path}.{name}" if path else name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from weft.core.dispatch import hooks
+from weft.core.dispatch import here, hooks
 from weft.core.errors import SbpError
 from weft.tensor.described import Described
 
@@ -40,4 +40,6 @@ def whole_data(t: Described, what: str) -> torch.Tensor:
     rank must ask."""
     if t.spec is not None and t.value is None:
         return local_data(hooks.whole(t, what), what)
+    if here.trace is not None and t.value is None:
+        here.trace.seen(t)
     return local_data(t, what)

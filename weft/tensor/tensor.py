@@ -258,13 +258,16 @@ class Tensor(Described):
 
     def item(self) -> Any:
         blob = self.blob
-        data = blob.now if blob.now is not None else whole_data(self, "item()")
-        if data.numel() != 1:
+        data = blob.now if blob.now is not None and here.plain else whole_data(self, "item()")
+        try:
+            return data.item()
+        except RuntimeError:
+            if data.numel() == 1:
+                raise
             raise ShapeError(
                 f"a Tensor with {self.numel()} elements cannot be converted to Scalar: its shape is "
                 f"{tuple(self.shape)}; index it"
-            )
-        return data.item()
+            ) from None
 
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
         return whole_data(self, "__dlpack__()").__dlpack__(*args, **kwargs)

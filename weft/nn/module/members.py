@@ -25,7 +25,7 @@ class Attributes(MutableMapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         has = stored(self.module)
         if name in ROLES and "_roles" in has:
-            return Members(self.module, ROLES[name])
+            return getattr(self.module, name)
         if name in has.get("_roles", ()) or name == "_roles":
             raise KeyError(name)
         return has[name]
@@ -34,7 +34,7 @@ class Attributes(MutableMapping[str, Any]):
         has = stored(self.module)
         if name in ROLES:
             has.setdefault("_roles", {})
-            _exchange(self.module, ROLES[name], value)
+            exchange(getattr(self.module, name), value)
         elif role := has.get("_roles", {}).get(name):
             raise ArgumentError(
                 f"{name!r} is a {role} of this {self.module._get_name()}: set it in "
@@ -125,7 +125,7 @@ class Members(MutableMapping[str, Any]):
 
     def compare(self) -> None:
         """Let ranks compare global buffers from now on."""
-        for name, value in self.items():
+        for name, value in of_role(self.module, self.role):
             if getattr(value, "is_global", False) and here.trace is None:
                 keep_buffer(f"{self.module._get_name()}.{name}", value)
 
@@ -139,8 +139,8 @@ class Members(MutableMapping[str, Any]):
         return repr(self._dict())
 
 
-def _exchange(module: Any, role: str, values: Mapping[str, Any]) -> None:
-    found, now = Members(module, role), dict(values)
+def exchange(found: Members, values: Mapping[str, Any]) -> None:
+    now = dict(values)
     found.clear()
     found.update(now)
 
@@ -153,7 +153,9 @@ def _replace(module: Any, given: Mapping[str, Any]) -> None:
 
 def _table(role: str) -> Any:
     """A property that gives a module's members of one role, and exchanges them."""
-    return property(lambda module: Members(module, role), lambda module, values: _exchange(module, role, values))
+    return property(
+        lambda module: Members(module, role), lambda module, values: exchange(Members(module, role), values)
+    )
 
 
 class Owner(Stored):

@@ -15,6 +15,7 @@ import torch
 from weft.autograd import no_grad
 from weft.autograd.overwrite import assign
 from weft.core.errors import ArgumentError, CheckpointError
+from weft.nn.module.members import BUFFER, PARAMETER, of_role
 from weft.nn.module.moving import laid_out, moved
 from weft.ops import ops
 from weft.tensor.parameter import Parameter, is_lazy
@@ -86,8 +87,8 @@ def state_dict(module: Any, destination: Any, prefix: str, keep_vars: bool) -> A
 
 def own_state(module: Any) -> dict[str, Tensor]:
     """A module's own saved entries: parameters, then persistent buffers."""
-    own = {name: p for name, p in module._parameters.items() if p is not None}
-    own |= {n: b for n, b in module._buffers.items() if b is not None and n not in module._non_persistent}
+    own = {name: p for name, p in of_role(module, PARAMETER) if p is not None}
+    own |= {n: b for n, b in of_role(module, BUFFER) if b is not None and n not in module._non_persistent}
     return own
 
 
