@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 import random
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -14,6 +15,7 @@ from weft.plan.spans import Span
 ALIGN: Final = 64
 TURNS: Final = 20  # plans to try where memory is tight
 PLACED: Final = 20_000  # blocks that they place at most, as each takes longer the more there are
+FEW: Final = 400  # blocks of which one more plan takes no time
 
 
 class Block(NamedTuple):
@@ -35,21 +37,33 @@ def aligned(n: int) -> int:
 
 
 def plan(blocks: Sequence[Block], tight: bool = False) -> MemoryPlan:
-    """Best-fit allocation in the order of first use, the largest first among those that begin at one step. Or, if it is
-    to be `tight`, by size, if that takes less: in quadratic time.
+    """Best-fit allocation in the order of first use, the largest first among those that begin at one step. Or by size,
+    if that takes less, in quadratic time: once if few blocks take more than is live at once, many times if it is to be
+    `tight`.
 
     >>> plan([Block(64, 0, 1), Block(64, 1, 2), Block(64, 2, 3)])
     MemoryPlan(offsets=(0, 64, 0), total=128)
     """
-    found = _in_time(blocks)
-    return min(found, *_by_size(blocks), key=lambda p: p.total) if tight else found
+    found, turns = _in_time(blocks), max(1, min(TURNS, PLACED // max(len(blocks), 1)))
+    if not tight:
+        turns = len(blocks) <= FEW and found.total > _live(blocks)
+    return min(found, *itertools.islice(_by_size(blocks), turns), key=lambda p: p.total) if turns else found
+
+
+def _live(blocks: Sequence[Block]) -> int:
+    """The most bytes that are live at once."""
+    change: dict[int, int] = {}
+    for b in blocks:
+        change[b.first] = change.get(b.first, 0) + aligned(b.bytes)
+        change[b.last + 1] = change.get(b.last + 1, 0) - aligned(b.bytes)
+    return max(itertools.accumulate(change[step] for step in sorted(change)), default=0)
 
 
 def _by_size(blocks: Sequence[Block]) -> Iterator[MemoryPlan]:
     """Plans that place the large blocks first; then what came to lie on top is placed earlier, and all once more."""
     order = sorted(range(len(blocks)), key=lambda i: (-blocks[i].bytes, blocks[i].first))
     draw = random.Random(0)
-    for turn in range(max(1, min(TURNS, PLACED // max(len(blocks), 1)))):
+    for turn in itertools.count():
         yield (found := _in_order(blocks, order, smallest=turn % 2 == 0))
         for i in [i for i in order if found.offsets[i] + aligned(blocks[i].bytes) == found.total]:
             at = order.index(i)

@@ -289,7 +289,7 @@ def attention_grad(
             )
         if _half_hidden(q, k, v, mask, is_causal):
             grads = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
-            _products(grads, dy, q, k, v, _scale(q.shape[-1], scale))
+            _products(_by_blocks(*grads, dy, q, k, v), _scale(q.shape[-1], scale))
             return grads
         q, k, v, out = _rows(q, k, v, out)
         return aten._scaled_dot_product_flash_attention_for_cpu_backward(
@@ -313,7 +313,7 @@ attention_grad.form(lambda dy, q, k, v, *_: (q, k, v) if alike(dy, q, k, v) else
 def _(grads, *args):
     dy, q, k, v, _, _, mask, is_causal, scale = args
     if _half_hidden(q, k, v, mask, is_causal):
-        _products(grads, dy, q, k, v, _scale(q.shape[-1], scale))
+        _products(_by_blocks(*grads, dy, q, k, v), _scale(q.shape[-1], scale))
         return
     for into, given in _parts(grads, args[:6], mask, is_causal, scale):
         torch._foreach_copy_(into, attention_grad.kernel(*given))
@@ -332,32 +332,41 @@ def _hidden(dtype: torch.dtype, device: torch.device) -> Tensor:
     return torch.full((ROWS, ROWS), -torch.inf, dtype=dtype, device=device).triu_(1)
 
 
-def _products(grads, dy, q, k, v, scale):
-    """Write gradients of causal attention block by block: hidden scores aren't computed, and nothing is copied."""
-    (dq, dk, dv), t = grads, q.shape[2]
-    if q.is_meta:
-        return  # `works_in` says what it allocates
-    for end in range(t, 0, -ROWS):  # the last ones first: these see all keys
+def _by_blocks(dq, dk, dv, dy, q, k, v) -> list[list[tuple[Tensor, ...]]]:
+    """What `_products` takes: for each block of queries, the last ones first, as these see all keys, each sequence's
+    part. Of a meta tensor none is computed: `works_in` says what that allocates."""
+    found = []
+    for end in range(0 if q.is_meta else q.shape[2], 0, -ROWS):
         queries = [x[:, :, max(0, end - ROWS) : end] for x in (dq, dy, q)]
-        keys = [x[:, :, :end] for x in (dk, dv, k)]
-        rows = queries[0].shape[2]
-        p, ds = q.new_empty(2, q.shape[1], rows, end)
-        pt, dst, more, latest = p.mT, ds.mT, end < t, p[:, :, -rows:]
-        hidden = _hidden(q.dtype, q.device)[:rows, :rows]
-        for dq_, dy_, q_, dk_, dv_, k_, kt, vt in zip(*queries, *keys, keys[2].mT, v[:, :, :end].mT, strict=True):
-            torch.baddbmm(p, q_, kt, beta=0, alpha=scale, out=p)
+        keys = [x[:, :, :end] for x in (dk, dv, k, v)]
+        found.append(list(zip(*queries, *keys[:3], keys[2].mT, keys[3].mT, strict=True)))
+    return found
+
+
+def _products(blocks, scale):
+    """Write gradients of causal attention block by block: hidden scores aren't computed, and nothing is copied."""
+    for number, block in enumerate(blocks):
+        _, _, first, keys, *_ = block[0]
+        rows, more = first.shape[1], number > 0
+        p, ds = first.new_empty(2, len(first), rows, keys.shape[1])
+        pt, dst, latest = p.mT, ds.mT, p[:, :, -rows:]
+        hidden = _hidden(p.dtype, p.device)[:rows, :rows]
+        for dq, dy, q, dk, dv, k, kt, vt in block:
+            torch.baddbmm(p, q, kt, beta=0, alpha=scale, out=p)
             latest.add_(hidden)
             torch.softmax(p, -1, out=p)
-            torch.baddbmm(dv_, pt, dy_, beta=more, out=dv_)
-            torch.bmm(dy_, vt, out=ds)
+            torch.baddbmm(dv, pt, dy, beta=more, out=dv)
+            torch.bmm(dy, vt, out=ds)
             aten._softmax_backward_data(ds, p, -1, p.dtype, grad_input=ds)
-            torch.baddbmm(dq_, ds, k_, beta=0, alpha=scale, out=dq_)
-            torch.baddbmm(dk_, dst, q_, beta=more, alpha=scale, out=dk_)
+            torch.baddbmm(dq, ds, k, beta=0, alpha=scale, out=dq)
+            torch.baddbmm(dk, dst, q, beta=more, alpha=scale, out=dk)
 
 
 @attention_grad.prepared
 def _(dq, dk, dv, dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
-    if _half_hidden(q, k, v, attn_mask, is_causal) or not _flash(q, k, v):
+    if _half_hidden(q, k, v, attn_mask, is_causal):
+        return _products, (_by_blocks(dq, dk, dv, dy, q, k, v), _scale(q.shape[-1], scale)), {}
+    if not _flash(q, k, v):
         return None
     if _added(attn_mask, q) is not attn_mask or not _in_rows(q, k, v, out):
         return None
