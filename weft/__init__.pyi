@@ -9,7 +9,6 @@ from builtins import bool as _bool, complex as _complex, float as _float, int as
 from collections.abc import Sequence
 import torch
 from typing import Any, overload
-from weft.api.bound import Bound
 from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.core.placement import Placement
@@ -32,82 +31,46 @@ __all__ = [
     "to_torch", "uint16", "uint32", "uint64", "uint8", "utils", "version", "vm", "vmap", "xpu"
 ]
 
-from torch import Size as Size
-from torch import backends as backends
-from torch import layout as layout
-from torch import memory_format as memory_format
-from torch import multiprocessing as multiprocessing
-from weft import accelerator as accelerator
-from weft import amp as amp
-from weft import asyncs as asyncs
-from weft import autograd as autograd
-from weft import boxing as boxing
-from weft import checkpoint as checkpoint
-from weft import comm as comm
-from weft import cpu as cpu
-from weft import cuda as cuda
-from weft import data as data
-from weft import distributed as distributed
-from weft import distributions as distributions
-from weft import env as env
-from weft import fft as fft
-from weft import func as func
-from weft import functional as functional
-from weft import graph as graph
-from weft import jit as jit
-from weft import launch as launch
-from weft import linalg as linalg
-from weft import mock_torch as mock_torch
-from weft import mps as mps
-from weft import nn as nn
-from weft import optim as optim
-from weft import parallel as parallel
-from weft import profiler as profiler
-from weft import random as random
-from weft import sbp as sbp
-from weft import signal as signal
-from weft import special as special
-from weft import testing as testing
-from weft import utils as utils
-from weft import version as version
-from weft import vm as vm
-from weft import xpu as xpu
-from weft.amp.autocast import autocast as autocast
-from weft.amp.autocast import autocast_decorator as autocast_decorator
-from weft.amp.autocast import clear_autocast_cache as clear_autocast_cache
-from weft.amp.autocast import get_autocast_cpu_dtype as get_autocast_cpu_dtype
-from weft.amp.autocast import get_autocast_dtype as get_autocast_dtype
-from weft.amp.autocast import get_autocast_gpu_dtype as get_autocast_gpu_dtype
-from weft.amp.autocast import is_autocast_cache_enabled as is_autocast_cache_enabled
-from weft.amp.autocast import is_autocast_enabled as is_autocast_enabled
-from weft.amp.autocast import set_autocast_cache_enabled as set_autocast_cache_enabled
-from weft.amp.autocast import set_autocast_cpu_dtype as set_autocast_cpu_dtype
-from weft.amp.autocast import set_autocast_dtype as set_autocast_dtype
-from weft.amp.autocast import set_autocast_enabled as set_autocast_enabled
-from weft.amp.autocast import set_autocast_gpu_dtype as set_autocast_gpu_dtype
+from torch import (
+    Size as Size, backends as backends, layout as layout, memory_format as memory_format,
+    multiprocessing as multiprocessing
+)
+from weft import (
+    _C as _C, accelerator as accelerator, amp as amp, asyncs as asyncs, autograd as autograd, boxing as boxing,
+    checkpoint as checkpoint, comm as comm, cpu as cpu, cuda as cuda, data as data, distributed as distributed,
+    distributions as distributions, env as env, fft as fft, func as func, functional as functional, graph as graph,
+    jit as jit, launch as launch, linalg as linalg, mock_torch as mock_torch, mps as mps, nn as nn, optim as optim,
+    parallel as parallel, profiler as profiler, random as random, sbp as sbp, signal as signal, special as special,
+    testing as testing, utils as utils, version as version, vm as vm, xpu as xpu
+)
+from weft.amp.autocast import (
+    autocast as autocast, autocast_decorator as autocast_decorator, clear_autocast_cache as clear_autocast_cache,
+    get_autocast_cpu_dtype as get_autocast_cpu_dtype, get_autocast_dtype as get_autocast_dtype,
+    get_autocast_gpu_dtype as get_autocast_gpu_dtype, is_autocast_cache_enabled as is_autocast_cache_enabled,
+    is_autocast_enabled as is_autocast_enabled, set_autocast_cache_enabled as set_autocast_cache_enabled,
+    set_autocast_cpu_dtype as set_autocast_cpu_dtype, set_autocast_dtype as set_autocast_dtype,
+    set_autocast_enabled as set_autocast_enabled, set_autocast_gpu_dtype as set_autocast_gpu_dtype
+)
 from weft.amp.scaler import GradScaler as GradScaler
 from weft.api.bound import register as register
-from weft.autograd.modes import enable_grad as enable_grad
-from weft.autograd.modes import inference_mode as inference_mode
-from weft.autograd.modes import is_grad_enabled as is_grad_enabled
-from weft.autograd.modes import no_grad as no_grad
-from weft.autograd.modes import set_grad_enabled as set_grad_enabled
+from weft.autograd.modes import (
+    enable_grad as enable_grad, inference_mode as inference_mode, is_grad_enabled as is_grad_enabled,
+    no_grad as no_grad, set_grad_enabled as set_grad_enabled
+)
 from weft.autograd.vmap import vmap as vmap
-from weft.checkpoint.checkpoint import load as load
-from weft.checkpoint.checkpoint import save as save
+from weft.checkpoint.checkpoint import load as load, save as save
 from weft.core import errors as errors
 from weft.core.errors import OutOfMemoryError as OutOfMemoryError
-from weft.functional.create.creation import get_default_dtype as get_default_dtype
-from weft.functional.create.creation import set_default_dtype as set_default_dtype
+from weft.functional.create.creation import (
+    get_default_dtype as get_default_dtype, set_default_dtype as set_default_dtype
+)
 from weft.functional.random.generators import Generator as Generator
-from weft.interop.torch_state import from_torch as from_torch
-from weft.interop.torch_state import to_torch as to_torch
+from weft.interop.torch_state import from_torch as from_torch, to_torch as to_torch
 from weft.interpreter.explain_movements import explain as explain
 from weft.tensor.parameter import Parameter as Parameter
-from weft.tensor.printing import set_printoptions as set_printoptions
-from weft.tensor.printing import show as show
+from weft.tensor.printing import set_printoptions as set_printoptions, show as show
 from weft.tensor.tensor import Tensor as Tensor
-_C: Bound
+
 __version__: str
 bfloat16: DType
 bool: DType
@@ -125,19 +88,19 @@ device = Device
 double: DType
 dtype = DType
 e: _float
+float: DType
 float16: DType
 float32: DType
 float64: DType
 float8_e4m3fn: DType
 float8_e5m2: DType
-float: DType
 half: DType
 inf: _float
+int: DType
 int16: DType
 int32: DType
 int64: DType
 int8: DType
-int: DType
 long: DType
 nan: _float
 newaxis: None

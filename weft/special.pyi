@@ -5,22 +5,9 @@
 from typing import Any
 from weft.tensor.tensor import Tensor
 
-__all__ = [
-    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t", "chebyshev_polynomial_u",
-    "chebyshev_polynomial_v", "chebyshev_polynomial_w", "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2",
-    "expit", "expm1", "gammainc", "gammaincc", "gammaln", "hermite_polynomial_h", "hermite_polynomial_he", "i0", "i0e",
-    "i1", "i1e", "laguerre_polynomial_l", "legendre_polynomial_p", "log1p", "log_ndtr", "log_softmax", "logit",
-    "logsumexp", "modified_bessel_i0", "modified_bessel_i1", "modified_bessel_k0", "modified_bessel_k1", "multigammaln",
-    "ndtr", "ndtri", "polygamma", "psi", "round", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1",
-    "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v",
-    "shifted_chebyshev_polynomial_w", "sinc", "softmax", "spherical_bessel_j0", "xlog1py", "xlogy", "zeta"
-]
-
-from weft.functional.pointwise.special import entr as entr
-from weft.functional.pointwise.special import ndtr as ndtr
-from weft.functional.pointwise.special import ndtri as ndtri
-from weft.functional.pointwise.special import polygamma as polygamma
-from weft.functional.pointwise.special import xlog1py as xlog1py
+from weft.functional.pointwise.special import (
+    entr as entr, ndtr as ndtr, ndtri as ndtri, polygamma as polygamma, xlog1py as xlog1py
+)
 
 def airy_ai(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Airy's function.

@@ -9,12 +9,6 @@ from collections.abc import Callable, Generator, Iterable
 from typing import Any
 from weft.nn.module.module import Module
 
-__all__ = [
-    "CustomPolicy", "ModuleWrapPolicy", "always_wrap_policy", "enable_wrap", "lambda_auto_wrap_policy",
-    "size_based_auto_wrap_policy", "transformer_auto_wrap_policy", "wrap"
-]
-
-
 class _Policy(ABC): ...
 
 class CustomPolicy(_Policy):

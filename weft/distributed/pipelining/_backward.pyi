@@ -10,7 +10,6 @@ from typing import Any
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 
-
 def construct_reverse_graph(roots: list[torch.Node]) -> dict[torch.Node, list[torch.Node]]: ...
 def get_param_groups(
     inputs: list[torch.Node], params: list[torch.Node], reverse_edges_dict: Any

@@ -6,11 +6,6 @@
 
 from typing import Any
 
-__all__ = [
-    "TensorChunkSpec", "merge_chunks", "split_args_kwargs_into_chunks"
-]
-
-
 class TensorChunkSpec:
     def __init__(self, split_dim: Any) -> None: ...
     @staticmethod

@@ -13,13 +13,6 @@ from weft.distributed.pipelining.stage import _PipelineStageBase
 from weft.nn.layers.loss import _Loss
 from weft.tensor.tensor import Tensor
 
-__all__ = [
-    "PipelineScheduleMulti", "PipelineScheduleSingle", "Schedule1F1B", "ScheduleDualPipeV", "ScheduleGPipe",
-    "ScheduleInterleaved1F1B", "ScheduleInterleavedZeroBubble", "ScheduleLoopedBFS", "ScheduleZBVZeroBubble",
-    "get_schedule_class"
-]
-
-
 class _PipelineSchedule(ABC):
     def __init__(
         self, n_microbatches: int, loss_fn: Callable[..., Tensor] | None = None,
@@ -58,13 +51,7 @@ class PipelineScheduleSingle(_PipelineSchedule):
         loss_kwargs: dict[str, Any] | None = None, **kwargs: Any
     ) -> Any: ...
 
-class Schedule1F1B(PipelineScheduleSingle):
-    def __init__(
-        self, stage: _PipelineStageBase, n_microbatches: int, loss_fn: Callable | None = None,
-        args_chunk_spec: tuple[TensorChunkSpec, ...] | None = None,
-        kwargs_chunk_spec: dict[str, TensorChunkSpec] | None = None,
-        output_merge_spec: dict[str, Any] | tuple[Any] | None = None, scale_grads: bool = True
-    ) -> None: ...
+class Schedule1F1B(PipelineScheduleSingle): ...
 
 class _PipelineScheduleRuntime(PipelineScheduleMulti):
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...

@@ -15,11 +15,6 @@ from weft.distributed.pipelining._utils import GetMeshCallback, PipeInfo, _DTens
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
-__all__ = [
-    "PipelineStage", "build_stage"
-]
-
-
 class _PipelineStageBase(ABC):
     def __init__(
         self, submodule: Module, stage_index: int, num_stages: int, device: Device, group: ProcessGroup | None = None,

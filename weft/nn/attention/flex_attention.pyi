@@ -10,12 +10,6 @@ from typing import Any, Self
 from weft.core.device import Device
 from weft.tensor.tensor import Tensor
 
-__all__ = [
-    "AuxOutput", "AuxRequest", "BlockMask", "FlexKernelOptions", "and_masks", "create_block_mask", "create_mask",
-    "flex_attention", "noop_mask", "or_masks"
-]
-
-
 class AuxOutput:
     lse: Any
     max_scores: Any

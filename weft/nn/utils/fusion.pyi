@@ -9,11 +9,6 @@ from weft.nn.layers.batchnorm import _BatchNorm
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 
-__all__ = [
-    "fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"
-]
-
-
 def fuse_conv_bn_eval(conv: Any, bn: _BatchNorm, transpose: bool = False) -> Any: ...
 def fuse_conv_bn_weights(
     conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float, bn_w: Tensor | None,

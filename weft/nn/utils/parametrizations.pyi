@@ -9,11 +9,6 @@ from typing import Any
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
-__all__ = [
-    "orthogonal", "spectral_norm", "weight_norm"
-]
-
-
 class _OrthMaps(Enum):
     matrix_exp: Any
     cayley: Any

@@ -8,17 +8,10 @@ from typing import Any, Literal, SupportsFloat
 from weft.optim.optimizer import Optimizer
 from weft.tensor.tensor import Tensor
 
-__all__ = [
-    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR",
-    "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR",
-    "ReduceLROnPlateau", "SequentialLR", "StepLR"
-]
-
-from weft.optim.lr_scheduler.compose import ChainedScheduler as ChainedScheduler
+from weft.optim.lr_scheduler.compose import ChainedScheduler as ChainedScheduler, SequentialLR as SequentialLR
 from weft.optim.lr_scheduler.cycle import CosineAnnealingWarmRestarts as CosineAnnealingWarmRestarts
-from weft.optim.lr_scheduler.scheduler import LRScheduler as LRScheduler
 from weft.optim.lr_scheduler.decay import PolynomialLR as PolynomialLR
-from weft.optim.lr_scheduler.compose import SequentialLR as SequentialLR
+from weft.optim.lr_scheduler.scheduler import LRScheduler as LRScheduler
 
 class ConstantLR(LRScheduler):
     def __init__(
@@ -39,7 +32,6 @@ class CyclicLR(LRScheduler):
     ) -> None: ...
     def scale_fn(self, x: Any) -> float: ...
     def get_lr(self) -> list[float | Tensor]: ...
-    def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state_dict: Any) -> None: ...
 
 class ExponentialLR(LRScheduler):
@@ -48,7 +40,6 @@ class ExponentialLR(LRScheduler):
 
 class LambdaLR(LRScheduler):
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None: ...
-    def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state_dict: Any) -> None: ...
     def get_lr(self) -> list[float | Tensor]: ...
 
@@ -65,7 +56,6 @@ class MultiStepLR(LRScheduler):
 
 class MultiplicativeLR(LRScheduler):
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None: ...
-    def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state_dict: Any) -> None: ...
     def get_lr(self) -> list[float | Tensor]: ...
 
