@@ -29,9 +29,12 @@ def rows() -> Iterator[Row]:
             yield Row(name, tuple(places.split(",")), home, whose)
 
 
+ROWS: Final = tuple(rows())
+
+
 def _public() -> dict[str, frozenset[str]]:
     found = defaultdict(set)
-    for row in rows():
+    for row in ROWS:
         if row.home != NOWHERE:
             for place in row.places:
                 found[place].add(row.name)
