@@ -16,6 +16,7 @@ import torch
 
 from weft.api import table
 from weft.api.names import ALIASES
+from weft.core.derived import is_derived
 from weft.ops import OPS, declaration
 from weft.ops.declaration import Op, Param
 from weft.tensor.tensor import Tensor
@@ -166,6 +167,9 @@ class Text:
         if t is Tensor or (t is torch.Tensor and kernel):
             return self.imported(Tensor.__module__, "Tensor")
         origin, inside = typing.get_origin(t), typing.get_args(t)
+        home = getattr(t, "__module__", "")
+        if is_derived(home) and "_" in (t.__name__[0], home.rpartition(".")[2][0]):  # torch's private classes
+            return self.imported("typing", "Any")
         if origin is typing.Literal:
             return f"{self.class_of(origin)}[{', '.join(map(repr, inside))}]"
         if origin in (types.UnionType, typing.Union):

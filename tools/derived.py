@@ -61,10 +61,10 @@ def _ours(value: Any) -> bool:
 
 
 def _own(module: types.ModuleType) -> list[str]:
-    """Its classes; without `__all__`, its public functions, too."""
+    """Its public classes; without `__all__`, its public functions, too."""
     kinds = type if hasattr(module, "__all__") else (type, types.FunctionType)
-    own = {n: v for n, v in vars(module).items() if isinstance(v, kinds) and v.__module__ == module.__name__}
-    return [n for n, v in own.items() if isinstance(v, type) or not n.startswith("_")]
+    own = [n for n, v in vars(module).items() if isinstance(v, kinds) and v.__module__ == module.__name__]
+    return [n for n in own if not n.startswith("_")]
 
 
 def _collect(kind: type, homes: Iterable[str], found: dict[str, type]) -> None:

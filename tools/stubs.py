@@ -60,6 +60,7 @@ DERIVED: Final = {
     path.partition(".")[2]: importlib.import_module(path)
     for root in ROOTS.values()
     for path in (root.ours, *(f"{root.ours}.{name}" for name in BELOW.get(root.ours, ())))
+    if not path.rpartition(".")[2].startswith("_")
 }
 PATHS: Final[dict[str, types.ModuleType]] = {**vars(weft)["PATHS"], **DERIVED}  # whose public path isn't their file's
 

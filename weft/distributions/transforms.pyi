@@ -139,13 +139,4 @@ class TanhTransform(Transform):
     codomain: Any
     sign: int
 
-class _InverseTransform(Transform):
-    def __init__(self, transform: Transform) -> None: ...
-    @property
-    def domain(self) -> Any: ...
-    @property
-    def codomain(self) -> Any: ...
-    @property
-    def bijective(self) -> bool: ...
-
 identity_transform: ComposeTransform

@@ -5,12 +5,10 @@
 """Torch's own code, on Weft's tensors: see torch.distributed.optim.zero_redundancy_optimizer."""
 
 from collections.abc import Callable
-from enum import IntEnum
 from typing import Any
 from weft.core.device import Device
 from weft.optim.optimizer import Optimizer
 from weft.parallel.uneven import JoinHook, Joinable
-from weft.tensor.tensor import Tensor
 
 class ZeroRedundancyOptimizer(Optimizer, Joinable):
     def __init__(
@@ -23,21 +21,4 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     @property
     def join_device(self) -> Device: ...
     def load_state_dict(self, state_dict: dict[str, Any]) -> None: ...
-
-class _DDPBucketAssignment:
-    def __init__(self, bucket_index: int, parameters: list[Tensor], offset: int) -> None: ...
-
-class _OverlapInfo:
-    def __init__(self, world_size: Any) -> None: ...
-    def wait_for_broadcasts(self) -> None: ...
-    def clear_per_iter_info(self) -> None: ...
-
-class _OverlapStatus(IntEnum):
-    UNINITIALIZED: _OverlapStatus
-    DDP_HAS_REBUILT_BUCKETS: _OverlapStatus
-    INITIALIZED: _OverlapStatus
-
-class _ZeROJoinHook(JoinHook):
-    def __init__(self, zero: Any) -> None: ...
-    def main_hook(self) -> Any: ...
 

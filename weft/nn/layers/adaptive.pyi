@@ -20,7 +20,3 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def log_prob(self, input: Tensor) -> Tensor: ...
     def predict(self, input: Any) -> Any: ...
 
-class _ASMoutput:
-    output: Any
-    loss: Any
-

@@ -5,7 +5,6 @@
 """Torch's own code, on Weft's tensors: see torch.nn.modules.batchnorm."""
 
 from typing import Any
-from weft.nn.layers import _Mixin
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
@@ -62,11 +61,4 @@ class SyncBatchNorm(_BatchNorm):
     ) -> None: ...
     @classmethod
     def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any: ...
-
-class _LazyNormBase(_Mixin, _NormBase):
-    def __init__(
-        self, eps: Any = 1e-05, momentum: Any = 0.1, affine: Any = True, track_running_stats: Any = True,
-        device: Any = None, dtype: Any = None, *, bias: Any = True
-    ) -> None: ...
-    def initialize_parameters(self, input: Any) -> None: ...
 

@@ -5,7 +5,6 @@
 """Torch's own code, on Weft's tensors: see torch.nn.modules.conv."""
 
 from typing import Any, Literal
-from weft.nn.layers import _Mixin
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
@@ -153,11 +152,4 @@ class LazyConvTranspose3d(ConvTranspose3d):
     def has_uninitialized_params(self) -> bool: ...
     def forward(self, x: Tensor, *more: Any, **named: Any) -> Tensor: ...
     def initialize_parameters(self, x: Tensor) -> None: ...
-
-class _ConvTransposeMixin(_ConvTransposeNd):
-    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
-
-class _LazyConvXdMixin(_Mixin):
-    def reset_parameters(self) -> None: ...
-    def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None: ...
 
