@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import operator
 import re
 import sys
 import types
@@ -138,6 +139,17 @@ def layers() -> str:
     return _page(nn, text, "".join(_named(text, n, v) for n, v in sorted(shown.items())))
 
 
+def _above(path: str, name: str, value: Any) -> str | None:
+    """The package further up that has the same function or class, if one does."""
+    while path:
+        path = path.rpartition(".")[0]
+        package = operator.attrgetter(path)(weft) if path else weft
+        shown = {*getattr(package, "__all__", ()), *(() if path else dict(table.listed("flow")))}
+        if name in shown and getattr(package, name) is value:
+            return f"weft.{path}".rstrip(".")
+    return None
+
+
 def elsewhere(path: str) -> str:
     """A module under a public path that isn't its file's."""
     module, ops = PATHS[path], {id(op.kernel): op for op in OPS.values()}
@@ -157,10 +169,9 @@ def elsewhere(path: str) -> str:
     for name in sorted(n for n in {*shown} - {*inside} if not n.startswith("_")):
         value = getattr(module, name)
         home = sys.modules.get(getattr(value, "__module__", ""))
-        if inspect.isfunction(value) and getattr(home, value.__name__, None) is not value:
-            if dict(table.listed("flow")).get(name) is value:
-                text.give("weft", name)
-                continue
+        if callable(value) and (above := _above(path, name, value)):
+            text.give(above, name)
+        elif inspect.isfunction(value) and getattr(home, value.__name__, None) is not value:
             op = ops.get(id(inspect.unwrap(value)))
             declared = of_function(value) if op is None else of_op(op)
             defs.append(text.function(name, with_extras(name, declared) if path in TAKING_OUT else declared))

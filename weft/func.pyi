@@ -2,9 +2,9 @@
 
 """flow.func: vmap, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, vjp, functional_call, stack_module_state"""
 
+from weft import vmap as vmap
 from weft.autograd.transforms import (
     grad as grad, grad_and_value as grad_and_value, hessian as hessian, jacfwd as jacfwd, jacrev as jacrev, jvp as jvp,
     vjp as vjp
 )
-from weft.autograd.vmap import vmap as vmap
 from weft.nn.utils.stateless import functional_call as functional_call, stack_module_state as stack_module_state

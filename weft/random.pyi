@@ -5,9 +5,9 @@
 from weft.functional.random.generators import DefaultGenerator
 
 from weft import (
-    get_rng_state as get_rng_state, initial_seed as initial_seed, manual_seed as manual_seed, seed as seed,
-    set_rng_state as set_rng_state
+    Generator as Generator, get_rng_state as get_rng_state, initial_seed as initial_seed, manual_seed as manual_seed,
+    seed as seed, set_rng_state as set_rng_state
 )
-from weft.functional.random.generators import Generator as Generator, fork_rng as fork_rng
+from weft.functional.random.generators import fork_rng as fork_rng
 
 default_generator: DefaultGenerator

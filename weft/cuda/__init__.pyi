@@ -31,7 +31,7 @@ from torch.cuda.memory import (
     empty_cache as empty_cache, get_allocator_backend as get_allocator_backend, memory_snapshot as memory_snapshot
 )
 from torch.cuda.streams import Event as Event, ExternalStream as ExternalStream, Stream as Stream
-from weft.core.errors import OutOfMemoryError as OutOfMemoryError
+from weft import OutOfMemoryError as OutOfMemoryError
 from weft.cuda import amp as amp
 from weft.functional.random.generators import initial_seed as initial_seed, seed as seed, seed as seed_all
 from weft.system.cuda import (

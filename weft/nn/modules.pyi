@@ -2,104 +2,59 @@
 
 """Modules, parameters and layers, written with public functions alone."""
 
-from weft.nn.data_parallel import DataParallel as DataParallel
-from weft.nn.layers.activation import (
-    CELU as CELU, ELU as ELU, GELU as GELU, GLU as GLU, Hardshrink as Hardshrink, Hardsigmoid as Hardsigmoid,
-    Hardswish as Hardswish, Hardtanh as Hardtanh, LeakyReLU as LeakyReLU, LogSigmoid as LogSigmoid,
-    LogSoftmax as LogSoftmax, Mish as Mish, MultiheadAttention as MultiheadAttention, PReLU as PReLU, RReLU as RReLU,
-    ReLU as ReLU, ReLU6 as ReLU6, SELU as SELU, SiLU as SiLU, Sigmoid as Sigmoid, Softmax as Softmax,
-    Softmax2d as Softmax2d, Softmin as Softmin, Softplus as Softplus, Softshrink as Softshrink, Softsign as Softsign,
-    Tanh as Tanh, Tanhshrink as Tanhshrink, Threshold as Threshold
-)
-from weft.nn.layers.adaptive import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
-from weft.nn.layers.batch_statistics import AllReduce as AllReduce
-from weft.nn.layers.batchnorm import (
-    BatchNorm1d as BatchNorm1d, BatchNorm2d as BatchNorm2d, BatchNorm3d as BatchNorm3d,
-    LazyBatchNorm1d as LazyBatchNorm1d, LazyBatchNorm2d as LazyBatchNorm2d, LazyBatchNorm3d as LazyBatchNorm3d,
-    SyncBatchNorm as SyncBatchNorm
-)
-from weft.nn.layers.channelshuffle import ChannelShuffle as ChannelShuffle
-from weft.nn.layers.container import (
-    ModuleDict as ModuleDict, ModuleList as ModuleList, ParameterDict as ParameterDict, ParameterList as ParameterList,
-    Sequential as Sequential
-)
-from weft.nn.layers.conv import (
-    Conv1d as Conv1d, Conv2d as Conv2d, Conv3d as Conv3d, ConvTranspose1d as ConvTranspose1d,
-    ConvTranspose2d as ConvTranspose2d, ConvTranspose3d as ConvTranspose3d, LazyConv1d as LazyConv1d,
-    LazyConv2d as LazyConv2d, LazyConv3d as LazyConv3d, LazyConvTranspose1d as LazyConvTranspose1d,
-    LazyConvTranspose2d as LazyConvTranspose2d, LazyConvTranspose3d as LazyConvTranspose3d
-)
-from weft.nn.layers.distance import CosineSimilarity as CosineSimilarity, PairwiseDistance as PairwiseDistance
-from weft.nn.layers.dropout import (
-    AlphaDropout as AlphaDropout, Dropout as Dropout, Dropout1d as Dropout1d, Dropout2d as Dropout2d,
-    Dropout3d as Dropout3d, FeatureAlphaDropout as FeatureAlphaDropout
-)
-from weft.nn.layers.flatten import Flatten as Flatten, Unflatten as Unflatten
-from weft.nn.layers.fold import Fold as Fold, Unfold as Unfold
-from weft.nn.layers.instancenorm import (
+from weft.nn import (
+    AdaptiveAvgPool1d as AdaptiveAvgPool1d, AdaptiveAvgPool2d as AdaptiveAvgPool2d,
+    AdaptiveAvgPool3d as AdaptiveAvgPool3d, AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss,
+    AdaptiveMaxPool1d as AdaptiveMaxPool1d, AdaptiveMaxPool2d as AdaptiveMaxPool2d,
+    AdaptiveMaxPool3d as AdaptiveMaxPool3d, AllReduce as AllReduce, AlphaDropout as AlphaDropout,
+    AvgPool1d as AvgPool1d, AvgPool2d as AvgPool2d, AvgPool3d as AvgPool3d, BCELoss as BCELoss,
+    BCEWithLogitsLoss as BCEWithLogitsLoss, BatchNorm1d as BatchNorm1d, BatchNorm2d as BatchNorm2d,
+    BatchNorm3d as BatchNorm3d, Bilinear as Bilinear, Buffer as Buffer, CELU as CELU, CTCLoss as CTCLoss,
+    ChannelShuffle as ChannelShuffle, CircularPad1d as CircularPad1d, CircularPad2d as CircularPad2d,
+    CircularPad3d as CircularPad3d, CoinFlip as CoinFlip, CombinedMarginLoss as CombinedMarginLoss,
+    ConstantPad1d as ConstantPad1d, ConstantPad2d as ConstantPad2d, ConstantPad3d as ConstantPad3d, Conv1d as Conv1d,
+    Conv2d as Conv2d, Conv3d as Conv3d, ConvTranspose1d as ConvTranspose1d, ConvTranspose2d as ConvTranspose2d,
+    ConvTranspose3d as ConvTranspose3d, CosineEmbeddingLoss as CosineEmbeddingLoss,
+    CosineSimilarity as CosineSimilarity, CrossEntropyLoss as CrossEntropyLoss, DataParallel as DataParallel,
+    Dropout as Dropout, Dropout1d as Dropout1d, Dropout2d as Dropout2d, Dropout3d as Dropout3d, ELU as ELU,
+    Embedding as Embedding, EmbeddingBag as EmbeddingBag, FakeQuantization as FakeQuantization,
+    FeatureAlphaDropout as FeatureAlphaDropout, Flatten as Flatten, Fold as Fold,
+    FractionalMaxPool2d as FractionalMaxPool2d, FractionalMaxPool3d as FractionalMaxPool3d,
+    FusedBatchNorm1d as FusedBatchNorm1d, FusedBatchNorm2d as FusedBatchNorm2d, FusedBatchNorm3d as FusedBatchNorm3d,
+    FusedMLP as FusedMLP, GELU as GELU, GLU as GLU, GRU as GRU, GRUCell as GRUCell, GaussianNLLLoss as GaussianNLLLoss,
+    GroupNorm as GroupNorm, Hardshrink as Hardshrink, Hardsigmoid as Hardsigmoid, Hardswish as Hardswish,
+    Hardtanh as Hardtanh, HingeEmbeddingLoss as HingeEmbeddingLoss, HuberLoss as HuberLoss, Identity as Identity,
     InstanceNorm1d as InstanceNorm1d, InstanceNorm2d as InstanceNorm2d, InstanceNorm3d as InstanceNorm3d,
+    KLDivLoss as KLDivLoss, L1Loss as L1Loss, LPPool1d as LPPool1d, LPPool2d as LPPool2d, LPPool3d as LPPool3d,
+    LSTM as LSTM, LSTMCell as LSTMCell, LayerNorm as LayerNorm, LazyBatchNorm1d as LazyBatchNorm1d,
+    LazyBatchNorm2d as LazyBatchNorm2d, LazyBatchNorm3d as LazyBatchNorm3d, LazyConv1d as LazyConv1d,
+    LazyConv2d as LazyConv2d, LazyConv3d as LazyConv3d, LazyConvTranspose1d as LazyConvTranspose1d,
+    LazyConvTranspose2d as LazyConvTranspose2d, LazyConvTranspose3d as LazyConvTranspose3d,
     LazyInstanceNorm1d as LazyInstanceNorm1d, LazyInstanceNorm2d as LazyInstanceNorm2d,
-    LazyInstanceNorm3d as LazyInstanceNorm3d
-)
-from weft.nn.layers.linear import (
-    Bilinear as Bilinear, Identity as Identity, LazyLinear as LazyLinear, Linear as Linear
-)
-from weft.nn.layers.loss import (
-    BCELoss as BCELoss, BCEWithLogitsLoss as BCEWithLogitsLoss, CTCLoss as CTCLoss,
-    CosineEmbeddingLoss as CosineEmbeddingLoss, CrossEntropyLoss as CrossEntropyLoss,
-    GaussianNLLLoss as GaussianNLLLoss, HingeEmbeddingLoss as HingeEmbeddingLoss, HuberLoss as HuberLoss,
-    KLDivLoss as KLDivLoss, L1Loss as L1Loss, MSELoss as MSELoss, MarginRankingLoss as MarginRankingLoss,
+    LazyInstanceNorm3d as LazyInstanceNorm3d, LazyLinear as LazyLinear, LeakyReLU as LeakyReLU, Linear as Linear,
+    LocalResponseNorm as LocalResponseNorm, LogSigmoid as LogSigmoid, LogSoftmax as LogSoftmax, MSELoss as MSELoss,
+    MarginRankingLoss as MarginRankingLoss, MaxPool1d as MaxPool1d, MaxPool2d as MaxPool2d, MaxPool3d as MaxPool3d,
+    MaxUnpool1d as MaxUnpool1d, MaxUnpool2d as MaxUnpool2d, MaxUnpool3d as MaxUnpool3d,
+    MinMaxObserver as MinMaxObserver, Mish as Mish, Module as Module, ModuleDict as ModuleDict,
+    ModuleList as ModuleList, MovingAverageMinMaxObserver as MovingAverageMinMaxObserver,
     MultiLabelMarginLoss as MultiLabelMarginLoss, MultiLabelSoftMarginLoss as MultiLabelSoftMarginLoss,
-    MultiMarginLoss as MultiMarginLoss, NLLLoss as NLLLoss, PoissonNLLLoss as PoissonNLLLoss,
-    SmoothL1Loss as SmoothL1Loss, SoftMarginLoss as SoftMarginLoss, TripletMarginLoss as TripletMarginLoss,
-    TripletMarginWithDistanceLoss as TripletMarginWithDistanceLoss
-)
-from weft.nn.layers.normalization import (
-    GroupNorm as GroupNorm, LayerNorm as LayerNorm, LocalResponseNorm as LocalResponseNorm, RMSNorm as RMSNorm
-)
-from weft.nn.layers.padding import (
-    CircularPad1d as CircularPad1d, CircularPad2d as CircularPad2d, CircularPad3d as CircularPad3d,
-    ConstantPad1d as ConstantPad1d, ConstantPad2d as ConstantPad2d, ConstantPad3d as ConstantPad3d,
+    MultiMarginLoss as MultiMarginLoss, MultiheadAttention as MultiheadAttention, NLLLoss as NLLLoss, PReLU as PReLU,
+    PairwiseDistance as PairwiseDistance, Parameter as Parameter, ParameterDict as ParameterDict,
+    ParameterList as ParameterList, PixelShuffle as PixelShuffle, PixelUnshuffle as PixelUnshuffle,
+    PoissonNLLLoss as PoissonNLLLoss, QatConv1d as QatConv1d, QatConv2d as QatConv2d, QatConv3d as QatConv3d,
+    Quantization as Quantization, QuickGELU as QuickGELU, RMSLayerNorm as RMSLayerNorm, RMSNorm as RMSNorm, RNN as RNN,
+    RNNBase as RNNBase, RNNCell as RNNCell, RNNCellBase as RNNCellBase, RReLU as RReLU, ReLU as ReLU, ReLU6 as ReLU6,
     ReflectionPad1d as ReflectionPad1d, ReflectionPad2d as ReflectionPad2d, ReflectionPad3d as ReflectionPad3d,
     ReplicationPad1d as ReplicationPad1d, ReplicationPad2d as ReplicationPad2d, ReplicationPad3d as ReplicationPad3d,
-    ZeroPad1d as ZeroPad1d, ZeroPad2d as ZeroPad2d, ZeroPad3d as ZeroPad3d
-)
-from weft.nn.layers.pixelshuffle import PixelShuffle as PixelShuffle, PixelUnshuffle as PixelUnshuffle
-from weft.nn.layers.pooling import (
-    AdaptiveAvgPool1d as AdaptiveAvgPool1d, AdaptiveAvgPool2d as AdaptiveAvgPool2d,
-    AdaptiveAvgPool3d as AdaptiveAvgPool3d, AdaptiveMaxPool1d as AdaptiveMaxPool1d,
-    AdaptiveMaxPool2d as AdaptiveMaxPool2d, AdaptiveMaxPool3d as AdaptiveMaxPool3d, AvgPool1d as AvgPool1d,
-    AvgPool2d as AvgPool2d, AvgPool3d as AvgPool3d, FractionalMaxPool2d as FractionalMaxPool2d,
-    FractionalMaxPool3d as FractionalMaxPool3d, LPPool1d as LPPool1d, LPPool2d as LPPool2d, LPPool3d as LPPool3d,
-    MaxPool1d as MaxPool1d, MaxPool2d as MaxPool2d, MaxPool3d as MaxPool3d, MaxUnpool1d as MaxUnpool1d,
-    MaxUnpool2d as MaxUnpool2d, MaxUnpool3d as MaxUnpool3d
-)
-from weft.nn.layers.rnn import (
-    GRU as GRU, GRUCell as GRUCell, LSTM as LSTM, LSTMCell as LSTMCell, RNN as RNN, RNNBase as RNNBase,
-    RNNCell as RNNCell, RNNCellBase as RNNCellBase
-)
-from weft.nn.layers.sparse import Embedding as Embedding, EmbeddingBag as EmbeddingBag
-from weft.nn.layers.transformer import (
-    Transformer as Transformer, TransformerDecoder as TransformerDecoder,
-    TransformerDecoderLayer as TransformerDecoderLayer, TransformerEncoder as TransformerEncoder,
-    TransformerEncoderLayer as TransformerEncoderLayer
-)
-from weft.nn.layers.upsampling import (
-    Upsample as Upsample, UpsamplingBilinear2d as UpsamplingBilinear2d, UpsamplingNearest2d as UpsamplingNearest2d
-)
-from weft.nn.module.module import Module as Module
-from weft.nn.oneflow.coin_flip import CoinFlip as CoinFlip
-from weft.nn.oneflow.fused_layers import (
-    CombinedMarginLoss as CombinedMarginLoss, FusedBatchNorm1d as FusedBatchNorm1d,
-    FusedBatchNorm2d as FusedBatchNorm2d, FusedBatchNorm3d as FusedBatchNorm3d, FusedMLP as FusedMLP,
-    QuickGELU as QuickGELU, RMSLayerNorm as RMSLayerNorm
-)
-from weft.nn.oneflow.quantized_layers import (
-    FakeQuantization as FakeQuantization, MinMaxObserver as MinMaxObserver,
-    MovingAverageMinMaxObserver as MovingAverageMinMaxObserver, QatConv1d as QatConv1d, QatConv2d as QatConv2d,
-    QatConv3d as QatConv3d, Quantization as Quantization
-)
-from weft.tensor.parameter import (
-    Buffer as Buffer, Parameter as Parameter, UninitializedBuffer as UninitializedBuffer,
-    UninitializedParameter as UninitializedParameter
+    SELU as SELU, Sequential as Sequential, SiLU as SiLU, Sigmoid as Sigmoid, SmoothL1Loss as SmoothL1Loss,
+    SoftMarginLoss as SoftMarginLoss, Softmax as Softmax, Softmax2d as Softmax2d, Softmin as Softmin,
+    Softplus as Softplus, Softshrink as Softshrink, Softsign as Softsign, SyncBatchNorm as SyncBatchNorm, Tanh as Tanh,
+    Tanhshrink as Tanhshrink, Threshold as Threshold, Transformer as Transformer,
+    TransformerDecoder as TransformerDecoder, TransformerDecoderLayer as TransformerDecoderLayer,
+    TransformerEncoder as TransformerEncoder, TransformerEncoderLayer as TransformerEncoderLayer,
+    TripletMarginLoss as TripletMarginLoss, TripletMarginWithDistanceLoss as TripletMarginWithDistanceLoss,
+    Unflatten as Unflatten, Unfold as Unfold, UninitializedBuffer as UninitializedBuffer,
+    UninitializedParameter as UninitializedParameter, Upsample as Upsample,
+    UpsamplingBilinear2d as UpsamplingBilinear2d, UpsamplingNearest2d as UpsamplingNearest2d, ZeroPad1d as ZeroPad1d,
+    ZeroPad2d as ZeroPad2d, ZeroPad3d as ZeroPad3d
 )

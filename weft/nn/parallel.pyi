@@ -2,6 +2,6 @@
 
 """Data-parallel recipes over the public API: DistributedDataParallel and FSDP. It is `flow.nn.parallel`."""
 
-from weft.nn.data_parallel import DataParallel as DataParallel
+from weft.nn import DataParallel as DataParallel
 from weft.parallel.ddp import DistributedDataParallel as DistributedDataParallel, no_sync as no_sync
 from weft.parallel.fsdp import FSDPModule as FSDPModule, fully_shard as fully_shard

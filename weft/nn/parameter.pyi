@@ -2,8 +2,8 @@
 
 """flow.nn.parameter: Buffer, Parameter, UninitializedBuffer, UninitializedParameter, UninitializedTensorMixin, is_lazy"""
 
-from weft.tensor.parameter import (
+from weft.nn import (
     Buffer as Buffer, Parameter as Parameter, UninitializedBuffer as UninitializedBuffer,
-    UninitializedParameter as UninitializedParameter, UninitializedTensorMixin as UninitializedTensorMixin,
-    is_lazy as is_lazy
+    UninitializedParameter as UninitializedParameter
 )
+from weft.tensor.parameter import UninitializedTensorMixin as UninitializedTensorMixin, is_lazy as is_lazy

@@ -2,4 +2,4 @@
 
 """flow.nn.graph.graph_block: GraphBlock, GraphModule, GraphTensor"""
 
-from weft.graph.blocks import GraphBlock as GraphBlock, GraphModule as GraphModule, GraphTensor as GraphTensor
+from weft.nn.graph import GraphBlock as GraphBlock, GraphModule as GraphModule, GraphTensor as GraphTensor
