@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.core.errors import DtypeError
 from weft.functional.create import creation
@@ -16,6 +17,7 @@ from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 
+@public("neural flow")
 @in_float32
 def pdist(input: Any, p: float = 2.0) -> Any:
     """The distances between all pairs of rows."""
@@ -25,12 +27,14 @@ def pdist(input: Any, p: float = 2.0) -> Any:
     return vector_norm(ops.index_select(input, 0, first) - ops.index_select(input, 0, second), p, -1)
 
 
+@public("neural flow")
 @in_float32
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of the difference, along the last dimension."""
     return vector_norm(ops.add(ops.sub(x1, x2), eps), p, -1, keepdim)
 
 
+@public("neural")
 @in_float32
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """x over its p-norm along `dim`.
@@ -41,6 +45,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
     return ops.div(input, ops.clamp(vector_norm(input, p, dim, True), eps))
 
 
+@public("neural flow")
 @in_float32
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between two tensors, along `dim`."""
@@ -54,6 +59,3 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         x1, x2 = ops.expand(x1, shape), ops.expand(x2, shape)
     dot = ops.sum(ops.mul(x1, x2), dim)
     return ops.div(dot, ops.mul(*(ops.clamp(vector_norm(x, 2.0, dim), eps) for x in (x1, x2))))
-
-
-__all__ = ["cosine_similarity", "normalize", "pairwise_distance", "pdist"]
