@@ -191,6 +191,7 @@ def all_ops() -> str:
     names = usable(dir(bound._C))
     text, defs = Text(names), []
     listed = {"weft": dict(table.listed("flow")), "weft.nn.functional": dict(table.listed("neural"))}
+    listed["weft.special"] = vars(PATHS["special"])
     for n in (n for n in names if hasattr(bound._C, n)):
         home = next((home for home, functions in listed.items() if functions.get(n) is getattr(bound._C, n)), None)
         if home is not None:

@@ -5,6 +5,10 @@
 from typing import Any
 from weft.tensor.tensor import Tensor
 
+from weft import (
+    digamma as digamma, erf as erf, erfc as erfc, erfinv as erfinv, exp2 as exp2, expm1 as expm1, i0 as i0,
+    log1p as log1p, logit as logit, sinc as sinc, xlogy as xlogy
+)
 from weft.functional.pointwise.special import (
     entr as entr, ndtr as ndtr, ndtri as ndtri, polygamma as polygamma, xlog1py as xlog1py
 )
@@ -64,23 +68,6 @@ def chebyshev_polynomial_w(
     [41.0]
     """
 
-def digamma(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The derivative of lgamma."""
-
-def erf(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x.
-
-    >>> flow.erf(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
-
-def erfc(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """1 - erf(x).
-
-    >>> flow.erfc(flow.tensor([0.0])).tolist()
-    [1.0]
-    """
-
 def erfcx(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(x * x) times erfc(x), without overflow.
 
@@ -88,32 +75,11 @@ def erfcx(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     [1.0]
     """
 
-def erfinv(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of erf.
-
-    >>> flow.erfinv(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
-
-def exp2(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """2 to the power x.
-
-    >>> flow.exp2(flow.tensor([3.0])).tolist()
-    [8.0]
-    """
-
 def expit(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 / (1 + exp(-x)).
 
     >>> flow.sigmoid(flow.tensor([0.0])).tolist()
     [0.5]
-    """
-
-def expm1(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """exp(x) - 1, exact near zero.
-
-    >>> flow.expm1(flow.tensor([0.0])).tolist()
-    [0.0]
     """
 
 def gammainc(
@@ -153,9 +119,6 @@ def hermite_polynomial_he(
     [8.0]
     """
 
-def i0(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The modified Bessel function of the first kind, of order 0."""
-
 def i0e(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(-|x|) times i0(x)."""
 
@@ -183,13 +146,6 @@ def legendre_polynomial_p(
     [13.0]
     """
 
-def log1p(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """log(1 + x), exact near zero.
-
-    >>> flow.log1p(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
-
 def log_ndtr(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the normal distribution's CDF."""
 
@@ -198,13 +154,6 @@ def log_softmax(x: Tensor, dim: int | None = None, dtype: Any = None, *, out: Te
 
     >>> flow.exp(flow.log_softmax(flow.zeros(2), 0)).tolist()
     [0.5, 0.5]
-    """
-
-def logit(x: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
-    """log(x / (1 - x)), the inverse of sigmoid; x is clamped to [eps, 1 - eps] if eps is given.
-
-    >>> flow.logit(flow.tensor([0.5])).tolist()
-    [0.0]
     """
 
 def logsumexp(
@@ -307,13 +256,6 @@ def shifted_chebyshev_polynomial_w(
     [41.0]
     """
 
-def sinc(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """sin(pi x) / (pi x), and 1 at zero.
-
-    >>> flow.sinc(flow.tensor([0.0])).tolist()
-    [1.0]
-    """
-
 def softmax(x: Tensor, dim: int | None = None, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """exp(x) divided by its sum along a dimension.
 
@@ -326,16 +268,6 @@ def spherical_bessel_j0(x: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     >>> round(flow.special.spherical_bessel_j0(flow.tensor(0.0)).item(), 4)
     1.0
-    """
-
-def xlogy(
-    input: Tensor | float | int | bool | complex, other: Tensor | float | int | bool | complex, *,
-    out: Tensor | None = None
-) -> Tensor:
-    """a * log(b), and 0 where a is 0.
-
-    >>> flow.xlogy(flow.tensor([2.0]), 1.0).tolist()
-    [0.0]
     """
 
 def zeta(
