@@ -16,7 +16,7 @@ import operator
 import re
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -121,6 +121,14 @@ def _said(name: str, declared: Declared) -> str:
     return Text(()).function(name, declared)
 
 
+def _aliases(functions: Mapping[str, Any]) -> dict[str, str]:
+    """The names of functions that have another one, too, which declares them."""
+    first: dict[int, str] = {}
+    for name, f in sorted(functions.items(), key=lambda row: (row[0] != getattr(row[1], "__name__", ""), row[0])):
+        first.setdefault(id(f), name)
+    return {name: first[id(f)] for name, f in sorted(functions.items()) if first[id(f)] != name}
+
+
 def root() -> str:
     """`flow.*`: the table's functions, and what the root package imports."""
     functions = dict(table.listed("flow"))
@@ -128,8 +136,9 @@ def root() -> str:
     others = sorted({*weft.__all__, *dtypes, "__version__"} - functions.keys())
     text = Text([*functions, *others])
     objects = "".join(_named(text, n, getattr(weft, n)) for n in others)
-    defs = [text.function(n, with_extras(n, found("flow", n))) for n in usable(sorted(functions))]
-    return _page(weft, text, "\n".join((objects, *defs)))
+    same = _aliases(functions)
+    defs = [text.function(n, with_extras(n, found("flow", n))) for n in usable(sorted(functions.keys() - same))]
+    return _page(weft, text, "\n".join((objects, *defs, "".join(f"{n} = {own}\n" for n, own in same.items()))))
 
 
 def layers() -> str:
@@ -229,8 +238,11 @@ def methods() -> str:
     listed, operators = dict(table.listed("tensor")), dict(_operators())
     given = {name: value for name, value in vars(Tensor).items() if name not in own and not hasattr(object, name)}
     text = Text([*given, *operators])
+    same = _aliases({n: f for n, f in given.items() if callable(f) and n not in operators})
     lines = ["class Methods:"]
     for name, value in sorted({**given, **operators}.items()):
+        if name in same:
+            continue
         if isinstance(value, property):
             declared = of_function(value.fget)  # type: ignore[arg-type]
             lines.append(text.function(name, declared, "    ", "self", mark="    @property\n"))
@@ -240,6 +252,7 @@ def methods() -> str:
             said = text.function(name, declared._replace(doc=brief), "    ", "self")
             note = "  # type: ignore[override]" if name in ("__eq__", "__ne__") else ""
             lines.append(said.replace("\n", f"{note}\n", 1) if note else said)
+    lines.append("".join(f"    {n} = {own}\n" for n, own in same.items()))
     return _page(tensor_methods, text, "\n".join(lines))
 
 

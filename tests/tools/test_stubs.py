@@ -40,7 +40,8 @@ def given(path: str) -> list[tuple[str, str, str]]:
 def defined(path: str) -> set[str]:
     tree = ast.parse((stubs.ROOT / path).read_text())
     defs = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    return defs | {public for _, _, public in given(path)}
+    aliases = {ast.unparse(node.targets[0]) for node in ast.walk(tree) if isinstance(node, ast.Assign)}
+    return defs | aliases | {public for _, _, public in given(path)}
 
 
 @pytest.mark.parametrize("path", ["_C.pyi", "nn/functional.pyi", "nn/modules.pyi", "special.pyi", "fft.pyi"])
