@@ -16,6 +16,7 @@ import torch
 
 from weft.api import table
 from weft.api.names import ALIASES
+from weft.core.derived import is_derived
 from weft.ops import OPS, declaration
 from weft.ops.declaration import Op, Param
 from weft.tensor.tensor import Tensor
@@ -127,11 +128,16 @@ def found(place: str, name: str) -> Declared:
 
 
 class Text:
-    """The text of one stub, and the imports that it needs."""
+    """The text of one stub, the imports that it needs, and the names that it gives on from elsewhere."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self.shadowed = {n for n in names if hasattr(builtins, n)}
         self.imports: dict[str, set[str]] = {}
+        self.given: dict[str, dict[str, str]] = {}
+
+    def give(self, module: str, name: str, public: str = "") -> None:
+        """Give on a name of another module, also under another one."""
+        self.given.setdefault(module, {})[public or name] = name
 
     def imported(self, module: str, name: str) -> str:
         self.imports.setdefault(module, set()).add(name)
@@ -161,6 +167,9 @@ class Text:
         if t is Tensor or (t is torch.Tensor and kernel):
             return self.imported(Tensor.__module__, "Tensor")
         origin, inside = typing.get_origin(t), typing.get_args(t)
+        home = getattr(t, "__module__", "")
+        if is_derived(home) and "_" in (t.__name__[0], home.rpartition(".")[2][0]):  # torch's private classes
+            return self.imported("typing", "Any")
         if origin is typing.Literal:
             return f"{self.class_of(origin)}[{', '.join(map(repr, inside))}]"
         if origin in (types.UnionType, typing.Union):
@@ -215,14 +224,29 @@ class Text:
             defs.append(marks + _def(name, parts, self.type(says.result, says.types), indent, said))
         return "\n".join(defs)
 
-    def head(self, body: str) -> str:
-        """The imports, without those that the body re-exports."""
+    def head(self) -> str:
+        """The imports, without those of names that are given on."""
         lines = []
         for module in sorted(self.imports):
-            names = sorted(n for n in self.imports[module] if f"from {module} import {n} as {n}\n" not in body)
+            names = sorted(self.imports[module] - self.given.get(module, {}).keys())
             if names or not self.imports[module]:
                 lines.append(f"from {module} import {', '.join(names)}\n" if names else f"import {module}\n")
         return "".join(lines)
+
+    def gifts(self) -> str:
+        """The names that are given on: to a type checker, only `x as x` is."""
+        lines = []
+        for module, names in sorted(self.given.items()):
+            every = [f"{name} as {public}" for public, name in sorted(names.items())]
+            one = f"from {module} import {', '.join(every)}\n"
+            lines.append(one if len(one) <= WIDE else f"from {module} import (\n{filled(every, '    ')}\n)\n")
+        return "".join(lines)
+
+
+def filled(items: Iterable[str], indent: str) -> str:
+    """Items in lines, none of which is broken."""
+    text = ", ".join(item.replace(" ", "\0") for item in items)
+    return textwrap.indent(textwrap.fill(text, WIDE - len(indent), break_long_words=False), indent).replace("\0", " ")
 
 
 def _default(value: Any) -> str:
@@ -233,10 +257,7 @@ def _default(value: Any) -> str:
 def _def(name: str, parts: list[str], result: str, indent: str, doc: str) -> str:
     head = f"{indent}def {name}({', '.join(parts)}) -> {result}:"
     if len(head) > WIDE - 4:
-        inside = textwrap.fill(
-            ", ".join(p.replace(" ", "\0") for p in parts), WIDE - len(indent) - 4, break_long_words=False
-        ).replace("\0", " ")
-        head = f"{indent}def {name}(\n{textwrap.indent(inside, indent + '    ')}\n{indent}) -> {result}:"
+        head = f"{indent}def {name}(\n{filled(parts, f'{indent}    ')}\n{indent}) -> {result}:"
     return f"{head}\n{doc}" if doc else f"{head} ...\n"
 
 

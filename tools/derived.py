@@ -21,14 +21,16 @@ def page(module: types.ModuleType, homes: Iterable[str], text: Text) -> str:
     """What a derived module has: `homes` are those that have a stub of their own, to be imported from."""
     homes = {*homes} - {module.__name__}
     kinds: dict[str, type] = {}
-    below = [h.rpartition(".") for h in sorted(homes) if h.rpartition(".")[0] == module.__name__]
-    lines, parts = [f"from {module.__name__} import {name} as {name}\n" for _, _, name in below], []
+    parts = []
+    for home in homes:
+        if home.rpartition(".")[0] == module.__name__:
+            text.give(module.__name__, home.rpartition(".")[2])
     for name in sorted({*getattr(module, "__all__", ()), *_own(module)}):
         value = getattr(module, name)
         if inspect.ismodule(value):
-            lines.append(f"from {module.__name__} import {name} as {name}\n")
+            text.give(module.__name__, name)
         elif isinstance(value, (type, types.FunctionType)) and (value.__module__ in homes or _ours(value)):
-            lines.append(f"from {value.__module__} import {value.__name__} as {name}\n")
+            text.give(value.__module__, value.__name__, name)
         elif isinstance(value, type):
             _collect(value, homes, kinds)
             parts += [f"{name} = {value.__name__}\n"] if value.__name__ != name else []
@@ -37,7 +39,7 @@ def page(module: types.ModuleType, homes: Iterable[str], text: Text) -> str:
         else:
             _collect(type(value), homes, kinds)
             parts.append(f"{name}: {_class(type(value), homes, text)}\n")
-    body = "".join([*lines, "\n", *(_text(kind, homes, text) for kind in kinds.values()), *parts])
+    body = "".join([*(_text(kind, homes, text) for kind in kinds.values()), *parts])
     text.imports.pop(module.__name__, None)
     root: Any = getattr(module.__spec__, "loader", None)
     for home in [m for m in text.imports if m not in homes and is_derived(m)]:
@@ -59,10 +61,10 @@ def _ours(value: Any) -> bool:
 
 
 def _own(module: types.ModuleType) -> list[str]:
-    """Its classes; without `__all__`, its public functions, too."""
+    """Its public classes; without `__all__`, its public functions, too."""
     kinds = type if hasattr(module, "__all__") else (type, types.FunctionType)
-    own = {n: v for n, v in vars(module).items() if isinstance(v, kinds) and v.__module__ == module.__name__}
-    return [n for n, v in own.items() if isinstance(v, type) or not n.startswith("_")]
+    own = [n for n, v in vars(module).items() if isinstance(v, kinds) and v.__module__ == module.__name__]
+    return [n for n in own if not n.startswith("_")]
 
 
 def _collect(kind: type, homes: Iterable[str], found: dict[str, type]) -> None:
@@ -88,10 +90,17 @@ def _text(kind: type, homes: Iterable[str], text: Text) -> str:
         if name.startswith("_") and name not in MAGIC:
             continue
         given.pop(name, None)
-        lines.append(_member(kind, name, value, text))
+        above = next((base for base in kind.__mro__[1:] if name in vars(base)), None)
+        known = above is not None and above.__module__.startswith("weft.") and _said(above, name) == _said(kind, name)
+        if not known:
+            lines.append(_member(kind, name, value, text))
     lines += [f"    {name}: {said}\n" for name, said in given.items()]
     head = f"class {kind.__name__}({', '.join(bases)}):" if bases else f"class {kind.__name__}:"
     return f"{head}\n{''.join(lines)}\n" if lines else f"{head} ...\n\n"
+
+
+def _said(kind: type, name: str) -> str:
+    return _member(kind, name, vars(kind)[name], Text(()))
 
 
 def _parameters(kind: type) -> list[str]:

@@ -12,11 +12,11 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import operator
 import re
 import sys
-import textwrap
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,7 +25,6 @@ import weft.distributed.tensor.parallel  # which derives, and nothing else loads
 from tools import derived
 from tools.declared import (
     NO_DEFAULT,
-    WIDE,
     Declared,
     Function,
     P,
@@ -33,6 +32,7 @@ from tools.declared import (
     Says,
     Text,
     as_doc,
+    filled,
     found,
     of_function,
     of_inplace,
@@ -61,6 +61,7 @@ DERIVED: Final = {
     path.partition(".")[2]: importlib.import_module(path)
     for root in ROOTS.values()
     for path in (root.ours, *(f"{root.ours}.{name}" for name in BELOW.get(root.ours, ())))
+    if not path.rpartition(".")[2].startswith("_")
 }
 PATHS: Final[dict[str, types.ModuleType]] = {**vars(weft)["PATHS"], **DERIVED}  # whose public path isn't their file's
 
@@ -76,24 +77,56 @@ def _asked(value: object) -> bool:
 
 
 def _page(module: types.ModuleType, text: Text, body: str, head: str = "") -> str:
-    shared = getattr(module, "__all__", None)
-    names = textwrap.fill(", ".join(f'"{n}"' for n in sorted(shared or ())), WIDE - 4)
-    every = f"__all__ = [\n{textwrap.indent(names, '    ')}\n]\n\n" if shared else ""
     torchs = isinstance(getattr(module.__spec__, "loader", None), Derived)
     doc = f"Torch's own code, on Weft's tensors: see {derived.theirs(module)}." if torchs else module.__doc__
-    return f"{NOTE}{head}{as_doc(doc or '', '')}\n{text.head(body)}\n{every}{body}"
+    shared = sorted(getattr(module, "__all__", ()))
+    given = {n for names in text.given.values() for n in names}
+    seen = {n for n in (*given, *re.findall(r"^(?:def |class )?(\w+)", body, re.MULTILINE)) if n[0] != "_"}
+    quoted = filled((f'"{n}"' for n in shared), "    ")
+    every = f"__all__ = [\n{quoted}\n]\n" if shared and seen != {*shared} else ""  # else the names say it
+    parts = (as_doc(doc or "", ""), text.head(), every, text.gifts(), body)
+    return f"{NOTE}{head}" + "\n".join(filter(None, parts))
 
 
-def _named(text: Text, name: str, value: Any) -> tuple[bool, str]:
-    """A name that isn't the table's: an import from where it stands, or an object; objects come last."""
-    if inspect.ismodule(value):
+def _named(text: Text, name: str, value: Any) -> str:
+    """A name that isn't the table's: given on from where it stands, or an object."""
+    if value is bound._C:
+        text.give("weft", name)
+    elif inspect.ismodule(value):
         parent, _, last = (f"weft.{name}" if PATHS.get(name) is value else value.__name__).rpartition(".")
-        return False, f"from {parent} import {last} as {name}\n"
-    if isinstance(value, type) and value.__name__ != name:  # only `x as x` gives a name on
-        return True, f"{name} = {text.class_of(value)}\n"
-    if isinstance(value, (type, types.FunctionType)):
-        return False, f"from {value.__module__} import {value.__qualname__} as {name}\n"
-    return True, f"{name}: {text.class_of(type(value))}\n"
+        text.give(parent, last, name)
+    elif isinstance(value, type) and value.__name__ != name:
+        return f"{name} = {text.class_of(value)}\n"
+    elif isinstance(value, (type, types.FunctionType)):
+        text.give(value.__module__, value.__qualname__, name)
+    else:
+        return f"{name}: {text.class_of(type(value))}\n"
+    return ""
+
+
+def _functions(text: Text, place: str, names: Iterable[str]) -> str:
+    """The table's functions in a place; those that the root has, too, are given on from there."""
+    listed, shown = dict(table.listed("flow")), []
+    for n in usable(sorted(names)):
+        declared = found(place, n)
+        same = listed.get(n) is table.lookup(place, n) and _said(n, declared) == _said(n, found("flow", n))
+        if same:
+            text.give("weft", n)
+        else:
+            shown.append(text.function(n, declared))
+    return "\n".join(shown)
+
+
+def _said(name: str, declared: Declared) -> str:
+    return Text(()).function(name, declared)
+
+
+def _aliases(functions: Mapping[str, Any]) -> dict[str, str]:
+    """The names of functions that have another one, too, which declares them."""
+    first: dict[int, str] = {}
+    for name, f in sorted(functions.items(), key=lambda row: (row[0] != getattr(row[1], "__name__", ""), row[0])):
+        first.setdefault(id(f), name)
+    return {name: first[id(f)] for name, f in sorted(functions.items()) if first[id(f)] != name}
 
 
 def root() -> str:
@@ -102,16 +135,28 @@ def root() -> str:
     dtypes = [n for n, v in vars(weft).items() if isinstance(v, DType)]
     others = sorted({*weft.__all__, *dtypes, "__version__"} - functions.keys())
     text = Text([*functions, *others])
-    lines = sorted(_named(text, n, getattr(weft, n)) for n in others)
-    defs = [text.function(n, with_extras(n, found("flow", n))) for n in usable(sorted(functions))]
-    return _page(weft, text, "".join(line for _, line in lines) + "\n" + "\n".join(defs))
+    objects = "".join(_named(text, n, getattr(weft, n)) for n in others)
+    same = _aliases(functions)
+    defs = [text.function(n, with_extras(n, found("flow", n))) for n in usable(sorted(functions.keys() - same))]
+    return _page(weft, text, "\n".join((objects, *defs, "".join(f"{n} = {own}\n" for n, own in same.items()))))
 
 
 def layers() -> str:
     """`flow.nn.*`: layers from their homes, and what stands above them."""
     text = Text(())
     shown = {n: getattr(nn, n) for n in (*nn.__all__, "Graph", "graph", "parallel")}
-    return _page(nn, text, "".join(line for _, line in sorted(_named(text, n, v) for n, v in shown.items())))
+    return _page(nn, text, "".join(_named(text, n, v) for n, v in sorted(shown.items())))
+
+
+def _above(path: str, name: str, value: Any) -> str | None:
+    """The package further up that has the same function or class, if one does."""
+    while path:
+        path = path.rpartition(".")[0]
+        package = operator.attrgetter(path)(weft) if path else weft
+        shown = {*getattr(package, "__all__", ()), *(() if path else dict(table.listed("flow")))}
+        if name in shown and getattr(package, name) is value:
+            return f"weft.{path}".rstrip(".")
+    return None
 
 
 def elsewhere(path: str) -> str:
@@ -127,43 +172,45 @@ def elsewhere(path: str) -> str:
     )
     inside = [p.rpartition(".")[2] for p in PATHS if p.rpartition(".")[0] == path]
     text = Text(())
-    lines, defs = [f"from weft.{path} import {n} as {n}\n" for n in inside], []
+    objects, defs = "", []
+    for name in inside:
+        text.give(f"weft.{path}", name)
     for name in sorted(n for n in {*shown} - {*inside} if not n.startswith("_")):
         value = getattr(module, name)
         home = sys.modules.get(getattr(value, "__module__", ""))
-        if inspect.isfunction(value) and getattr(home, value.__name__, None) is not value:
+        if callable(value) and (above := _above(path, name, value)):
+            text.give(above, name)
+        elif inspect.isfunction(value) and getattr(home, value.__name__, None) is not value:
             op = ops.get(id(inspect.unwrap(value)))
             declared = of_function(value) if op is None else of_op(op)
             defs.append(text.function(name, with_extras(name, declared) if path in TAKING_OUT else declared))
         elif not isinstance(value, types.ModuleType) or value.__name__.startswith(("weft", "torch.cuda.")):
-            lines.append(_named(text, name, value)[1])
-    return _page(module, text, "".join(sorted(lines)) + "\n" + "\n".join(defs))
+            objects += _named(text, name, value)
+    return _page(module, text, "\n".join(filter(None, (objects, *defs))))
 
 
 def functional() -> str:
     names = [n for n, _ in table.listed("neural")]
     text = Text(names)
-    defs = [text.function(n, found("neural", n)) for n in usable(sorted(names))]
-    return _page(nn.functional, text, "\n".join(defs))
+    return _page(nn.functional, text, _functions(text, "neural", names))
 
 
 def all_ops() -> str:
-    """`flow._C`: a class with every name as a static method; others may be declared at run time."""
+    """`flow._C`: every name that an op or a function has; others may be declared at run time."""
     names = usable(dir(bound._C))
-    text = Text(names)
-    register = text.function("register", of_function(bound.register))
-    own = table.ADAPTERS["bound"]
-    places = {
-        n: "bound" if n in own else next(p for p in bound.PLACES if table.lookup(p, n))
-        for n in names
-        if hasattr(bound._C, n)
-    }
-    defs = [
-        text.function(n, found(p, n)._replace(doc=""), "    ", mark="    @staticmethod\n") for n, p in places.items()
-    ]
-    later = f"    def __getattr__(self, name: str) -> {text.type(Function, ({}, False))}: ...  # ops declared later\n"
-    body = f"class Bound:\n{later}\n" + "\n".join(defs) + f"\nPLACES: tuple[str, ...]\n_C: Bound\n\n{register}"
-    return _page(bound, text, body)
+    text, defs = Text(names), []
+    listed = {"weft": dict(table.listed("flow")), "weft.nn.functional": dict(table.listed("neural"))}
+    listed["weft.special"] = vars(PATHS["special"])
+    for n in (n for n in names if hasattr(bound._C, n)):
+        home = next((home for home, functions in listed.items() if functions.get(n) is getattr(bound._C, n)), None)
+        if home is not None:
+            text.give(home, n)
+        else:
+            own = n in table.ADAPTERS["bound"]
+            place = "bound" if own else next(p for p in bound.PLACES if table.lookup(p, n))
+            defs.append(text.function(n, found(place, n)._replace(doc="")))
+    later = f"def __getattr__(name: str) -> {text.type(Function, ({}, False))}: ...  # ops declared later\n"
+    return _page(bound, text, f"{later}\n" + "\n".join(defs))
 
 
 def ops_by_name() -> str:
@@ -174,16 +221,15 @@ def ops_by_name() -> str:
             told = re.match(r"def (\w+)\(|((?:\w+, )*\w+)(?:: .*)? = ", line)
             for name in (told[1] or told[2]).split(", ") if told else ():
                 homes.setdefault(name, []).append(".".join(path.relative_to(ROOT.parent).with_suffix("").parts))
-    lines, rest = [], []
+    text, rest = Text(()), []
+    text.imported("weft.ops.declaration", "Op")
     for name, op in sorted(OPS.items()):
         home = next((h for h in homes.get(name, ()) if vars(sys.modules[h]).get(name) is op), None)
         if home is None:
             rest.append(f"{name}: Op\n")
         else:
-            lines.append(f"from {home} import {name} as {name}\n")
-    text = Text(())
-    text.imported("weft.ops.declaration", "Op")
-    return _page(named_ops, text, "".join(lines) + "\n" + "".join(rest))
+            text.give(home, name)
+    return _page(named_ops, text, "".join(rest))
 
 
 def methods() -> str:
@@ -192,8 +238,11 @@ def methods() -> str:
     listed, operators = dict(table.listed("tensor")), dict(_operators())
     given = {name: value for name, value in vars(Tensor).items() if name not in own and not hasattr(object, name)}
     text = Text([*given, *operators])
+    same = _aliases({n: f for n, f in given.items() if callable(f) and n not in operators})
     lines = ["class Methods:"]
     for name, value in sorted({**given, **operators}.items()):
+        if name in same:
+            continue
         if isinstance(value, property):
             declared = of_function(value.fget)  # type: ignore[arg-type]
             lines.append(text.function(name, declared, "    ", "self", mark="    @property\n"))
@@ -203,6 +252,7 @@ def methods() -> str:
             said = text.function(name, declared._replace(doc=brief), "    ", "self")
             note = "  # type: ignore[override]" if name in ("__eq__", "__ne__") else ""
             lines.append(said.replace("\n", f"{note}\n", 1) if note else said)
+    lines.append("".join(f"    {n} = {own}\n" for n, own in same.items()))
     return _page(tensor_methods, text, "\n".join(lines))
 
 
@@ -234,7 +284,7 @@ def file_of(path: str) -> str:
 
 STUBS: Final[dict[str, Callable[[], str]]] = {
     "__init__.pyi": root,
-    "api/bound.pyi": all_ops,
+    "_C.pyi": all_ops,
     "nn/__init__.pyi": layers,
     "ops/ops.pyi": ops_by_name,
     "nn/functional.pyi": functional,

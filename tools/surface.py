@@ -4,7 +4,8 @@
     python -m tools.surface --check    # fails where it isn't what would be written now: a part of `make check`
 
 A name's owner stays as it was written. Names that the installed torch has and the table lacks are listed: implement
-them, or add them with `-` for a home, which says that they aren't implemented.
+them, or add them with `-` for a home, which says that they aren't implemented. A layer's row comes first: `flow.nn` has
+the layers of the table.
 """
 
 from __future__ import annotations

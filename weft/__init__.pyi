@@ -9,7 +9,6 @@ from builtins import bool as _bool, complex as _complex, float as _float, int as
 from collections.abc import Sequence
 import torch
 from typing import Any, overload
-from weft.api.bound import Bound
 from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.core.placement import Placement
@@ -32,82 +31,46 @@ __all__ = [
     "to_torch", "uint16", "uint32", "uint64", "uint8", "utils", "version", "vm", "vmap", "xpu"
 ]
 
-from torch import Size as Size
-from torch import backends as backends
-from torch import layout as layout
-from torch import memory_format as memory_format
-from torch import multiprocessing as multiprocessing
-from weft import accelerator as accelerator
-from weft import amp as amp
-from weft import asyncs as asyncs
-from weft import autograd as autograd
-from weft import boxing as boxing
-from weft import checkpoint as checkpoint
-from weft import comm as comm
-from weft import cpu as cpu
-from weft import cuda as cuda
-from weft import data as data
-from weft import distributed as distributed
-from weft import distributions as distributions
-from weft import env as env
-from weft import fft as fft
-from weft import func as func
-from weft import functional as functional
-from weft import graph as graph
-from weft import jit as jit
-from weft import launch as launch
-from weft import linalg as linalg
-from weft import mock_torch as mock_torch
-from weft import mps as mps
-from weft import nn as nn
-from weft import optim as optim
-from weft import parallel as parallel
-from weft import profiler as profiler
-from weft import random as random
-from weft import sbp as sbp
-from weft import signal as signal
-from weft import special as special
-from weft import testing as testing
-from weft import utils as utils
-from weft import version as version
-from weft import vm as vm
-from weft import xpu as xpu
-from weft.amp.autocast import autocast as autocast
-from weft.amp.autocast import autocast_decorator as autocast_decorator
-from weft.amp.autocast import clear_autocast_cache as clear_autocast_cache
-from weft.amp.autocast import get_autocast_cpu_dtype as get_autocast_cpu_dtype
-from weft.amp.autocast import get_autocast_dtype as get_autocast_dtype
-from weft.amp.autocast import get_autocast_gpu_dtype as get_autocast_gpu_dtype
-from weft.amp.autocast import is_autocast_cache_enabled as is_autocast_cache_enabled
-from weft.amp.autocast import is_autocast_enabled as is_autocast_enabled
-from weft.amp.autocast import set_autocast_cache_enabled as set_autocast_cache_enabled
-from weft.amp.autocast import set_autocast_cpu_dtype as set_autocast_cpu_dtype
-from weft.amp.autocast import set_autocast_dtype as set_autocast_dtype
-from weft.amp.autocast import set_autocast_enabled as set_autocast_enabled
-from weft.amp.autocast import set_autocast_gpu_dtype as set_autocast_gpu_dtype
+from torch import (
+    Size as Size, backends as backends, layout as layout, memory_format as memory_format,
+    multiprocessing as multiprocessing
+)
+from weft import (
+    _C as _C, accelerator as accelerator, amp as amp, asyncs as asyncs, autograd as autograd, boxing as boxing,
+    checkpoint as checkpoint, comm as comm, cpu as cpu, cuda as cuda, data as data, distributed as distributed,
+    distributions as distributions, env as env, fft as fft, func as func, functional as functional, graph as graph,
+    jit as jit, launch as launch, linalg as linalg, mock_torch as mock_torch, mps as mps, nn as nn, optim as optim,
+    parallel as parallel, profiler as profiler, random as random, sbp as sbp, signal as signal, special as special,
+    testing as testing, utils as utils, version as version, vm as vm, xpu as xpu
+)
+from weft.amp.autocast import (
+    autocast as autocast, autocast_decorator as autocast_decorator, clear_autocast_cache as clear_autocast_cache,
+    get_autocast_cpu_dtype as get_autocast_cpu_dtype, get_autocast_dtype as get_autocast_dtype,
+    get_autocast_gpu_dtype as get_autocast_gpu_dtype, is_autocast_cache_enabled as is_autocast_cache_enabled,
+    is_autocast_enabled as is_autocast_enabled, set_autocast_cache_enabled as set_autocast_cache_enabled,
+    set_autocast_cpu_dtype as set_autocast_cpu_dtype, set_autocast_dtype as set_autocast_dtype,
+    set_autocast_enabled as set_autocast_enabled, set_autocast_gpu_dtype as set_autocast_gpu_dtype
+)
 from weft.amp.scaler import GradScaler as GradScaler
 from weft.api.bound import register as register
-from weft.autograd.modes import enable_grad as enable_grad
-from weft.autograd.modes import inference_mode as inference_mode
-from weft.autograd.modes import is_grad_enabled as is_grad_enabled
-from weft.autograd.modes import no_grad as no_grad
-from weft.autograd.modes import set_grad_enabled as set_grad_enabled
+from weft.autograd.modes import (
+    enable_grad as enable_grad, inference_mode as inference_mode, is_grad_enabled as is_grad_enabled,
+    no_grad as no_grad, set_grad_enabled as set_grad_enabled
+)
 from weft.autograd.vmap import vmap as vmap
-from weft.checkpoint.checkpoint import load as load
-from weft.checkpoint.checkpoint import save as save
+from weft.checkpoint.checkpoint import load as load, save as save
 from weft.core import errors as errors
 from weft.core.errors import OutOfMemoryError as OutOfMemoryError
-from weft.functional.create.creation import get_default_dtype as get_default_dtype
-from weft.functional.create.creation import set_default_dtype as set_default_dtype
+from weft.functional.create.creation import (
+    get_default_dtype as get_default_dtype, set_default_dtype as set_default_dtype
+)
 from weft.functional.random.generators import Generator as Generator
-from weft.interop.torch_state import from_torch as from_torch
-from weft.interop.torch_state import to_torch as to_torch
+from weft.interop.torch_state import from_torch as from_torch, to_torch as to_torch
 from weft.interpreter.explain_movements import explain as explain
 from weft.tensor.parameter import Parameter as Parameter
-from weft.tensor.printing import set_printoptions as set_printoptions
-from weft.tensor.printing import show as show
+from weft.tensor.printing import set_printoptions as set_printoptions, show as show
 from weft.tensor.tensor import Tensor as Tensor
-_C: Bound
+
 __version__: str
 bfloat16: DType
 bool: DType
@@ -125,19 +88,19 @@ device = Device
 double: DType
 dtype = DType
 e: _float
+float: DType
 float16: DType
 float32: DType
 float64: DType
 float8_e4m3fn: DType
 float8_e5m2: DType
-float: DType
 half: DType
 inf: _float
+int: DType
 int16: DType
 int32: DType
 int64: DType
 int8: DType
-int: DType
 long: DType
 nan: _float
 newaxis: None
@@ -193,13 +156,6 @@ def abs(x: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def abs_(x: Tensor) -> Tensor:
     """`abs`, in place."""
-
-def absolute(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The absolute value.
-
-    >>> flow.abs(flow.tensor([-3.0])).tolist()
-    [3.0]
-    """
 
 def acos(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The arc cosine.
@@ -347,76 +303,6 @@ def arange(
     >>> flow.arange(1, 7, 2).tolist()
     [1, 3, 5]
     """
-
-def arccos(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The arc cosine.
-
-    >>> flow.acos(flow.tensor([1.0])).tolist()
-    [0.0]
-    """
-
-def arccos_(x: Tensor) -> Tensor:
-    """`acos`, in place."""
-
-def arccosh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of cosh.
-
-    >>> flow.acosh(flow.tensor([1.0])).tolist()
-    [0.0]
-    """
-
-def arccosh_(x: Tensor) -> Tensor:
-    """`acosh`, in place."""
-
-def arcsin(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The arc sine.
-
-    >>> flow.asin(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
-
-def arcsin_(x: Tensor) -> Tensor:
-    """`asin`, in place."""
-
-def arcsinh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of sinh.
-
-    >>> flow.asinh(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
-
-def arcsinh_(x: Tensor) -> Tensor:
-    """`asinh`, in place."""
-
-def arctan(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The arc tangent.
-
-    >>> flow.atan(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
-
-def arctan2(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
-    out: Tensor | None = None
-) -> Tensor:
-    """The angle of the point (b, a), in the correct quadrant.
-
-    >>> flow.atan2(flow.tensor([0.0]), flow.tensor([1.0])).tolist()
-    [0.0]
-    """
-
-def arctan_(x: Tensor) -> Tensor:
-    """`atan`, in place."""
-
-def arctanh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of tanh.
-
-    >>> flow.atanh(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
-
-def arctanh_(x: Tensor) -> Tensor:
-    """`atanh`, in place."""
 
 def are_deterministic_algorithms_enabled() -> _bool:
     """Whether kernels must be deterministic: a setting of the kernels, torch's and Weft's."""
@@ -793,16 +679,6 @@ def clamp_min(x: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
 def clamp_min_(x: Tensor, min: Any) -> Tensor:
     """In-place `clamp_min`."""
 
-def clip(x: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """x limited to [min, max]: numbers, tensors that broadcast, or None.
-
-    >>> flow.clamp(flow.tensor([-2.0, 0.5, 3.0]), min=-1, max=1).tolist()
-    [-1.0, 0.5, 1.0]
-    """
-
-def clip_(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """In-place `clamp`."""
-
 def clone(x: Tensor, memory_format: Any = None, *, out: Tensor | None = None) -> Tensor:
     """A copy of x. Memory formats are chosen by kernels.
 
@@ -825,20 +701,6 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     >>> flow.complex(flow.tensor([1.0]), flow.tensor([2.0])).tolist()
     [(1+2j)]
-    """
-
-def concat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The tensors concatenated along a dimension.
-
-    >>> flow.cat([flow.ones(1, 2), flow.zeros(1, 2)]).tolist()
-    [[1.0, 1.0], [0.0, 0.0]]
-    """
-
-def concatenate(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The tensors concatenated along a dimension.
-
-    >>> flow.cat([flow.ones(1, 2), flow.zeros(1, 2)]).tolist()
-    [[1.0, 1.0], [0.0, 0.0]]
     """
 
 def conj(x: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1115,13 +977,6 @@ def div(x: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | N
 def div_(x: Tensor, other: Any, rounding_mode: str | None = None) -> Tensor:
     """In-place `div`."""
 
-def divide(x: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
-    """x / other, element by element; rounded down with "floor", towards zero with "trunc".
-
-    >>> flow.div(flow.tensor([-7.]), 2, rounding_mode="trunc").tolist()
-    [-3.0]
-    """
-
 def dot(x: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inner product of two vectors."""
 
@@ -1324,12 +1179,6 @@ def finfo(dtype: Any = None) -> torch.finfo:
     32
     """
 
-def fix(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x without its fractional part."""
-
-def fix_(x: Tensor) -> Tensor:
-    """`trunc`, in place."""
-
 def flatten(x: Tensor, start_dim: _int = 0, end_dim: _int = -1, *, out: Tensor | None = None) -> Tensor:
     """x with a range of dimensions merged into one.
 
@@ -1485,9 +1334,6 @@ def gelu(x: Tensor, approximate: str = 'none', *, out: Tensor | None = None) -> 
     [0.0, 100.0]
     """
 
-def ger(x: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Every product of an element of x and one of the other."""
-
 def get_default_device() -> Device:
     """The default device of this thread's new tensors."""
 
@@ -1523,26 +1369,6 @@ def gradient(
 
     >>> flow.gradient(flow.tensor([0.0, 1.0, 4.0]))[0].tolist()
     [1.0, 2.0, 3.0]
-    """
-
-def greater(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
-    out: Tensor | None = None
-) -> Tensor:
-    """Whether a is greater than b, element by element.
-
-    >>> flow.gt(flow.tensor([3.0]), 2.0).tolist()
-    [True]
-    """
-
-def greater_equal(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
-    out: Tensor | None = None
-) -> Tensor:
-    """Whether a is at least b, element by element.
-
-    >>> flow.ge(flow.tensor([3.0]), 2.0).tolist()
-    [True]
     """
 
 def group_norm(
@@ -1924,26 +1750,6 @@ def lerp(
     [0.25]
     """
 
-def less(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
-    out: Tensor | None = None
-) -> Tensor:
-    """Whether a is less than b, element by element.
-
-    >>> flow.lt(flow.tensor([3.0]), 2.0).tolist()
-    [False]
-    """
-
-def less_equal(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
-    out: Tensor | None = None
-) -> Tensor:
-    """Whether a is at most b, element by element.
-
-    >>> flow.le(flow.tensor([3.0]), 2.0).tolist()
-    [False]
-    """
-
 def lgamma(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the gamma function's absolute value.
 
@@ -2288,11 +2094,6 @@ def mode(x: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) 
     3
     """
 
-def moveaxis(
-    x: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int], *, out: Tensor | None = None
-) -> Tensor:
-    """x with some dimensions moved, the others in order."""
-
 def movedim(
     x: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int], *, out: Tensor | None = None
 ) -> Tensor:
@@ -2318,16 +2119,6 @@ def multinomial(
 
     >>> flow.multinomial(flow.tensor([0., 3., 0.]), 1).tolist()
     [1]
-    """
-
-def multiply(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
-    out: Tensor | None = None
-) -> Tensor:
-    """a * b, element by element.
-
-    >>> flow.mul(flow.tensor([3.0]), 2.0).tolist()
-    [6.0]
     """
 
 def mv(x: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2411,16 +2202,6 @@ def neg(x: Tensor, *, out: Tensor | None = None) -> Tensor:
 def neg_(x: Tensor) -> Tensor:
     """`neg`, in place."""
 
-def negative(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """-x.
-
-    >>> flow.neg(flow.tensor([3.0])).tolist()
-    [-3.0]
-    """
-
-def negative_(x: Tensor) -> Tensor:
-    """`neg`, in place."""
-
 def new_empty(
     x: Tensor, *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Any = None,
     sbp: Any = None, requires_grad: _bool = False, out: Tensor | None = None, layout: Any = None,
@@ -2494,16 +2275,6 @@ def normal(
 
     >>> flow.normal(flow.tensor([1.0, 2.0]), 0.0).tolist()
     [1.0, 2.0]
-    """
-
-def not_equal(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
-    out: Tensor | None = None
-) -> Tensor:
-    """Whether a differs from b, element by element.
-
-    >>> flow.ne(flow.tensor([3.0]), 2.0).tolist()
-    [True]
     """
 
 def nuclear_norm(x: Tensor, dim: Any = ..., keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -2856,9 +2627,6 @@ def round(x: Tensor, decimals: _int = 0, *, out: Tensor | None = None) -> Tensor
 def round_(x: Tensor, *, decimals: _int = 0) -> Tensor:
     """In-place `round`."""
 
-def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """The tensors concatenated along the first dimension, vectors as rows."""
-
 def rrelu(
     input: Any, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False,
     inplace: _bool = False
@@ -3206,13 +2974,6 @@ def sub(x: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Ten
     [-2.0, -2.0]
     """
 
-def subtract(x: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
-    """x - alpha * other, element by element.
-
-    >>> flow.sub(flow.ones(2), 1, alpha=3).tolist()
-    [-2.0, -2.0]
-    """
-
 def sum(
     x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *, dtype: Any = None,
     out: Tensor | None = None
@@ -3231,26 +2992,6 @@ def svd_lowrank(A: Any, q: _int = 6, niter: _int = 2, M: Any = None) -> tuple[An
 
     >>> flow.svd_lowrank(flow.tensor([[2.0, 0.0], [0.0, 1.0]]), q=1)[1].tolist()
     [2.0]
-    """
-
-def swapaxes(
-    x: Tensor, dim0: Any = None, dim1: _int | None = None, *, perm: Sequence[_int] | None = None,
-    out: Tensor | None = None
-) -> Tensor:
-    """A view of x with two dimensions swapped; or, as in OneFlow, with all of them permuted.
-
-    >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
-    torch.Size([3, 2])
-    """
-
-def swapdims(
-    x: Tensor, dim0: Any = None, dim1: _int | None = None, *, perm: Sequence[_int] | None = None,
-    out: Tensor | None = None
-) -> Tensor:
-    """A view of x with two dimensions swapped; or, as in OneFlow, with all of them permuted.
-
-    >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
-    torch.Size([3, 2])
     """
 
 def t(x: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -3421,13 +3162,6 @@ def triu_indices(
     layout: Any = None, pin_memory: _bool = False
 ) -> Tensor:
     """The indices of an upper triangle: rows, then columns."""
-
-def true_divide(x: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
-    """x / other, element by element; rounded down with "floor", towards zero with "trunc".
-
-    >>> flow.div(flow.tensor([-7.]), 2, rounding_mode="trunc").tolist()
-    [-3.0]
-    """
 
 def trunc(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x without its fractional part."""
@@ -3605,3 +3339,40 @@ def zeros_like(
     >>> flow.zeros_like(flow.ones(2)).tolist()
     [0.0, 0.0]
     """
+
+absolute = abs
+arccos = acos
+arccos_ = acos_
+arccosh = acosh
+arccosh_ = acosh_
+arcsin = asin
+arcsin_ = asin_
+arcsinh = asinh
+arcsinh_ = asinh_
+arctan = atan
+arctan2 = atan2
+arctan_ = atan_
+arctanh = atanh
+arctanh_ = atanh_
+clip = clamp
+clip_ = clamp_
+concat = cat
+concatenate = cat
+divide = div
+fix = trunc
+fix_ = trunc_
+ger = outer
+greater = gt
+greater_equal = ge
+less = lt
+less_equal = le
+moveaxis = movedim
+multiply = mul
+negative = neg
+negative_ = neg_
+not_equal = ne
+row_stack = vstack
+subtract = sub
+swapaxes = transpose
+swapdims = transpose
+true_divide = div

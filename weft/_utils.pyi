@@ -2,6 +2,4 @@
 
 """flow._utils: ExceptionWrapper, _flatten_dense_tensors, _unflatten_dense_tensors"""
 
-
 from torch._utils import ExceptionWrapper as ExceptionWrapper
-

@@ -2,11 +2,4 @@
 
 """`flow.asyncs`: ops on a thread of their own. Reading a result waits for it."""
 
-
-__all__ = [
-    "Thread", "thread"
-]
-
-from weft.system.asyncs import Thread as Thread
-from weft.system.asyncs import thread as thread
-
+from weft.system.asyncs import Thread as Thread, thread as thread

@@ -6,20 +6,9 @@ Every rank of the world, or of `group`, must call each collective, in the same o
 rank to another. Ranks are always counted in the world.
 """
 
-
-from weft.system.comm import all_gather as all_gather
-from weft.system.comm import all_gather_into_tensor as all_gather_into_tensor
-from weft.system.comm import all_reduce as all_reduce
-from weft.system.comm import all_reduce_later as all_reduce_later
-from weft.system.comm import all_to_all as all_to_all
-from weft.system.comm import barrier as barrier
-from weft.system.comm import broadcast as broadcast
-from weft.system.comm import exchange as exchange
-from weft.system.comm import gather as gather
-from weft.system.comm import recv as recv
-from weft.system.comm import reduce as reduce
-from weft.system.comm import reduce_scatter as reduce_scatter
-from weft.system.comm import reduce_scatter_tensor as reduce_scatter_tensor
-from weft.system.comm import scatter as scatter
-from weft.system.comm import send as send
-
+from weft.system.comm import (
+    all_gather as all_gather, all_gather_into_tensor as all_gather_into_tensor, all_reduce as all_reduce,
+    all_reduce_later as all_reduce_later, all_to_all as all_to_all, barrier as barrier, broadcast as broadcast,
+    exchange as exchange, gather as gather, recv as recv, reduce as reduce, reduce_scatter as reduce_scatter,
+    reduce_scatter_tensor as reduce_scatter_tensor, scatter as scatter, send as send
+)

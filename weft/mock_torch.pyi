@@ -6,14 +6,7 @@ It depends on the importing module: installed packages still import torch itself
 names them. What Weft lacks and isn't about tensors, such as `torch.fx`, is torch's own.
 """
 
-
-__all__ = [
-    "ModuleWrapper", "disable", "enable", "error_msg", "is_enabled"
-]
-
-from weft.interop.mock_torch import ModuleWrapper as ModuleWrapper
-from weft.interop.mock_torch import disable as disable
-from weft.interop.mock_torch import enable as enable
-from weft.interop.mock_torch import error_msg as error_msg
-from weft.interop.mock_torch import is_enabled as is_enabled
-
+from weft.interop.mock_torch import (
+    ModuleWrapper as ModuleWrapper, disable as disable, enable as enable, error_msg as error_msg,
+    is_enabled as is_enabled
+)

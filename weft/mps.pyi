@@ -2,8 +2,6 @@
 
 """flow.mps: is_available, device_count"""
 
-
-
 def device_count() -> int:
     """How many mps devices Weft computes on here."""
 

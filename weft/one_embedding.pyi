@@ -4,19 +4,16 @@
 
 from weft.optim.adam import Adam
 
-Embedding = MultiTableMultiColumnEmbedding
-SmartDecayAdam = Adam
-from weft.interop.one_embedding import MultiTableEmbedding as MultiTableEmbedding
-from weft.interop.one_embedding import MultiTableMultiColumnEmbedding as MultiTableMultiColumnEmbedding
-from weft.interop.one_embedding import make_cached_host_mem_store_options as make_cached_host_mem_store_options
-from weft.interop.one_embedding import make_cached_ssd_store_options as make_cached_ssd_store_options
-from weft.interop.one_embedding import make_column_options as make_column_options
-from weft.interop.one_embedding import make_constant_initializer as make_constant_initializer
-from weft.interop.one_embedding import make_device_mem_store_options as make_device_mem_store_options
-from weft.interop.one_embedding import make_normal_initializer as make_normal_initializer
-from weft.interop.one_embedding import make_table_options as make_table
-from weft.interop.one_embedding import make_table_options as make_table_options
-from weft.interop.one_embedding import make_uniform_initializer as make_uniform_initializer
-from weft.interop.one_embedding import with_embeddings as Optimizer
+from weft.interop.one_embedding import (
+    MultiTableEmbedding as MultiTableEmbedding, MultiTableMultiColumnEmbedding as MultiTableMultiColumnEmbedding,
+    with_embeddings as Optimizer, make_cached_host_mem_store_options as make_cached_host_mem_store_options,
+    make_cached_ssd_store_options as make_cached_ssd_store_options, make_column_options as make_column_options,
+    make_constant_initializer as make_constant_initializer,
+    make_device_mem_store_options as make_device_mem_store_options, make_normal_initializer as make_normal_initializer,
+    make_table_options as make_table, make_table_options as make_table_options,
+    make_uniform_initializer as make_uniform_initializer
+)
 from weft.optim.ftrl import Ftrl as Ftrl
 
+Embedding = MultiTableMultiColumnEmbedding
+SmartDecayAdam = Adam

@@ -9,15 +9,10 @@
 Values are interned: equal means identical, so that caches may key on them at the cost of a pointer.
 """
 
+from weft.core.sbp import Sbp as Sbp, nd as nd, parse as parse, show as show, split as split
 
 broadcast: Sbp
-from weft.core.sbp import Sbp as Sbp
-from weft.core.sbp import nd as nd
-from weft.core.sbp import parse as parse
-from weft.core.sbp import show as show
-from weft.core.sbp import split as split
 partial_max: Sbp
 partial_min: Sbp
 partial_sum: Sbp
 sbp = Sbp
-

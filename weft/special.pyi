@@ -5,22 +5,13 @@
 from typing import Any
 from weft.tensor.tensor import Tensor
 
-__all__ = [
-    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t", "chebyshev_polynomial_u",
-    "chebyshev_polynomial_v", "chebyshev_polynomial_w", "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2",
-    "expit", "expm1", "gammainc", "gammaincc", "gammaln", "hermite_polynomial_h", "hermite_polynomial_he", "i0", "i0e",
-    "i1", "i1e", "laguerre_polynomial_l", "legendre_polynomial_p", "log1p", "log_ndtr", "log_softmax", "logit",
-    "logsumexp", "modified_bessel_i0", "modified_bessel_i1", "modified_bessel_k0", "modified_bessel_k1", "multigammaln",
-    "ndtr", "ndtri", "polygamma", "psi", "round", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1",
-    "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v",
-    "shifted_chebyshev_polynomial_w", "sinc", "softmax", "spherical_bessel_j0", "xlog1py", "xlogy", "zeta"
-]
-
-from weft.functional.pointwise.special import entr as entr
-from weft.functional.pointwise.special import ndtr as ndtr
-from weft.functional.pointwise.special import ndtri as ndtri
-from weft.functional.pointwise.special import polygamma as polygamma
-from weft.functional.pointwise.special import xlog1py as xlog1py
+from weft import (
+    digamma as digamma, erf as erf, erfc as erfc, erfinv as erfinv, exp2 as exp2, expm1 as expm1, i0 as i0,
+    log1p as log1p, logit as logit, sinc as sinc, xlogy as xlogy
+)
+from weft.functional.pointwise.special import (
+    entr as entr, ndtr as ndtr, ndtri as ndtri, polygamma as polygamma, xlog1py as xlog1py
+)
 
 def airy_ai(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Airy's function.
@@ -77,23 +68,6 @@ def chebyshev_polynomial_w(
     [41.0]
     """
 
-def digamma(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The derivative of lgamma."""
-
-def erf(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x.
-
-    >>> flow.erf(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
-
-def erfc(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """1 - erf(x).
-
-    >>> flow.erfc(flow.tensor([0.0])).tolist()
-    [1.0]
-    """
-
 def erfcx(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(x * x) times erfc(x), without overflow.
 
@@ -101,32 +75,11 @@ def erfcx(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     [1.0]
     """
 
-def erfinv(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of erf.
-
-    >>> flow.erfinv(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
-
-def exp2(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """2 to the power x.
-
-    >>> flow.exp2(flow.tensor([3.0])).tolist()
-    [8.0]
-    """
-
 def expit(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 / (1 + exp(-x)).
 
     >>> flow.sigmoid(flow.tensor([0.0])).tolist()
     [0.5]
-    """
-
-def expm1(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """exp(x) - 1, exact near zero.
-
-    >>> flow.expm1(flow.tensor([0.0])).tolist()
-    [0.0]
     """
 
 def gammainc(
@@ -166,9 +119,6 @@ def hermite_polynomial_he(
     [8.0]
     """
 
-def i0(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The modified Bessel function of the first kind, of order 0."""
-
 def i0e(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(-|x|) times i0(x)."""
 
@@ -196,13 +146,6 @@ def legendre_polynomial_p(
     [13.0]
     """
 
-def log1p(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """log(1 + x), exact near zero.
-
-    >>> flow.log1p(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
-
 def log_ndtr(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the normal distribution's CDF."""
 
@@ -211,13 +154,6 @@ def log_softmax(x: Tensor, dim: int | None = None, dtype: Any = None, *, out: Te
 
     >>> flow.exp(flow.log_softmax(flow.zeros(2), 0)).tolist()
     [0.5, 0.5]
-    """
-
-def logit(x: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
-    """log(x / (1 - x)), the inverse of sigmoid; x is clamped to [eps, 1 - eps] if eps is given.
-
-    >>> flow.logit(flow.tensor([0.5])).tolist()
-    [0.0]
     """
 
 def logsumexp(
@@ -320,13 +256,6 @@ def shifted_chebyshev_polynomial_w(
     [41.0]
     """
 
-def sinc(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """sin(pi x) / (pi x), and 1 at zero.
-
-    >>> flow.sinc(flow.tensor([0.0])).tolist()
-    [1.0]
-    """
-
 def softmax(x: Tensor, dim: int | None = None, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """exp(x) divided by its sum along a dimension.
 
@@ -339,16 +268,6 @@ def spherical_bessel_j0(x: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     >>> round(flow.special.spherical_bessel_j0(flow.tensor(0.0)).item(), 4)
     1.0
-    """
-
-def xlogy(
-    input: Tensor | float | int | bool | complex, other: Tensor | float | int | bool | complex, *,
-    out: Tensor | None = None
-) -> Tensor:
-    """a * log(b), and 0 where a is 0.
-
-    >>> flow.xlogy(flow.tensor([2.0]), 1.0).tolist()
-    [0.0]
     """
 
 def zeta(

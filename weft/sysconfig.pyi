@@ -4,13 +4,10 @@
 
 from typing import Any
 
-from weft.interop.oneflow import _no as has_rpc_backend_grpc
-from weft.interop.oneflow import _no as has_rpc_backend_local
-from weft.interop.oneflow import _no as with_mlir
-from weft.interop.oneflow import _no as with_mlir_cuda_codegen
-from weft.interop.oneflow import _no as with_rdma
-from weft.interop.oneflow import get_cuda_version as get_cuda_version
-from weft.interop.oneflow import with_cuda as with_cuda
+from weft.interop.oneflow import (
+    get_cuda_version as get_cuda_version, _no as has_rpc_backend_grpc, _no as has_rpc_backend_local,
+    with_cuda as with_cuda, _no as with_mlir, _no as with_mlir_cuda_codegen, _no as with_rdma
+)
 
 def cmake_build_type() -> Any: ...
 

@@ -2,8 +2,6 @@
 
 """flow.xpu: is_available, device_count"""
 
-
-
 def device_count() -> int:
     """How many xpu devices Weft computes on here."""
 

@@ -43,21 +43,7 @@ def test_a_second_gradient_of_reading_is_refused() -> None:
         flow.autograd.grad((y * y).sum(), x, create_graph=True)
 
 
-LENGTHS, COUNTS = torch.tensor([6, 5]), torch.tensor([3, 2])
 LABELS = torch.tensor([[1, 2, 3], [2, 2, 1]])
-
-
-@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
-@pytest.mark.parametrize("targets", [LABELS, torch.tensor([1, 2, 3, 2, 2])], ids=["rows", "end to end"])
-def test_ctc_loss(targets: torch.Tensor, reduction: str) -> None:
-    def loss(functional: Any, lengths: Any, counts: Any) -> Any:
-        return lambda x, t: functional(x.log_softmax(-1), t, lengths, counts, reduction=reduction)
-
-    agree(
-        loss(TF.ctc_loss, LENGTHS, COUNTS),
-        loss(flow._C.ctc_loss, LENGTHS.tolist(), flow.tensor(COUNTS)),
-        (rand(6, 2, 4), targets),
-    )
 
 
 def test_ctc_loss_of_the_impossible_can_be_zero() -> None:

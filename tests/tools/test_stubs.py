@@ -30,16 +30,35 @@ def test_a_stub_is_python(name: str) -> None:
     assert ast.get_docstring(ast.parse((stubs.ROOT / name).read_text()))
 
 
+def given(path: str) -> list[tuple[str, str, str]]:
+    """What a stub gives on: from where, its name there, and here."""
+    tree = ast.parse((stubs.ROOT / path).read_text())
+    froms = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module != "builtins"]
+    return [(node.module or "", alias.name, alias.asname) for node in froms for alias in node.names if alias.asname]
+
+
 def defined(path: str) -> set[str]:
     tree = ast.parse((stubs.ROOT / path).read_text())
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    defs = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    aliases = {ast.unparse(node.targets[0]) for node in ast.walk(tree) if isinstance(node, ast.Assign)}
+    return defs | aliases | {public for _, _, public in given(path)}
+
+
+@pytest.mark.parametrize("path", ["_C.pyi", "nn/functional.pyi", "nn/modules.pyi", "special.pyi", "fft.pyi"])
+def test_what_a_stub_gives_on_is_the_same(path: str) -> None:
+    module: Any = flow
+    for part in path.removesuffix(".pyi").split("/"):
+        module = getattr(module, part)
+    assert given(path)
+    for home, name, public in given(path):
+        assert getattr(sys.modules[home], name) is getattr(module, public), public
 
 
 def test_every_public_function_and_method_is_declared() -> None:
     assert {name for name, _ in table.listed("flow")} <= defined("__init__.pyi")
     assert {name for name, _ in table.listed("neural")} <= defined("nn/functional.pyi")
     assert {name for name, _ in table.listed("tensor")} <= defined("tensor/methods.pyi") | defined("tensor/tensor.py")
-    assert {name for name in OPS if name in dir(flow._C)} - CONVERSIONS <= defined("api/bound.pyi")
+    assert {name for name in OPS if name in dir(flow._C)} - CONVERSIONS <= defined("_C.pyi")
 
 
 class Seen(BaseException):

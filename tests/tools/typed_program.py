@@ -56,6 +56,7 @@ def right(x: flow.Tensor, y: flow.Tensor) -> None:
     assert_type(x.float().long().to(flow.half), flow.Tensor)
     assert_type(flow.allclose(x, y, rtol=1e-3), bool)
     assert_type(flow._C.relu(x), flow.Tensor)
+    assert_type(flow.absolute(flow._C.acos(x.clip(-1, 1).subtract(1))), flow.Tensor)
     assert_type(flow.linalg.inv(x), flow.Tensor)
     assert_type(flow.special.zeta(x, 1.0), flow.Tensor)
     assert_type(flow.add(x, y, out=flow.empty(0)), flow.Tensor)

@@ -2,6 +2,4 @@
 
 """flow._oneflow_internal.eager: Sync"""
 
-
 from weft.system.devices import synchronize as Sync
-

@@ -2,7 +2,4 @@
 
 """flow._oneflow_internal.profiler: RangePush, RangePop"""
 
-
-from weft.profiler.spans import range_pop as RangePop
-from weft.profiler.spans import range_push as RangePush
-
+from weft.profiler.spans import range_pop as RangePop, range_push as RangePush

@@ -29,9 +29,12 @@ def rows() -> Iterator[Row]:
             yield Row(name, tuple(places.split(",")), home, whose)
 
 
+ROWS: Final = tuple(rows())
+
+
 def _public() -> dict[str, frozenset[str]]:
     found = defaultdict(set)
-    for row in rows():
+    for row in ROWS:
         if row.home != NOWHERE:
             for place in row.places:
                 found[place].add(row.name)
@@ -39,3 +42,12 @@ def _public() -> dict[str, frozenset[str]]:
 
 
 PUBLIC: Final = _public()  # by place: flow, tensor, neural (nn.functional), and the modules by their paths
+
+
+def by_file(place: str, package: str) -> dict[str, list[str]]:
+    """The names of a place that files of a package define, by the file's path in the package."""
+    found = defaultdict(list)
+    for row in ROWS:
+        if place in row.places and row.home.startswith(f"{package}."):
+            found[row.home.removeprefix(f"{package}.")].append(row.name)
+    return dict(found)

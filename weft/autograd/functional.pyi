@@ -6,11 +6,6 @@
 
 from typing import Any
 
-__all__ = [
-    "hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"
-]
-
-
 def hessian(
     func: Any, inputs: Any, create_graph: Any = False, strict: Any = False, vectorize: Any = False,
     outer_jacobian_strategy: Any = 'reverse-mode'

@@ -2,9 +2,6 @@
 
 """flow.cuda.amp: GradScaler, autocast, custom_bwd, custom_fwd"""
 
-
+from weft import GradScaler as GradScaler
 from weft.amp.cuda import autocast as autocast
-from weft.amp.custom import custom_bwd as custom_bwd
-from weft.amp.custom import custom_fwd as custom_fwd
-from weft.amp.scaler import GradScaler as GradScaler
-
+from weft.amp.custom import custom_bwd as custom_bwd, custom_fwd as custom_fwd

@@ -8,16 +8,7 @@ from collections.abc import Callable
 from typing import Any
 from weft.tensor.tensor import Tensor
 
-__all__ = [
-    "broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits", "tril_matrix_to_vec",
-    "vec_to_tril_matrix"
-]
-
-
 class lazy_property:
-    def __init__(self, wrapped: Callable[[Any], Any]) -> None: ...
-
-class _lazy_property_and_property(lazy_property, property):
     def __init__(self, wrapped: Callable[[Any], Any]) -> None: ...
 
 def broadcast_all(*values: Tensor | int | float | bool) -> tuple[Tensor, ...]: ...

@@ -2,7 +2,4 @@
 
 """flow.framework.args_tree: ArgsTree, NamedArg"""
 
-
-from weft.interop.args_tree import ArgsTree as ArgsTree
-from weft.interop.args_tree import NamedArg as NamedArg
-
+from weft.interop.args_tree import ArgsTree as ArgsTree, NamedArg as NamedArg

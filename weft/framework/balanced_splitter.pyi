@@ -2,7 +2,4 @@
 
 """flow.framework.balanced_splitter: BalancedPartNums, BalancedRanges"""
 
-
-from weft.interop.oneflow import BalancedPartNums as BalancedPartNums
-from weft.interop.oneflow import BalancedRanges as BalancedRanges
-
+from weft.interop.oneflow import BalancedPartNums as BalancedPartNums, BalancedRanges as BalancedRanges

@@ -2,7 +2,4 @@
 
 """flow.framework.check_point_v2: load, save, _broadcast_py_object"""
 
-
-from weft.checkpoint.checkpoint import load as load
-from weft.checkpoint.checkpoint import save as save
-
+from weft import load as load, save as save

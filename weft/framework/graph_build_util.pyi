@@ -2,6 +2,4 @@
 
 """flow.framework.graph_build_util: lazy_mode"""
 
-
 from weft.interop.oneflow import lazy_mode as lazy_mode
-

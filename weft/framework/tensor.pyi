@@ -2,7 +2,5 @@
 
 """flow.framework.tensor: Tensor, TensorTuple"""
 
-
+from weft import Tensor as Tensor
 from weft.interop.oneflow import TensorTuple as TensorTuple
-from weft.tensor.tensor import Tensor as Tensor
-

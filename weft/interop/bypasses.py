@@ -51,15 +51,18 @@ def with_facades(ours: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def replace(home: Any, name: str, ours: Callable[..., Any]) -> None:
-    """Replace a name of torch's by `ours` inside torch modules on Weft's tensors."""
-    theirs = getattr(home, name)
+def inside_or_not(ours: Callable[..., Any], theirs: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is `ours` inside torch modules on Weft's tensors, and torch's elsewhere."""
 
     @functools.wraps(theirs)
     def call(*args: Any, **kwargs: Any) -> Any:
         return (ours if in_torch_code() else theirs)(*args, **kwargs)
 
-    setattr(home, name, call)
+    return call
+
+
+def replace(home: Any, name: str, ours: Callable[..., Any]) -> None:
+    setattr(home, name, inside_or_not(ours, getattr(home, name)))
 
 
 # ---- custom autograd functions -----------------------------------------------------------------------

@@ -206,13 +206,18 @@ TO_TORCHS: dict[type, Function] = {
 
 
 def records_inward(v: Any) -> Any:
-    """Convert the result of a torch module, dataclasses and similar records of tensors included."""
+    """Convert from torch's types to Weft's, in dataclasses and similar records of tensors, too."""
     return _record(v, inward, TO_WEFTS)
 
 
 def records_outward(v: Any) -> Any:
-    """Convert the arguments of a torch module, dataclasses and similar records of tensors included."""
+    """Likewise from Weft's types to torch's."""
     return _record(v, outward, TO_TORCHS)
+
+
+def call_outside(f: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call code that was written for torch on Weft's tensors: a module, say, or a trainer."""
+    return records_inward(f(*map(records_outward, args), **records_outward(kwargs)))
 
 
 def _record(v: Any, convert: Function, table: dict[type, Function]) -> Any:

@@ -30,7 +30,7 @@ from weft.core.program_line import warn
 from weft.graph.graph import Graph
 from weft.interop import bypasses
 from weft.interop.entering import Callback, contains, entered
-from weft.interop.facade import Facade, facade, inward, outward, records_inward, records_outward
+from weft.interop.facade import Facade, call_outside, facade, inward, outward
 from weft.interop.inside import inside
 from weft.interop.torch_modules import data_of, on_torchs_tensors, outside_of_modules
 from weft.nn import attention
@@ -155,15 +155,7 @@ def _compile(theirs: Function) -> Function:
 def _ours_inside(ours: Function) -> Callable[[Function, str], Function]:
     """In torch's modules, Weft's function in the place of one that torch's own Python looks up."""
     with_stand_ins = bypasses.with_facades(ours)
-
-    def wrap(theirs: Function, name: str) -> Function:
-        @functools.wraps(theirs)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            return (with_stand_ins if bypasses.in_torch_code() else theirs)(*args, **kwargs)
-
-        return call
-
-    return wrap
+    return lambda theirs, name: bypasses.inside_or_not(with_stand_ins, theirs)
 
 
 # ---- programs of others ------------------------------------------------------------------------------
@@ -202,7 +194,7 @@ def _wrap_method(theirs: Function) -> Function:
                 "DistributedDataParallel; this one's parameters are global. Train it by a loop of your own, or a graph"
             )
         with entered(values):
-            return records_inward(theirs(self, *map(records_outward, args), **records_outward(kwargs)))
+            return call_outside(functools.partial(theirs, self), args, kwargs)
 
     return call
 
@@ -271,7 +263,7 @@ def _wrap_step(theirs: Function) -> Function:
             return theirs(self, *args, **kwargs)
         args, kwargs = tuple(map(_closure, args)), {k: _closure(v) for k, v in kwargs.items()}
         with entered(ours):
-            return records_inward(theirs(self, *map(records_outward, args), **records_outward(kwargs)))
+            return call_outside(functools.partial(theirs, self), args, kwargs)
 
     step.enters = True  # type: ignore[attr-defined]
     return step

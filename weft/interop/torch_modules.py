@@ -28,10 +28,10 @@ from weft.interop.facade import (
     COPIED,
     Facade,
     cached_facade,
+    call_outside,
     facade,
     inward,
     outward,
-    records_inward,
     records_outward,
     without_torch_function,
 )
@@ -126,12 +126,12 @@ class TorchModule(Module, TORCHS):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not inside.depth:
             with entered((*args, *kwargs.values(), *self.parameters())):
-                return records_inward(self(*map(records_outward, args), **records_outward(kwargs)))
+                return call_outside(self, args, kwargs)
         if here.trace is None:
             return self.forward(*args, **kwargs) if self._hooks is None else self._call(*args, **kwargs)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            return records_inward(self._call(*map(records_outward, args), **records_outward(kwargs)))
+            return call_outside(self._call, args, kwargs)
 
         return records_outward(here.trace.call_module(self, call, inward(args), inward(kwargs)))
 
@@ -330,9 +330,7 @@ def _wrap_method(f: Callable[..., Any], as_it_is: bool) -> Callable[..., Any]:
         if inside.depth:
             return f(self, *args, **kwargs)
         with entered((*args, *kwargs.values(), *self.parameters())):
-            if as_it_is:
-                return f(self, *args, **kwargs)
-            return records_inward(f(self, *map(records_outward, args), **records_outward(kwargs)))
+            return f(self, *args, **kwargs) if as_it_is else call_outside(functools.partial(f, self), args, kwargs)
 
     return call
 

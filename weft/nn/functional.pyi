@@ -6,26 +6,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weft.tensor.tensor import Tensor
 
-def adaptive_avg_pool1d(x: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
-    """Adaptive average pooling to an output size, over 1 dimension.
-
-    >>> flow._C.adaptive_avg_pool1d(flow.ones(1, 1, 2), 1).item()
-    1.0
-    """
-
-def adaptive_avg_pool2d(x: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
-    """Adaptive average pooling to an output size, over 2 dimensions.
-
-    >>> flow._C.adaptive_avg_pool2d(flow.ones(1, 1, 2, 2), 1).item()
-    1.0
-    """
-
-def adaptive_avg_pool3d(x: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
-    """Adaptive average pooling to an output size, over 3 dimensions.
-
-    >>> flow._C.adaptive_avg_pool3d(flow.ones(1, 1, 2, 2, 2), 1).item()
-    1.0
-    """
+from weft import (
+    adaptive_avg_pool1d as adaptive_avg_pool1d, adaptive_avg_pool2d as adaptive_avg_pool2d,
+    adaptive_avg_pool3d as adaptive_avg_pool3d, alpha_dropout as alpha_dropout, avg_pool1d as avg_pool1d,
+    bilinear as bilinear, binary_cross_entropy_with_logits as binary_cross_entropy_with_logits, celu_ as celu_,
+    channel_shuffle as channel_shuffle, conv1d as conv1d, conv2d as conv2d, conv3d as conv3d,
+    conv_transpose1d as conv_transpose1d, conv_transpose2d as conv_transpose2d, conv_transpose3d as conv_transpose3d,
+    cosine_embedding_loss as cosine_embedding_loss, cosine_similarity as cosine_similarity, ctc_loss as ctc_loss,
+    deform_conv2d as deform_conv2d, embedding_bag as embedding_bag, feature_alpha_dropout as feature_alpha_dropout,
+    hinge_embedding_loss as hinge_embedding_loss, instance_norm as instance_norm, kl_div as kl_div,
+    layer_norm as layer_norm, log_softmax as log_softmax, margin_ranking_loss as margin_ranking_loss, pad as pad,
+    pairwise_distance as pairwise_distance, pdist as pdist, pixel_shuffle as pixel_shuffle,
+    pixel_unshuffle as pixel_unshuffle, poisson_nll_loss as poisson_nll_loss, prelu as prelu, quick_gelu as quick_gelu,
+    relu_ as relu_, rms_norm as rms_norm, rrelu as rrelu, selu_ as selu_, softmax as softmax, softplus as softplus,
+    softsign as softsign, threshold_ as threshold_, triplet_margin_loss as triplet_margin_loss
+)
 
 def adaptive_max_pool1d(x: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """Adaptive max pooling; with `return_indices`, the flat indices, too."""
@@ -50,24 +45,6 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
 
     >>> flow.nn.functional.affine_grid(flow.ones(1, 2, 3), (1, 1, 1, 1)).tolist()
     [[[[1.0, 1.0]]]]
-    """
-
-def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Dropout that keeps the mean and variance of a SELU network.
-
-    >>> flow.nn.functional.alpha_dropout(flow.ones(2), 1.0, training=True).tolist()
-    [0.0, 0.0]
-    """
-
-def avg_pool1d(
-    x: Tensor, kernel_size: int | tuple[int, ...] | list[int], stride: int | tuple[int, ...] | list[int] | None = None,
-    padding: int | tuple[int, ...] | list[int] = 0, ceil_mode: bool = False, count_include_pad: bool = True,
-    divisor_override: int | None = None
-) -> Tensor:
-    """The mean of each window of 1 dimension.
-
-    >>> flow._C.avg_pool1d(flow.ones(1, 1, 2), 2).item()
-    1.0
     """
 
 def avg_pool2d(
@@ -104,19 +81,10 @@ def batch_norm(
     [[-1.0], [1.0]]
     """
 
-def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
-    """input1 @ weight[k] @ input2 for every k, plus the bias."""
-
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = 'mean'
 ) -> Tensor:
     """The negative log probability of the target, 0 or 1 or between, under probability `input`."""
-
-def binary_cross_entropy_with_logits(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = 'mean',
-    pos_weight: Tensor | None = None
-) -> Tensor:
-    """binary_cross_entropy(sigmoid(input), target), numerically stable."""
 
 def celu(x: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where it is above zero, alpha * (exp(x / alpha) - 1) below.
@@ -124,56 +92,6 @@ def celu(x: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     >>> flow.nn.functional.celu(flow.tensor([0.0])).tolist()
     [0.0]
     """
-
-def celu_(x: Tensor, alpha: float = 1.0) -> Tensor:
-    """`celu`, in place."""
-
-def channel_shuffle(input: Any, groups: int) -> Any:
-    """Channels interleaved: the first of each group, then the second of each, and so on."""
-
-def conv1d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: int = 1
-) -> Tensor:
-    """Convolution over 1 dimension: weight is (out, in / groups, ...). Padding may be "same"; the batch may be left out."""
-
-def conv2d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: int = 1
-) -> Tensor:
-    """Convolution over 2 dimensions: weight is (out, in / groups, ...). Padding may be "same"; the batch may be left out."""
-
-def conv3d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: int = 1
-) -> Tensor:
-    """Convolution over 3 dimensions: weight is (out, in / groups, ...). Padding may be "same"; the batch may be left out."""
-
-def conv_transpose1d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-    output_padding: Any = 0, groups: int = 1, dilation: Any = 1
-) -> Tensor:
-    """Transposed convolution over 1 dimension, the gradient of a convolution: weight is (in, out / groups, ...). The batch may be left out."""
-
-def conv_transpose2d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-    output_padding: Any = 0, groups: int = 1, dilation: Any = 1
-) -> Tensor:
-    """Transposed convolution over 2 dimensions, the gradient of a convolution: weight is (in, out / groups, ...). The batch may be left out."""
-
-def conv_transpose3d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-    output_padding: Any = 0, groups: int = 1, dilation: Any = 1
-) -> Tensor:
-    """Transposed convolution over 3 dimensions, the gradient of a convolution: weight is (in, out / groups, ...). The batch may be left out."""
-
-def cosine_embedding_loss(
-    input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = 'mean'
-) -> Tensor:
-    """1 - cosine where the target is 1, the cosine above the margin where it is -1."""
-
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
-    """The cosine of the angle between two tensors, along `dim`."""
 
 def cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = 'mean',
@@ -192,30 +110,6 @@ def ctc_greedy_decoder(log_probs: Any, input_lengths: Any, merge_repeated: bool 
     >>> scores = flow.tensor([[[0.0, 2.0, 1.0]], [[0.0, 2.0, 1.0]], [[0.0, 1.0, 2.0]], [[0.0, 2.0, 1.0]]])
     >>> flow.nn.functional.ctc_greedy_decoder(scores, flow.tensor([4]))[0].tolist()
     [[1, 1, 0, 0]]
-    """
-
-def ctc_loss(
-    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
-    reduction: str = 'mean', zero_infinity: bool = False
-) -> Tensor:
-    """The negative log probability of each target, over all alignments of its labels with blanks between.
-
-    `log_probs` is (time, batch, classes), `targets` (batch, labels) or all labels concatenated. The mean divides each
-    loss by its target's length first.
-
-    >>> x = flow.zeros(1, 1, 2).log_softmax(-1)
-    >>> round(flow.nn.functional.ctc_loss(x, flow.tensor([[1]]), [1], [1]).item(), 4)
-    0.6931
-    """
-
-def deform_conv2d(
-    input: Tensor, offset: Any, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-    dilation: Any = 1, mask: Tensor | None = None
-) -> Any:
-    """Deformable convolution: each tap of the kernel reads at an offset, (y, x).
-
-    `offset` is (batch, 2 * groups * window, out high, out wide), the mask (batch, groups * window, ...): a weight for
-    each tap.
     """
 
 def dropout(
@@ -256,21 +150,6 @@ def embedding(
     >>> flow.nn.functional.embedding(flow.tensor([1]), flow.tensor([[1., 2.], [3., 4.]])).tolist()
     [[3.0, 4.0]]
     """
-
-def embedding_bag(
-    input: Any, weight: Any, offsets: Any = None, max_norm: Any = None, norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False, mode: str = 'mean', sparse: bool = False, per_sample_weights: Any = None,
-    include_last_offset: bool = False, padding_idx: int | None = None
-) -> Any:
-    """The sums, means or maxima of bags of rows; bags are rows of the input, or start at the offsets.
-
-    >>> rows = flow.tensor([[1.0], [2.0], [4.0]])
-    >>> flow.nn.functional.embedding_bag(flow.tensor([0, 1, 2]), rows, flow.tensor([0, 2]), mode="sum").tolist()
-    [[3.0], [4.0]]
-    """
-
-def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Alpha dropout of channels of (batch, channels, ...)."""
 
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
@@ -379,19 +258,10 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
 def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """In-place `hardtanh`."""
 
-def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: str = 'mean') -> Tensor:
-    """The input, a distance, where the target is 1; how far it is below the margin, where it is -1."""
-
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = 'mean', delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
     """Quadratic below `delta`, linear above it, with a continuous derivative; each element times its weight."""
-
-def instance_norm(
-    input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
-    bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-05
-) -> Tensor:
-    """Each channel of each sample normalized to mean zero and variance one, times weight, plus bias."""
 
 def interpolate(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = 'nearest', align_corners: bool | None = None,
@@ -404,23 +274,8 @@ def interpolate(
     [[[1.0, 1.0, 2.0, 2.0]]]
     """
 
-def kl_div(input: Tensor, target: Tensor, reduction: str = 'mean', log_target: bool = False) -> Tensor:
-    """The Kullback-Leibler divergence from log probabilities `input` to `target`; "batchmean" divides by the batch
-    size.
-    """
-
 def l1_loss(input: Tensor, target: Tensor, reduction: str = 'mean', weight: Tensor | None = None) -> Tensor:
     """The absolute difference; with a weight, the mean is weighted."""
-
-def layer_norm(
-    x: Tensor, normalized_shape: tuple[int, ...] | list[int], weight: Tensor | None = None, bias: Tensor | None = None,
-    eps: float = 1e-05
-) -> Tensor:
-    """(x - mean) / deviation over the last dimensions, times weight, plus bias.
-
-    >>> flow.nn.functional.layer_norm(flow.tensor([[1., 3.]]), (2,), eps=0.).tolist()
-    [[-1.0, 1.0]]
-    """
 
 def leaky_relu(x: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x where positive, negative_slope * x elsewhere."""
@@ -438,13 +293,6 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 def local_response_norm(input: Any, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> Any:
     """x divided by a power of the mean square of neighboring channels."""
 
-def log_softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
-    """log(softmax(x)), computed without overflow.
-
-    >>> flow.exp(flow.log_softmax(flow.zeros(2), 0)).tolist()
-    [0.5, 0.5]
-    """
-
 def logsigmoid(x: Tensor) -> Tensor:
     """log(sigmoid(x)), exact for large negative x.
 
@@ -460,11 +308,6 @@ def lp_pool2d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None
 
 def lp_pool3d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
     """Power-average pooling: the p-norm of every window."""
-
-def margin_ranking_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = 'mean'
-) -> Tensor:
-    """max(0, -target * (input1 - input2) + margin)."""
 
 def max_pool1d(
     x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, *unnamed: Any,
@@ -576,40 +419,6 @@ def one_hot(input: Tensor, num_classes: int = -1, on_value: Any = 1, off_value: 
     [[1, 0, 0], [0, 0, 1]]
     """
 
-def pad(input: Tensor, pad: Sequence[int], mode: str = 'constant', value: float | None = None) -> Tensor:
-    """x padded: (left, right) of the last dimension, then of the one before it, and so on.
-
-    >>> flow.nn.functional.pad(flow.ones(2), (1, 2)).tolist()
-    [0.0, 1.0, 1.0, 0.0, 0.0]
-    """
-
-def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
-    """The p-norm of the difference, along the last dimension."""
-
-def pdist(input: Any, p: float = 2.0) -> Any:
-    """The distances between all pairs of rows."""
-
-def pixel_shuffle(input: Tensor, upscale_factor: int | tuple[int, int]) -> Tensor:
-    """Rearranges channels to pixels: (..., c * r * s, h, w) to (..., c, h * r, w * s)."""
-
-def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """Rearranges pixels to channels: (..., c, h * r, w * r) to (..., c * r * r, h, w)."""
-
-def poisson_nll_loss(
-    input: Any, target: Any, log_input: bool = True, full: bool = False, eps: float = 1e-08, reduction: str = 'mean'
-) -> Tensor:
-    """The negative log likelihood of counts, with `input` the Poisson mean, or its logarithm."""
-
-def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """x where positive, weight * x elsewhere; one weight in all or one per channel."""
-
-def quick_gelu(x: Tensor) -> Tensor:
-    """x * sigmoid(1.702 x), an approximation of gelu.
-
-    >>> flow._C.quick_gelu(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
-
 def relu(x: Tensor, inplace: bool = False) -> Tensor:
     """max(x, 0), element by element.
 
@@ -619,24 +428,6 @@ def relu(x: Tensor, inplace: bool = False) -> Tensor:
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """x limited to [0, 6]."""
-
-def relu_(x: Tensor) -> Tensor:
-    """`relu`, in place."""
-
-def rms_norm(
-    x: Tensor, normalized_shape: tuple[int, ...] | list[int], weight: Tensor | None = None, eps: float | None = None
-) -> Tensor:
-    """x divided by the root of its mean square over the last dimensions, times weight. The default eps is the machine
-    epsilon.
-
-    >>> flow.nn.functional.rms_norm(flow.tensor([[3., -3.]]), (2,), eps=0.).tolist()
-    [[1.0, -1.0]]
-    """
-
-def rrelu(
-    input: Any, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, inplace: bool = False
-) -> Any:
-    """x where positive, elsewhere x times a slope: drawn from [lower, upper] while training, else their mean."""
 
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
@@ -653,9 +444,6 @@ def selu(x: Tensor, inplace: bool = False) -> Tensor:
     >>> flow.nn.functional.selu(flow.tensor([0.0])).tolist()
     [0.0]
     """
-
-def selu_(x: Tensor) -> Tensor:
-    """`selu`, in place."""
 
 def sigmoid(x: Tensor, inplace: bool = False) -> Tensor:
     """1 / (1 + exp(-x)).
@@ -677,35 +465,14 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = 'mean', beta:
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = 'mean') -> Tensor:
     """log(1 + exp(-target * input)), for targets 1 and -1."""
 
-def softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
-    """exp(x) divided by its sum along a dimension.
-
-    >>> flow.softmax(flow.zeros(2), 0).tolist()
-    [0.5, 0.5]
-    """
-
 def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     """softmax(-x)."""
-
-def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """log(1 + exp(beta x)) / beta: a smooth relu; x itself where beta x is above the threshold.
-
-    >>> flow.nn.functional.softplus(flow.tensor([50.0])).tolist()
-    [50.0]
-    """
 
 def softshrink(x: Tensor, alpha: float = 0.5, inplace: bool = False) -> Tensor:
     """x shrunk towards zero by alpha, and zero where |x| is at most alpha.
 
     >>> flow.nn.functional.softshrink(flow.tensor([2.0])).tolist()
     [1.5]
-    """
-
-def softsign(x: Tensor) -> Tensor:
-    """x / (1 + |x|).
-
-    >>> flow.nn.functional.softsign(flow.tensor([1.0])).tolist()
-    [0.5]
     """
 
 def sparse_softmax_cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
@@ -731,15 +498,6 @@ def threshold(x: Tensor, threshold: float, value: float, inplace: bool = False) 
     >>> flow.nn.functional.threshold(flow.tensor([0., 2.]), 1., 7.).tolist()
     [7.0, 2.0]
     """
-
-def threshold_(x: Tensor, threshold: float, value: float) -> Tensor:
-    """`threshold`, in place."""
-
-def triplet_margin_loss(
-    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, eps: float = 1e-06,
-    swap: bool = False, reduction: str = 'mean'
-) -> Tensor:
-    """How much the distance to the positive, plus the margin, exceeds that to the negative."""
 
 def triplet_margin_with_distance_loss(
     anchor: Any, positive: Any, negative: Any, *, distance_function: Callable[[Any, Any], Any] | None = None,

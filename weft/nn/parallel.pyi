@@ -2,14 +2,6 @@
 
 """Data-parallel recipes over the public API: DistributedDataParallel and FSDP. It is `flow.nn.parallel`."""
 
-
-__all__ = [
-    "DataParallel", "DistributedDataParallel", "FSDPModule", "fully_shard", "no_sync"
-]
-
-from weft.nn.data_parallel import DataParallel as DataParallel
-from weft.parallel.ddp import DistributedDataParallel as DistributedDataParallel
-from weft.parallel.ddp import no_sync as no_sync
-from weft.parallel.fsdp import FSDPModule as FSDPModule
-from weft.parallel.fsdp import fully_shard as fully_shard
-
+from weft.nn import DataParallel as DataParallel
+from weft.parallel.ddp import DistributedDataParallel as DistributedDataParallel, no_sync as no_sync
+from weft.parallel.fsdp import FSDPModule as FSDPModule, fully_shard as fully_shard

@@ -2,11 +2,8 @@
 
 """flow.nn.parameter: Buffer, Parameter, UninitializedBuffer, UninitializedParameter, UninitializedTensorMixin, is_lazy"""
 
-
-from weft.tensor.parameter import Buffer as Buffer
-from weft.tensor.parameter import Parameter as Parameter
-from weft.tensor.parameter import UninitializedBuffer as UninitializedBuffer
-from weft.tensor.parameter import UninitializedParameter as UninitializedParameter
-from weft.tensor.parameter import UninitializedTensorMixin as UninitializedTensorMixin
-from weft.tensor.parameter import is_lazy as is_lazy
-
+from weft.nn import (
+    Buffer as Buffer, Parameter as Parameter, UninitializedBuffer as UninitializedBuffer,
+    UninitializedParameter as UninitializedParameter
+)
+from weft.tensor.parameter import UninitializedTensorMixin as UninitializedTensorMixin, is_lazy as is_lazy

@@ -9,11 +9,6 @@ from typing import Any
 from weft.optim.optimizer import Optimizer
 from weft.tensor.tensor import Tensor
 
-__all__ = [
-    "LBFGS"
-]
-
-
 class LBFGS(Optimizer):
     def __init__(
         self, params: Iterable[Any], lr: float | Tensor = 1, max_iter: int = 20, max_eval: int | None = None,

@@ -2,17 +2,8 @@
 
 """flow.optim.swa_utils: AveragedModel, get_ema_avg_fn, get_ema_multi_avg_fn, get_swa_avg_fn, get_swa_multi_avg_fn, update_bn"""
 
-
-__all__ = [
-    "AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn",
-    "update_bn"
-]
-
-from weft.nn.averaging import AveragedModel as AveragedModel
-from weft.nn.averaging import get_ema_avg_fn as get_ema_avg_fn
-from weft.nn.averaging import get_ema_multi_avg_fn as get_ema_multi_avg_fn
-from weft.nn.averaging import get_swa_avg_fn as get_swa_avg_fn
-from weft.nn.averaging import get_swa_multi_avg_fn as get_swa_multi_avg_fn
-from weft.nn.averaging import update_bn as update_bn
+from weft.nn.averaging import (
+    AveragedModel as AveragedModel, get_ema_avg_fn as get_ema_avg_fn, get_ema_multi_avg_fn as get_ema_multi_avg_fn,
+    get_swa_avg_fn as get_swa_avg_fn, get_swa_multi_avg_fn as get_swa_multi_avg_fn, update_bn as update_bn
+)
 from weft.optim.lr_scheduler.averaged import SWALR as SWALR
-

@@ -2,6 +2,4 @@
 
 """flow.signal: windows"""
 
-
 from weft.signal import windows as windows
-

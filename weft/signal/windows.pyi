@@ -5,21 +5,8 @@
 `sym=False` gives a periodic window: the first M samples of a window of M + 1.
 """
 
-
-__all__ = [
-    "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann",
-    "kaiser", "nuttall"
-]
-
-from weft.functional.signal.windows import bartlett as bartlett
-from weft.functional.signal.windows import blackman as blackman
-from weft.functional.signal.windows import cosine as cosine
-from weft.functional.signal.windows import exponential as exponential
-from weft.functional.signal.windows import gaussian as gaussian
-from weft.functional.signal.windows import general_cosine as general_cosine
-from weft.functional.signal.windows import general_hamming as general_hamming
-from weft.functional.signal.windows import hamming as hamming
-from weft.functional.signal.windows import hann as hann
-from weft.functional.signal.windows import kaiser as kaiser
-from weft.functional.signal.windows import nuttall as nuttall
-
+from weft.functional.signal.windows import (
+    bartlett as bartlett, blackman as blackman, cosine as cosine, exponential as exponential, gaussian as gaussian,
+    general_cosine as general_cosine, general_hamming as general_hamming, hamming as hamming, hann as hann,
+    kaiser as kaiser, nuttall as nuttall
+)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from weft.autograd.call import record
+from weft.autograd.trees import mapped
 from weft.core.dispatch import here, intercept
 from weft.interpreter import eager_local, stack
 from weft.ops.declaration import Op
@@ -77,7 +78,7 @@ class thread:
 
 def _submit(stream: str, op: Op, args: tuple[Any, ...], blobs: list[Blob], outputs: list[Blob]) -> None:
     def run() -> None:
-        made = eager_local.execute(op, op.kernel, tuple(_read(a) for a in args), args)
+        made = eager_local.execute(op, op.kernel, mapped(args, _read), args)
         for blob, y in zip(outputs, made, strict=True):
             assert blob.data is not None
             blob.data.data.copy_(y)  # through an alias, so that the tape sees no in-place write
@@ -92,16 +93,8 @@ def _formed(value: Any) -> Any:
     return tuple(map(_formed, value)) if isinstance(value, (list, tuple)) else value
 
 
-def _read(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return value.blob.data
-    return (
-        [_read(v) for v in value]
-        if isinstance(value, list)
-        else tuple(map(_read, value))
-        if type(value) is tuple
-        else value
-    )
+def _read(leaf: Any) -> Any:
+    return leaf.blob.data if isinstance(leaf, Tensor) else leaf
 
 
 __all__ = ["Thread", "thread"]

@@ -161,12 +161,6 @@ class Methods:
     def abs_(self) -> Tensor:
         """`abs`, in place."""
 
-    def absolute(self) -> Tensor:
-        """The absolute value."""
-
-    def absolute_(self) -> Tensor:
-        """`abs`, in place."""
-
     def acos(self) -> Tensor:
         """The arc cosine."""
 
@@ -249,48 +243,6 @@ class Methods:
 
     def apply_(self, f: Callable[[Any], Any]) -> Tensor:
         """Overwrite each element of a CPU tensor with f(element). Slow."""
-
-    def arccos(self) -> Tensor:
-        """The arc cosine."""
-
-    def arccos_(self) -> Tensor:
-        """`acos`, in place."""
-
-    def arccosh(self) -> Tensor:
-        """The inverse of cosh."""
-
-    def arccosh_(self) -> Tensor:
-        """`acosh`, in place."""
-
-    def arcsin(self) -> Tensor:
-        """The arc sine."""
-
-    def arcsin_(self) -> Tensor:
-        """`asin`, in place."""
-
-    def arcsinh(self) -> Tensor:
-        """The inverse of sinh."""
-
-    def arcsinh_(self) -> Tensor:
-        """`asinh`, in place."""
-
-    def arctan(self) -> Tensor:
-        """The arc tangent."""
-
-    def arctan2(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """The angle of the point (b, a), in the correct quadrant."""
-
-    def arctan2_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`atan2`, in place."""
-
-    def arctan_(self) -> Tensor:
-        """`atan`, in place."""
-
-    def arctanh(self) -> Tensor:
-        """The inverse of tanh."""
-
-    def arctanh_(self) -> Tensor:
-        """`atanh`, in place."""
 
     def argmax(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
         """The index of the largest element, along a dimension or of all."""
@@ -464,12 +416,6 @@ class Methods:
     def clamp_min_(self, min: Any) -> Tensor:
         """In-place `clamp_min`."""
 
-    def clip(self, min: Any = None, max: Any = None) -> Tensor:
-        """x limited to [min, max]: numbers, tensors that broadcast, or None."""
-
-    def clip_(self, min: Any = None, max: Any = None) -> Tensor:
-        """In-place `clamp`."""
-
     def clone(self, memory_format: Any = None) -> Tensor:
         """A copy of x. Memory formats are chosen by kernels."""
 
@@ -595,12 +541,6 @@ class Methods:
     def div_(self, other: Any, rounding_mode: str | None = None) -> Tensor:
         """In-place `div`."""
 
-    def divide(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-        """x / other, element by element; rounded down with "floor", towards zero with "trunc"."""
-
-    def divide_(self, other: Any, rounding_mode: str | None = None) -> Tensor:
-        """In-place `div`."""
-
     def dot(self, other: Tensor) -> Tensor:
         """The inner product of two vectors."""
 
@@ -675,12 +615,6 @@ class Methods:
 
     def fill_diagonal_(self, fill_value: Any, wrap: _bool = False) -> Tensor:
         """Overwrite the diagonal with one value."""
-
-    def fix(self) -> Tensor:
-        """x without its fractional part."""
-
-    def fix_(self) -> Tensor:
-        """`trunc`, in place."""
 
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
         """x with a range of dimensions merged into one."""
@@ -763,9 +697,6 @@ class Methods:
     def geometric_(self, p: _float, *, generator: Any = None) -> Tensor:
         """Overwrite x with draws from the geometric distribution."""
 
-    def ger(self, other: Tensor) -> Tensor:
-        """Every product of an element of x and one of the other."""
-
     def global_id(self) -> _int:
         """A number that identifies this tensor, equal on all ranks that ask in the same order."""
 
@@ -774,18 +705,6 @@ class Methods:
         copy: _bool = False
     ) -> Tensor:
         """The same logical tensor with another placement and sbp."""
-
-    def greater(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """Whether a is greater than b, element by element."""
-
-    def greater_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`gt`, in place."""
-
-    def greater_equal(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """Whether a is at least b, element by element."""
-
-    def greater_equal_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`ge`, in place."""
 
     def gt(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a is greater than b, element by element."""
@@ -1052,18 +971,6 @@ class Methods:
     def lerp_(self, b: Tensor, weight: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`lerp`, in place."""
 
-    def less(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """Whether a is less than b, element by element."""
-
-    def less_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`lt`, in place."""
-
-    def less_equal(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """Whether a is at most b, element by element."""
-
-    def less_equal_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`le`, in place."""
-
     def lgamma(self) -> Tensor:
         """The logarithm of the gamma function's absolute value."""
 
@@ -1247,9 +1154,6 @@ class Methods:
     def mode(self, dim: _int = -1, keepdim: _bool = False) -> Ranked:
         """The most frequent element along a dimension, and its index."""
 
-    def moveaxis(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
-        """x with some dimensions moved, the others in order."""
-
     def movedim(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
         """x with some dimensions moved, the others in order."""
 
@@ -1264,12 +1168,6 @@ class Methods:
 
     def multinomial(self, num_samples: _int, replacement: _bool = False, *, generator: Any = None) -> Tensor:
         """Draws of indices, with probabilities proportional to x along its last dimension."""
-
-    def multiply(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """a * b, element by element."""
-
-    def multiply_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`mul`, in place."""
 
     def mv(self, other: Tensor) -> Tensor:
         """The product of a matrix and a vector."""
@@ -1323,12 +1221,6 @@ class Methods:
         """-x."""
 
     def neg_(self) -> Tensor:
-        """`neg`, in place."""
-
-    def negative(self) -> Tensor:
-        """-x."""
-
-    def negative_(self) -> Tensor:
         """`neg`, in place."""
 
     def new(self, *data: Any) -> Tensor:
@@ -1386,12 +1278,6 @@ class Methods:
 
     def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Any = None) -> Tensor:
         """Overwrite x with draws from the normal distribution."""
-
-    def not_equal(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """Whether a differs from b, element by element."""
-
-    def not_equal_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`ne`, in place."""
 
     def orthogonal_(self, gain: _float = 1.0, generator: Any = None) -> Tensor:
         """A (semi-)orthogonal matrix times `gain`."""
@@ -1706,12 +1592,6 @@ class Methods:
     def sub_(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """`sub`, in place."""
 
-    def subtract(self, other: Any, *, alpha: Any = 1) -> Tensor:
-        """x - alpha * other, element by element."""
-
-    def subtract_(self, other: Any, *, alpha: Any = 1) -> Tensor:
-        """`sub`, in place."""
-
     def sum(
         self, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *, dtype: Any = None
     ) -> Tensor:
@@ -1723,14 +1603,8 @@ class Methods:
     def svd(self, some: _bool = True, compute_uv: _bool = True) -> SVDWithV:
         """The singular value decomposition, x = u @ diag(s) @ v.T, reduced with `some`. Returns u, s and v."""
 
-    def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
-        """x with two dimensions swapped."""
-
     def swapaxes_(self, *args: Any, **options: Any) -> Tensor:
         """`swapaxes`, in place: the tensor's shape changes."""
-
-    def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
-        """x with two dimensions swapped."""
 
     def swapdims_(self, *args: Any, **options: Any) -> Tensor:
         """`swapdims`, in place: the tensor's shape changes."""
@@ -1812,12 +1686,6 @@ class Methods:
 
     def triu_(self, diagonal: _int = 0) -> Tensor:
         """`triu`, in place."""
-
-    def true_divide(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-        """x / other, element by element; rounded down with "floor", towards zero with "trunc"."""
-
-    def true_divide_(self, other: Any, rounding_mode: str | None = None) -> Tensor:
-        """In-place `div`."""
 
     def trunc(self) -> Tensor:
         """x without its fractional part."""
@@ -1922,3 +1790,48 @@ class Methods:
 
     def zero_(self) -> Tensor:
         """Overwrite every element with zero."""
+
+    absolute = abs
+    absolute_ = abs_
+    arccos = acos
+    arccos_ = acos_
+    arccosh = acosh
+    arccosh_ = acosh_
+    arcsin = asin
+    arcsin_ = asin_
+    arcsinh = asinh
+    arcsinh_ = asinh_
+    arctan = atan
+    arctan2 = atan2
+    arctan2_ = atan2_
+    arctan_ = atan_
+    arctanh = atanh
+    arctanh_ = atanh_
+    clip = clamp
+    clip_ = clamp_
+    divide = div
+    divide_ = div_
+    fix = trunc
+    fix_ = trunc_
+    ger = outer
+    greater = gt
+    greater_ = gt_
+    greater_equal = ge
+    greater_equal_ = ge_
+    less = lt
+    less_ = lt_
+    less_equal = le
+    less_equal_ = le_
+    moveaxis = movedim
+    multiply = mul
+    multiply_ = mul_
+    negative = neg
+    negative_ = neg_
+    not_equal = ne
+    not_equal_ = ne_
+    subtract = sub
+    subtract_ = sub_
+    swapaxes = transpose
+    swapdims = transpose
+    true_divide = div
+    true_divide_ = div_

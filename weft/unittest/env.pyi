@@ -4,8 +4,7 @@
 
 from typing import Any
 
-from weft.interop.oneflow import _no as has_node_list
-from weft.interop.oneflow import _no as typing_check_enabled
+from weft.interop.oneflow import _no as has_node_list, _no as typing_check_enabled
 
 def device_num() -> Any: ...
 

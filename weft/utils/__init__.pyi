@@ -2,10 +2,6 @@
 
 """flow.utils: dlpack, data, checkpoint, global_view"""
 
-
-from weft.utils import checkpoint as checkpoint
-from weft.utils import data as data
-from weft.utils import dlpack as dlpack
-from weft.utils import global_view as global_view
-from weft.utils import tensor as tensor
-
+from weft.utils import (
+    checkpoint as checkpoint, data as data, dlpack as dlpack, global_view as global_view, tensor as tensor
+)

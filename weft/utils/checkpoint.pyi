@@ -5,11 +5,4 @@
 `flow.utils.checkpoint`. It costs a second forward, and saves the memory between the function's inputs and outputs.
 """
 
-
-__all__ = [
-    "checkpoint", "checkpoint_sequential"
-]
-
-from weft.autograd.recompute import checkpoint as checkpoint
-from weft.autograd.recompute import checkpoint_sequential as checkpoint_sequential
-
+from weft.autograd.recompute import checkpoint as checkpoint, checkpoint_sequential as checkpoint_sequential

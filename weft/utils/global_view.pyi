@@ -6,13 +6,6 @@ A model that creates masks or positions in `forward` would mix local tensors wit
 `global_mode` it creates global ones.
 """
 
-
-__all__ = [
-    "current_global_mode", "global_mode", "to_global", "to_local"
-]
-
-from weft.functional.create.global_view import current_global_mode as current_global_mode
-from weft.functional.create.global_view import global_mode as global_mode
-from weft.functional.create.global_view import to_global as to_global
-from weft.functional.create.global_view import to_local as to_local
-
+from weft.functional.create.global_view import (
+    current_global_mode as current_global_mode, global_mode as global_mode, to_global as to_global, to_local as to_local
+)

@@ -2,7 +2,5 @@
 
 """flow.utils.tensor: from_torch, to_torch"""
 
-
 from weft.functional.create.creation import from_torch as from_torch
 from weft.interop.oneflow import to_torch as to_torch
-

@@ -69,15 +69,28 @@ def test_what_draws_while_training_keeps_its_law() -> None:
     assert flips.dtype is flow.int8 and 180 < flips.sum().item() < 320
 
 
-PAIR, LABELS = [(5, 4), (5, 4)], torch.tensor([1, 0, 3, 2, 2])
+PAIR, LABELS, WEIGHTS = [(5, 4), (5, 4)], torch.tensor([1, 0, 3, 2, 2]), torch.tensor([0.5, 1, 2, 1])
 LOSSES: list[tuple[str, dict[str, Any], list[tuple[int, ...]], Any]] = [
+    *((name, {}, PAIR[:1], torch.randn(5, 4)) for name in ("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss")),
+    ("SmoothL1Loss", {"beta": 0.3}, PAIR[:1], torch.randn(5, 4)),
+    ("HuberLoss", {"delta": 0.3}, PAIR[:1], torch.randn(5, 4)),
+    ("BCELoss", {}, PAIR[:1], torch.rand(5, 4)),
+    ("BCEWithLogitsLoss", {}, PAIR[:1], torch.rand(5, 4)),
+    ("BCEWithLogitsLoss", {"pos_weight": WEIGHTS}, PAIR[:1], torch.rand(5, 4)),
+    ("KLDivLoss", {"reduction": "batchmean"}, PAIR[:1], torch.randn(5, 4).softmax(1)),
+    ("KLDivLoss", {"log_target": True}, PAIR[:1], torch.randn(5, 4)),
+    ("NLLLoss", {}, PAIR[:1], LABELS),
+    ("NLLLoss", {"weight": WEIGHTS, "ignore_index": 1}, PAIR[:1], LABELS),
+    ("CrossEntropyLoss", {}, PAIR[:1], LABELS),
+    ("CrossEntropyLoss", {"ignore_index": 1}, PAIR[:1], LABELS),
+    ("CrossEntropyLoss", {"label_smoothing": 0.1}, PAIR[:1], LABELS),
     ("CosineEmbeddingLoss", {"margin": 0.2}, PAIR, torch.tensor([1, -1, 1, -1, 1])),
     ("HingeEmbeddingLoss", {"margin": 0.5}, [(5,)], torch.tensor([1, -1, 1, -1, 1])),
     ("PoissonNLLLoss", {"full": True}, [(5,)], torch.tensor([0.0, 1.0, 2.0, 3.0, 1.5])),
     ("GaussianNLLLoss", {"full": True}, [(5,)], (torch.randn(5), torch.rand(5) + 0.1)),
     ("SoftMarginLoss", {}, [(5,)], torch.tensor([1.0, -1, 1, -1, 1])),
     ("MultiMarginLoss", {"margin": 0.7}, PAIR[:1], LABELS),
-    ("MultiMarginLoss", {"p": 2, "weight": torch.tensor([0.5, 1, 2, 1])}, PAIR[:1], LABELS),
+    ("MultiMarginLoss", {"p": 2, "weight": WEIGHTS}, PAIR[:1], LABELS),
     ("MultiLabelMarginLoss", {}, [(2, 4)], torch.tensor([[3, 0, -1, 1], [2, -1, 0, 0]])),
     ("MultiLabelSoftMarginLoss", {}, [(2, 4)], torch.tensor([[1.0, 0, 0, 1], [0, 1, 1, 0]])),
     ("TripletMarginWithDistanceLoss", {"swap": True}, [(5, 4)] * 3, None),
@@ -90,13 +103,15 @@ def test_a_loss_is_torchs(
     name: str, options: dict[str, Any], shapes: list[tuple[int, ...]], target: Any, reduction: str
 ) -> None:
     torch.manual_seed(1)
-    given = [torch.randn(s, requires_grad=True) for s in shapes]
+    draw = torch.rand if name == "BCELoss" else torch.randn
+    given = [draw(s, requires_grad=True) for s in shapes]
     mine = [of_torch(x.detach().clone()).requires_grad_() for x in given]
+    options = {"reduction": reduction, **options}
     rest = () if target is None else target if isinstance(target, tuple) else (target,)
-    theirs = getattr(torch.nn, name)(**options, reduction=reduction)
+    theirs = getattr(torch.nn, name)(**options)
     own = {k: of_torch(v) if isinstance(v, torch.Tensor) else v for k, v in options.items()}
     expected = theirs(*given, *rest)
-    got = getattr(flow.nn, name)(**own, reduction=reduction)(*mine, *map(of_torch, rest))
+    got = getattr(flow.nn, name)(**own)(*mine, *map(of_torch, rest))
     torch.testing.assert_close(got.detach().to_torch(), expected.detach())
     expected.sum().backward()
     got.sum().backward()

@@ -7,11 +7,6 @@
 from enum import Enum
 from typing import Any
 
-__all__ = [
-    "DDPCommHookType", "register_ddp_comm_hook"
-]
-
-
 class DDPCommHookType(Enum):
     ALLREDUCE: Any
     FP16_COMPRESS: Any

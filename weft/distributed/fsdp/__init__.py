@@ -9,22 +9,7 @@ from weft.parallel.policies import CPUOffloadPolicy, MixedPrecisionPolicy, Offlo
 
 if TYPE_CHECKING:
     from weft.distributed.fsdp import wrap
-    from weft.distributed.fsdp.api import (
-        BackwardPrefetch,
-        CPUOffload,
-        FullOptimStateDictConfig,
-        FullStateDictConfig,
-        LocalOptimStateDictConfig,
-        LocalStateDictConfig,
-        MixedPrecision,
-        OptimStateDictConfig,
-        ShardedOptimStateDictConfig,
-        ShardedStateDictConfig,
-        ShardingStrategy,
-        StateDictConfig,
-        StateDictSettings,
-        StateDictType,
-    )
+    from weft.distributed.fsdp.api import *  # noqa: F403  (its stub lists them)
     from weft.distributed.fsdp.fully_sharded_data_parallel import FullyShardedDataParallel
 
 FILES: Final = {
@@ -40,6 +25,7 @@ for _file in ("api", "wrap"):
     Derived(f"{__name__}.{_file}", f"torch.distributed.fsdp.{_file}")
 __getattr__ = lazily(__name__, FILES)
 
+# ruff: noqa: F405
 __all__ = [
     "BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "DTensor", "FSDPModule", "FullOptimStateDictConfig",
     "FullStateDictConfig", "FullyShardedDataParallel", "LocalOptimStateDictConfig", "LocalStateDictConfig",

@@ -10,13 +10,6 @@ from typing import Any
 from weft.core.dtype import DType
 from weft.nn.module.module import Module
 
-__all__ = [
-    "BackwardPrefetch", "CPUOffload", "FullOptimStateDictConfig", "FullStateDictConfig", "LocalOptimStateDictConfig",
-    "LocalStateDictConfig", "MixedPrecision", "OptimStateDictConfig", "ShardedOptimStateDictConfig",
-    "ShardedStateDictConfig", "ShardingStrategy", "StateDictConfig", "StateDictSettings", "StateDictType"
-]
-
-
 class BackwardPrefetch(Enum):
     BACKWARD_PRE: Any
     BACKWARD_POST: Any
@@ -42,11 +35,9 @@ class FullStateDictConfig(StateDictConfig):
     def __init__(self, offload_to_cpu: bool = False, rank0_only: bool = False) -> None: ...
 
 class LocalOptimStateDictConfig(OptimStateDictConfig):
-    offload_to_cpu: bool
     def __init__(self, offload_to_cpu: bool = False) -> None: ...
 
-class LocalStateDictConfig(StateDictConfig):
-    def __init__(self, offload_to_cpu: bool = False) -> None: ...
+class LocalStateDictConfig(StateDictConfig): ...
 
 class MixedPrecision:
     param_dtype: Any

@@ -9,12 +9,6 @@ from collections.abc import Callable, Generator, Iterable
 from typing import Any
 from weft.nn.module.module import Module
 
-__all__ = [
-    "CustomPolicy", "ModuleWrapPolicy", "always_wrap_policy", "enable_wrap", "lambda_auto_wrap_policy",
-    "size_based_auto_wrap_policy", "transformer_auto_wrap_policy", "wrap"
-]
-
-
 class _Policy(ABC): ...
 
 class CustomPolicy(_Policy):
@@ -23,16 +17,6 @@ class CustomPolicy(_Policy):
 class ModuleWrapPolicy(_Policy):
     def __init__(self, module_classes: Iterable[type[Module]]) -> None: ...
     def __call__(self, module: Any, recurse: Any, *args: Any, **kwargs: Any) -> Any: ...
-
-class _ConfigAutoWrap:
-    in_autowrap_context: bool
-    wrapper_cls: Any
-    kwargs: Any
-    def __init__(self, **kwargs: dict[str, Any]) -> None: ...
-    @staticmethod
-    def enable_autowrap_context(kwargs: Any) -> None: ...
-    @staticmethod
-    def disable_autowrap_context() -> None: ...
 
 def always_wrap_policy(*args: Any, **kwargs: Any) -> bool: ...
 def enable_wrap(*, wrapper_cls: Any, **wrapper_kwargs: Any) -> Generator[None, None, None]: ...

@@ -8,7 +8,6 @@ from typing import Any
 from weft.distributed.algorithms.model_averaging.averagers import ModelAverager
 from weft.optim.optimizer import Optimizer
 
-
 class PostLocalSGDOptimizer(Optimizer):
     def __init__(self, optim: Optimizer, averager: ModelAverager) -> None: ...
     @property

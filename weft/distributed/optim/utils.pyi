@@ -6,6 +6,5 @@
 
 from typing import Any
 
-
 def as_functional_optim(optim_cls: type, *args: Any, **kwargs: Any) -> Any: ...
 def register_functional_optim(key: Any, optim: Any) -> Any: ...

@@ -14,15 +14,7 @@ from weft.distributed.objects import recv_object_list, send_object_list
 from weft.functional.create.creation import empty
 
 if TYPE_CHECKING:
-    from weft.distributed.pipelining.schedules import (
-        Schedule1F1B,
-        ScheduleDualPipeV,
-        ScheduleGPipe,
-        ScheduleInterleaved1F1B,
-        ScheduleInterleavedZeroBubble,
-        ScheduleLoopedBFS,
-        ScheduleZBVZeroBubble,
-    )
+    from weft.distributed.pipelining.schedules import *  # noqa: F403  (its stub lists them)
     from weft.distributed.pipelining.stage import PipelineStage
 
 FILES: Final = {
@@ -73,6 +65,7 @@ for _file in FILES:
     Derived(f"{__name__}.{_file}", f"torch.distributed.pipelining.{_file}", {"": CHANGES.get(_file, {})})
 __getattr__ = lazily(__name__, FILES)
 
+# ruff: noqa: F405
 __all__ = [
     "PipelineStage", "Schedule1F1B", "ScheduleDualPipeV", "ScheduleGPipe", "ScheduleInterleaved1F1B",
     "ScheduleInterleavedZeroBubble", "ScheduleLoopedBFS", "ScheduleZBVZeroBubble",

@@ -6,24 +6,12 @@
 
 from typing import Any
 
-__all__ = [
-    "TensorChunkSpec", "merge_chunks", "split_args_kwargs_into_chunks"
-]
-
-
 class TensorChunkSpec:
     def __init__(self, split_dim: Any) -> None: ...
     @staticmethod
     def from_tuple(chunk_dims: tuple[int, ...]) -> Any: ...
     @staticmethod
     def from_dict(chunk_dims: dict[str, int]) -> Any: ...
-
-class _CustomReducer:
-    def __init__(self, init_value: Any, reduce_fn: Any) -> None: ...
-
-class _LossReducer(_CustomReducer): ...
-
-class _Replicate: ...
 
 def merge_chunks(chunks: list[Any], chunk_spec: Any) -> Any: ...
 def split_args_kwargs_into_chunks(

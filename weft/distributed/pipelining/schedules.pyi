@@ -6,19 +6,9 @@
 
 from abc import ABC
 from collections.abc import Callable
-from enum import Enum
 from typing import Any
 from weft.distributed.pipelining.microbatch import TensorChunkSpec
-from weft.distributed.pipelining.stage import _PipelineStageBase
-from weft.nn.layers.loss import _Loss
 from weft.tensor.tensor import Tensor
-
-__all__ = [
-    "PipelineScheduleMulti", "PipelineScheduleSingle", "Schedule1F1B", "ScheduleDualPipeV", "ScheduleGPipe",
-    "ScheduleInterleaved1F1B", "ScheduleInterleavedZeroBubble", "ScheduleLoopedBFS", "ScheduleZBVZeroBubble",
-    "get_schedule_class"
-]
-
 
 class _PipelineSchedule(ABC):
     def __init__(
@@ -35,7 +25,7 @@ class _PipelineSchedule(ABC):
 
 class PipelineScheduleMulti(_PipelineSchedule):
     def __init__(
-        self, stages: list[_PipelineStageBase], n_microbatches: int, loss_fn: Callable | None = None,
+        self, stages: list[Any], n_microbatches: int, loss_fn: Callable | None = None,
         args_chunk_spec: tuple[TensorChunkSpec, ...] | None = None,
         kwargs_chunk_spec: dict[str, TensorChunkSpec] | None = None,
         output_merge_spec: dict[str, Any] | tuple[Any] | None = None, use_full_backward: bool | None = None,
@@ -48,7 +38,7 @@ class PipelineScheduleMulti(_PipelineSchedule):
 
 class PipelineScheduleSingle(_PipelineSchedule):
     def __init__(
-        self, stage: _PipelineStageBase, n_microbatches: int, loss_fn: Callable | None = None,
+        self, stage: Any, n_microbatches: int, loss_fn: Callable | None = None,
         args_chunk_spec: tuple[TensorChunkSpec, ...] | None = None,
         kwargs_chunk_spec: dict[str, TensorChunkSpec] | None = None,
         output_merge_spec: dict[str, Any] | tuple[Any] | None = None, scale_grads: bool = True
@@ -58,23 +48,15 @@ class PipelineScheduleSingle(_PipelineSchedule):
         loss_kwargs: dict[str, Any] | None = None, **kwargs: Any
     ) -> Any: ...
 
-class Schedule1F1B(PipelineScheduleSingle):
-    def __init__(
-        self, stage: _PipelineStageBase, n_microbatches: int, loss_fn: Callable | None = None,
-        args_chunk_spec: tuple[TensorChunkSpec, ...] | None = None,
-        kwargs_chunk_spec: dict[str, TensorChunkSpec] | None = None,
-        output_merge_spec: dict[str, Any] | tuple[Any] | None = None, scale_grads: bool = True
-    ) -> None: ...
+class Schedule1F1B(PipelineScheduleSingle): ...
 
 class _PipelineScheduleRuntime(PipelineScheduleMulti):
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
-    def register_custom_function(
-        self, computation_type: _ComputationType, custom_function: _CustomFunctionProtocol
-    ) -> None: ...
+    def register_custom_function(self, computation_type: Any, custom_function: Any) -> None: ...
 
 class ScheduleDualPipeV(_PipelineScheduleRuntime):
     def __init__(
-        self, stages: list[_PipelineStageBase], n_microbatches: int, loss_fn: Callable | None = None,
+        self, stages: list[Any], n_microbatches: int, loss_fn: Callable | None = None,
         args_chunk_spec: tuple[TensorChunkSpec, ...] | None = None,
         kwargs_chunk_spec: dict[str, TensorChunkSpec] | None = None,
         output_merge_spec: dict[str, Any] | tuple[Any] | None = None, scale_grads: bool = True,
@@ -85,7 +67,7 @@ class ScheduleGPipe(PipelineScheduleSingle): ...
 
 class ScheduleInterleaved1F1B(_PipelineScheduleRuntime):
     def __init__(
-        self, stages: list[_PipelineStageBase], n_microbatches: int, loss_fn: Callable | None = None,
+        self, stages: list[Any], n_microbatches: int, loss_fn: Callable | None = None,
         args_chunk_spec: tuple[TensorChunkSpec, ...] | None = None,
         kwargs_chunk_spec: dict[str, TensorChunkSpec] | None = None,
         output_merge_spec: dict[str, Any] | tuple[Any] | None = None, scale_grads: bool = True,
@@ -94,7 +76,7 @@ class ScheduleInterleaved1F1B(_PipelineScheduleRuntime):
 
 class ScheduleInterleavedZeroBubble(_PipelineScheduleRuntime):
     def __init__(
-        self, stages: list[_PipelineStageBase], n_microbatches: int, loss_fn: Callable | None = None,
+        self, stages: list[Any], n_microbatches: int, loss_fn: Callable | None = None,
         args_chunk_spec: tuple[TensorChunkSpec, ...] | None = None,
         kwargs_chunk_spec: dict[str, TensorChunkSpec] | None = None,
         output_merge_spec: dict[str, Any] | tuple[Any] | None = None, scale_grads: bool = True,
@@ -103,60 +85,18 @@ class ScheduleInterleavedZeroBubble(_PipelineScheduleRuntime):
 
 class ScheduleLoopedBFS(_PipelineScheduleRuntime):
     def __init__(
-        self, stages: list[_PipelineStageBase], n_microbatches: int, loss_fn: Callable | _Loss | None = None,
+        self, stages: list[Any], n_microbatches: int, loss_fn: Callable | Any | None = None,
         output_merge_spec: dict[str, Any] | tuple[Any] | None = None, scale_grads: bool = True,
         backward_requires_autograd: bool = True, defer_pp_recv: bool = False
     ) -> None: ...
 
 class ScheduleZBVZeroBubble(_PipelineScheduleRuntime):
     def __init__(
-        self, stages: list[_PipelineStageBase], n_microbatches: int, loss_fn: Callable | None = None,
+        self, stages: list[Any], n_microbatches: int, loss_fn: Callable | None = None,
         args_chunk_spec: tuple[TensorChunkSpec, ...] | None = None,
         kwargs_chunk_spec: dict[str, TensorChunkSpec] | None = None,
         output_merge_spec: dict[str, Any] | tuple[Any] | None = None, scale_grads: bool = True,
         backward_requires_autograd: bool = True, defer_pp_recv: bool = False
     ) -> None: ...
-
-class _Action:
-    stage_index: Any
-    computation_type: Any
-    microbatch_index: Any
-    sub_actions: Any
-    @property
-    def is_compute_op(self) -> bool: ...
-    @staticmethod
-    def from_str(action_string: str) -> Any: ...
-
-class _ComputationType(Enum):
-    @staticmethod
-    def from_str(action: str) -> _ComputationType: ...
-    FORWARD: _ComputationType
-    BACKWARD_INPUT: _ComputationType
-    BACKWARD_WEIGHT: _ComputationType
-    UNSHARD: _ComputationType
-    RESHARD: _ComputationType
-    SEND_F: _ComputationType
-    RECV_F: _ComputationType
-    SEND_B: _ComputationType
-    RECV_B: _ComputationType
-    FULL_BACKWARD: _ComputationType
-    OVERLAP_F_B: _ComputationType
-    REDUCE_GRAD: _ComputationType
-
-class _CustomFunctionProtocol:
-    def __call__(self, action: _Action, ctx: _PipelineContext) -> None: ...
-    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
-
-class _PipelineContext:
-    arg_mbs: Any
-    kwarg_mbs: Any
-    target_mbs: Any
-    losses: Any
-    def __init__(
-        self, schedule_ref: _PipelineSchedule, arg_mbs: list[tuple] | None = None, kwarg_mbs: list[dict] | None = None,
-        target_mbs: list | None = None, losses: list | None = None
-    ) -> None: ...
-
-class _ScheduleForwardOnly(PipelineScheduleSingle): ...
 
 def get_schedule_class(schedule_name: str) -> Any: ...

@@ -6,19 +6,12 @@
 
 from abc import ABC
 from collections.abc import Callable
-import torch
 from typing import Any
 from weft.core.device import Device
 from weft.distributed.groups import ProcessGroup
 from weft.distributed.messages import P2POp
-from weft.distributed.pipelining._utils import GetMeshCallback, PipeInfo, _DTensorMeta, _TensorMeta
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
-
-__all__ = [
-    "PipelineStage", "build_stage"
-]
-
 
 class _PipelineStageBase(ABC):
     def __init__(
@@ -60,23 +53,9 @@ class PipelineStage(_PipelineStageBase):
         input_args: Tensor | tuple[Tensor, ...] | None = None, output_args: Tensor | tuple[Tensor, ...] | None = None,
         output_grads: Tensor | tuple[Tensor | None, ...] | None = None,
         input_grads: Tensor | tuple[Tensor | None, ...] | None = None, group: ProcessGroup | None = None,
-        dw_builder: Callable[[], Callable[..., None]] | None = None, get_mesh: GetMeshCallback | None = None
-    ) -> None: ...
-
-class _PipelineStage(_PipelineStageBase):
-    def __init__(
-        self, stage_module: Module, stage_index: int, pipe_info: PipeInfo, device: Device,
-        group: ProcessGroup | None = None
-    ) -> None: ...
-    def get_stage_index_of_submod(self, submod_name: str) -> Any: ...
-    def find_dst_rank(self, user: torch.Node) -> int | None: ...
-
-class _RecvInfo:
-    def __init__(
-        self, input_name: str, source: int | None, buffer: Tensor | None,
-        tensor_meta: _TensorMeta | _DTensorMeta | None, *, is_root_arg: bool = False
+        dw_builder: Callable[[], Callable[..., None]] | None = None, get_mesh: Any | None = None
     ) -> None: ...
 
 def build_stage(
-    stage_module: Module, stage_index: int, pipe_info: PipeInfo, device: Device, group: ProcessGroup | None = None
-) -> _PipelineStage: ...
+    stage_module: Module, stage_index: int, pipe_info: Any, device: Device, group: ProcessGroup | None = None
+) -> Any: ...

@@ -9,11 +9,6 @@ from typing import Any
 from weft.distributed.mesh import DeviceMesh
 from weft.distributed.tensor.placement_types import Placement
 
-__all__ = [
-    "local_map"
-]
-
-
 def local_map(
     func: Callable | None = None,
     out_placements: Sequence[Placement] | None | tuple[Sequence[Placement] | None, ...] = None,

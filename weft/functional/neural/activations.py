@@ -19,6 +19,7 @@ def _held(x: Tensor, low: float, high: float, inplace: bool) -> Tensor:
     return in_place(OPS["hardtanh"], (x, low, high)) if inplace else ops.hardtanh(x, low, high)
 
 
+@public("neural")
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """x limited to [min_val, max_val]."""
     if min_val > max_val:
@@ -26,16 +27,19 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     return _held(input, min_val, max_val, inplace)
 
 
+@public("neural")
 def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """In-place `hardtanh`."""
     return hardtanh(input, min_val, max_val, True)
 
 
+@public("neural")
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """x limited to [0, 6]."""
     return _held(input, 0.0, 6.0, inplace)
 
 
+@public("neural")
 @in_one(torch._C._nn.glu)  # type: ignore[attr-defined]
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """Gated linear unit: the first half times the sigmoid of the second."""
@@ -51,11 +55,13 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     return ops.mul(first, ops.sigmoid(second))
 
 
+@public("neural")
 def tanhshrink(input: Tensor) -> Tensor:
     """x - tanh(x)."""
     return ops.sub(input, ops.tanh(input))
 
 
+@public("neural flow")
 @in_one(torch.prelu)
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x where positive, weight * x elsewhere; one weight in all or one per channel."""
@@ -78,6 +84,7 @@ def leaky_relu(x: Tensor, negative_slope: float = 0.01, inplace: bool = False) -
     return in_place(OPS["leaky_relu"], (x, negative_slope)) if inplace else ops.leaky_relu(x, negative_slope)
 
 
+@public("neural flow")
 def rrelu(
     input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Any:
@@ -90,6 +97,3 @@ def rrelu(
     else:
         y = ops.leaky_relu(x, (lower + upper) / 2)
     return input.copy_(y) if inplace else y
-
-
-__all__ = ["glu", "hardtanh", "hardtanh_", "prelu", "relu6", "rrelu", "tanhshrink"]

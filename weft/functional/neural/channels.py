@@ -17,6 +17,7 @@ from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 
+@public("neural flow")
 def channel_shuffle(input: Any, groups: int) -> Any:
     """Channels interleaved: the first of each group, then the second of each, and so on."""
     n, channels, *rest = input.shape
@@ -26,6 +27,7 @@ def channel_shuffle(input: Any, groups: int) -> Any:
     return ops.reshape(ops.contiguous(ops.transpose(parted, 1, 2)), tuple(input.shape))
 
 
+@public("neural")
 def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
     """x divided by a power of the mean square of neighboring channels."""
     if 0 in input.shape:
@@ -37,6 +39,7 @@ def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float 
     return input / ops.pow(around * alpha + k, beta)
 
 
+@public("neural flow")
 @in_one(torch.pixel_shuffle)
 def pixel_shuffle(input: Tensor, upscale_factor: int | tuple[int, int]) -> Tensor:
     """Rearranges channels to pixels: (..., c * r * s, h, w) to (..., c, h * r, w * s)."""
@@ -50,6 +53,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int | tuple[int, int]) -> Tenso
     return ops.reshape(ops.contiguous(mixed), (*lead, channels // (r * s), high * r, wide * s))
 
 
+@public("neural flow")
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """Rearranges pixels to channels: (..., c, h * r, w * r) to (..., c * r * r, h, w)."""
     r = downscale_factor
@@ -94,6 +98,7 @@ def group_norm(
     return ops.group_norm(x, num_groups, weight, bias, eps)
 
 
+@public("neural flow")
 def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
     bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
@@ -115,6 +120,3 @@ def instance_norm(
             for running, now in ((running_mean, ops.mean(x, (0, *inside), False)), (running_var, spread)):
                 assign(running, ops.add(ops.mul(running, 1 - momentum), ops.mul(now, momentum)))
     return ops.group_norm(input, input.shape[1], weight, bias, eps)
-
-
-__all__ = ["channel_shuffle", "instance_norm", "local_response_norm", "pixel_shuffle", "pixel_unshuffle"]

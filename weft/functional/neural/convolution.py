@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from weft.api.table import named
+from weft.api.table import named, public
 from weft.core.errors import OptionError
 from weft.functional.neural.image_padding import pad
 from weft.functional.neural.sizes import several
 from weft.ops import OPS, ops
 from weft.tensor.tensor import Tensor
 
-__all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
 
-
-def _forward(dims: int) -> Callable[..., Tensor]:
+def _forward(dims: int) -> None:
     run = OPS[f"conv{dims}d"]
 
+    @public("neural flow")
     @named(
         f"conv{dims}d", (run.__doc__ or "").partition("\n")[0] + ' Padding may be "same"; the batch may be left out.'
     )
@@ -30,8 +28,6 @@ def _forward(dims: int) -> Callable[..., Tensor]:
             x, padding = _named(x, weight, stride, padding, several(dilation, dims, "dilation"))
         y = run(x, weight, bias, stride, padding, dilation, groups)
         return y if x.ndim == input.ndim else ops.squeeze(y, 0)
-
-    return conv
 
 
 def _named(x: Tensor, weight: Tensor, stride: Any, padding: str, dilation: tuple[int, ...]) -> tuple[Tensor, Any]:
@@ -47,9 +43,10 @@ def _named(x: Tensor, weight: Tensor, stride: Any, padding: str, dilation: tuple
     return pad(x, [n for t in reversed(totals) for n in (t // 2, t - t // 2)]), 0
 
 
-def _transposed(dims: int) -> Callable[..., Tensor]:
+def _transposed(dims: int) -> None:
     run = OPS[f"conv_transpose{dims}d"]
 
+    @public("neural flow")
     @named(f"conv_transpose{dims}d", (run.__doc__ or "").partition("\n")[0] + " The batch may be left out.")
     def conv(
         input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
@@ -59,8 +56,7 @@ def _transposed(dims: int) -> Callable[..., Tensor]:
         y = run(x, weight, bias, stride, padding, output_padding, groups, dilation)
         return y if x.ndim == input.ndim else ops.squeeze(y, 0)
 
-    return conv
 
-
-conv1d, conv2d, conv3d = map(_forward, (1, 2, 3))
-conv_transpose1d, conv_transpose2d, conv_transpose3d = map(_transposed, (1, 2, 3))
+for _dims in (1, 2, 3):
+    _forward(_dims)
+    _transposed(_dims)

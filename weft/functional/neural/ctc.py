@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError, ShapeError
 from weft.functional.create import creation
@@ -13,6 +14,7 @@ from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 
+@public("neural flow")
 def ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
     reduction: str = "mean", zero_infinity: bool = False,
@@ -90,6 +92,7 @@ def _rows(targets: Tensor, sizes: list[int]) -> Tensor:
     return ops.cat([ops.reshape(row, (1, -1)) for row in rows], 0)
 
 
+@public("neural")
 def ctc_greedy_decoder(log_probs: Any, input_lengths: Any, merge_repeated: bool = True) -> tuple[Tensor, Tensor]:
     """Greedy decoding: the most likely class at each time, repetitions merged, blanks (the last class) removed. Returns
     the labels of each sequence, padded with zeros, and the negative log probability of the path.
@@ -116,6 +119,3 @@ def ctc_greedy_decoder(log_probs: Any, input_lengths: Any, merge_repeated: bool 
     decoded = ops.narrow(ops.scatter(blank, 0, at, choice), 0, 0, steps)
     path = -ops.sum(best * ops.cast(goes_on, best.dtype), 0)
     return ops.transpose(decoded, 0, 1), ops.unsqueeze(path, 1)
-
-
-__all__ = ["ctc_greedy_decoder", "ctc_loss"]

@@ -52,6 +52,7 @@ def feature_dropout(input: Tensor, p: float = 0.5, training: bool = True, inplac
     return _drop(input, p, training, inplace, _inside("feature_dropout", input))
 
 
+@public("neural")
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Channels of ([batch,] channels, length) zeroed with probability p, the others scaled by 1 / (1 - p)."""
     if input.ndim not in (2, 3):
@@ -59,11 +60,13 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return _drop(input, p, training, inplace, 1)
 
 
+@public("neural")
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Channels of (batch, channels, ...) zeroed, as in PyTorch also with other than two more dimensions."""
     return _drop(input, p, training, inplace, _inside("dropout2d", input))
 
 
+@public("neural")
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Channels of (batch, channels, depth, height, width) zeroed; other shapes are taken as without a batch."""
     return _drop(input, p, training, inplace, _inside("dropout3d", input) + (input.ndim != 5))
@@ -79,6 +82,7 @@ def _alpha(input: Tensor, p: float, training: bool, inplace: bool, dims: int | N
     return in_place(OPS["copy"], (input, made)) if inplace else made
 
 
+@public("neural flow")
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout that keeps the mean and variance of a SELU network.
 
@@ -88,6 +92,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     return _alpha(input, p, training, inplace, None)
 
 
+@public("neural flow")
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Alpha dropout of channels of (batch, channels, ...)."""
     inside = _inside("feature_alpha_dropout", input) if training and p else None
@@ -113,6 +118,3 @@ def dropout(
     if inplace:
         y = in_place(OPS["copy"], (x, y))
     return y if addend is None else ops.add(y, addend)
-
-
-__all__ = ["alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]

@@ -94,6 +94,7 @@ def _starts(offsets: Any, n: int) -> Any:
     return ops.require(offsets, valid, f"embedding_bag: offsets start at 0, ascend, and end at most at {n}")
 
 
+@public("neural flow")
 def embedding_bag(
     input: Any, weight: Any, offsets: Any = None, max_norm: Any = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Any = None,
@@ -143,6 +144,7 @@ def embedding_bag(
     return ops.narrow(found, 0, 0, bags - 1) if include_last_offset and offsets is not None else found
 
 
+@public("neural")
 @in_one(torch._C._nn.one_hot, "d_input, num_classes")  # type: ignore[attr-defined]
 def one_hot(input: Tensor, num_classes: int = -1, on_value: Any = 1, off_value: Any = 0) -> Tensor:
     """`on_value` at the index given by each integer, along a new last dimension.
@@ -160,6 +162,3 @@ def one_hot(input: Tensor, num_classes: int = -1, on_value: Any = 1, off_value: 
         n = reach[1] + 1
     hot = ops.one_hot(input, n)
     return hot if (on_value, off_value) == (1, 0) else ops.where(ops.ne(hot, 0), on_value, off_value)
-
-
-__all__ = ["embedding_bag", "one_hot"]

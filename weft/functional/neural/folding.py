@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.api.table import public
 from weft.functional.neural.sizes import several
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
@@ -14,6 +15,7 @@ def _window(kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> tuple
     return tuple(several(value, 2, name) for name, value in given.items())
 
 
+@public("neural")
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Each window of an image as a column: (batch, channels, h, w) to (batch, channels * window, windows)."""
     if input.ndim == 3:
@@ -21,6 +23,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     return ops.im2col(input, *_window(kernel_size, dilation, padding, stride))
 
 
+@public("neural")
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
@@ -30,6 +33,3 @@ def fold(
         return ops.squeeze(fold(one, output_size, kernel_size, dilation, padding, stride), 0)
     wanted = several(output_size, 2, "output_size")
     return ops.col2im(input, wanted, *_window(kernel_size, dilation, padding, stride))
-
-
-__all__ = ["fold", "unfold"]

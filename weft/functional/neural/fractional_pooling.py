@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from weft.api.table import named
+from weft.api.table import named, public
 from weft.core.errors import OptionError, ShapeError
 from weft.functional.create.likeness import device_of
 from weft.functional.neural.sizes import several
 from weft.functional.random import random_tensors
 from weft.ops import OPS, ops
 from weft.tensor.tensor import Tensor
-
-__all__ = [
-    "fractional_max_pool2d", "fractional_max_pool2d_with_indices", "fractional_max_pool3d",
-    "fractional_max_pool3d_with_indices",
-]  # fmt: skip
 
 
 def check_sizes(dims: int, output_size: Any, output_ratio: Any) -> tuple[tuple[int, ...], tuple[float, ...]]:
@@ -51,7 +46,8 @@ def _pooled(
     return (ops.squeeze(y, 0), ops.squeeze(places, 0)) if alone else (y, places)
 
 
-def _function(dims: int, both: bool) -> Callable[..., Any]:
+def _function(dims: int, both: bool) -> None:
+    @public("neural")
     @named(
         f"fractional_max_pool{dims}d{'_with_indices' * both}",
         "Max pooling by random windows to the given size, or fraction of the size"
@@ -64,8 +60,7 @@ def _function(dims: int, both: bool) -> Callable[..., Any]:
         found = _pooled(dims, input, kernel_size, output_size, output_ratio, _random_samples)
         return found if both or return_indices else found[0]
 
-    return pool
 
-
-fractional_max_pool2d, fractional_max_pool3d = (_function(dims, False) for dims in (2, 3))
-fractional_max_pool2d_with_indices, fractional_max_pool3d_with_indices = (_function(dims, True) for dims in (2, 3))
+for _dims in (2, 3):
+    _function(_dims, False)
+    _function(_dims, True)

@@ -7,10 +7,12 @@ import itertools
 import operator
 from typing import Any
 
+from weft.api.table import public
 from weft.core.errors import ArgumentError, ShapeError
 from weft.ops import ops
 
 
+@public("neural")
 def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
     """The product of each group. Of two tensors with three dimensions these are the matrices; a matrix is cut into
     groups that end at `offs`: mat_a along its rows, mat_b along its columns, both along what is summed.
@@ -64,6 +66,3 @@ def _sums(a: Any, b: Any, offs: Any) -> Any:
         ends = itertools.pairwise([0, *offs.tolist()])
         return ops.stack([a[:, start:end] @ b[start:end] for start, end in ends], 0)
     return ops.stack([a @ (mine * b) for mine in _groups(offs, b[:, 0], b)], 0)
-
-
-__all__ = ["grouped_mm"]

@@ -21,6 +21,7 @@ def constant_pad_nd(x: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor:
     return ops.pad_with(x, tuple(pad), value)
 
 
+@public("neural flow")
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """x padded: (left, right) of the last dimension, then of the one before it, and so on.
 
@@ -53,6 +54,3 @@ def _wrapped(x: Tensor, dim: int, left: int, right: int) -> Tensor:
         raise ShapeError(f"circular padding is at most the size, {size}; got {left} and {right}")
     parts = [ops.narrow(x, dim, size - left, left), x, ops.narrow(x, dim, 0, right)]
     return ops.cat(parts, dim)
-
-
-__all__ = ["pad"]

@@ -6,12 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from weft.api.table import public
 from weft.core.errors import OptionError, ShapeError
 from weft.functional.neural.sizes import several
 from weft.ops import OPS, ops
 from weft.tensor.tensor import Tensor
 
 
+@public("neural")
 def interpolate(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None, antialias: bool = False,
@@ -48,6 +50,7 @@ def interpolate(
     return ops.resize(input, wanted, mode, bool(align_corners), scales)
 
 
+@public("neural")
 def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Tensor:
@@ -55,14 +58,13 @@ def upsample(
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
+@public("neural")
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """interpolate with mode "nearest", under its deprecated name."""
     return interpolate(input, size, scale_factor, "nearest")
 
 
+@public("neural")
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """interpolate with mode "bilinear" and aligned corners, under its deprecated name."""
     return interpolate(input, size, scale_factor, "bilinear", True)
-
-
-__all__ = ["interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from weft.api.table import public
 from weft.core.dtype import bool_
 from weft.core.errors import DtypeError, OptionError, ShapeError
 from weft.core.program_line import warn
@@ -61,6 +62,7 @@ def _weighted(loss: Tensor, weight: Tensor, input: Tensor, reduction: str) -> Te
     return ops.div(ops.sum(loss), ops.sum(weight)) if reduction == "mean" else reduced(loss, reduction)
 
 
+@public("neural")
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """The squared difference; with a weight, the mean is weighted.
 
@@ -76,6 +78,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Ten
     return reduced(ops.square(ops.sub(*floats("mse_loss", input, target))), reduction)
 
 
+@public("neural")
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """The absolute difference; with a weight, the mean is weighted."""
     if weight is not None:
@@ -86,6 +89,7 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tens
     return reduced(ops.abs(ops.sub(input, target)), reduction)
 
 
+@public("neural")
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """Quadratic below `beta`, linear above it."""
     if isinstance(beta, str):  # OneFlow's order
@@ -105,6 +109,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
     return reduced(ops.where(far, ops.sub(size, 0.5 * beta), bent), reduction)
 
 
+@public("neural")
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
@@ -126,6 +131,7 @@ def huber_loss(
     return reduced(loss if loss.dtype is input.dtype else ops.cast(loss, input.dtype), reduction)
 
 
+@public("neural flow")
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """The Kullback-Leibler divergence from log probabilities `input` to `target`; "batchmean" divides by the batch
     size."""
@@ -141,6 +147,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
     return reduced(loss, reduction)
 
 
+@public("neural flow")
 def poisson_nll_loss(
     input: Any, target: Any, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
 ) -> Tensor:
@@ -161,6 +168,7 @@ def poisson_nll_loss(
 NEGATIVE = "gaussian_nll_loss: var has negative entry/entries: it holds variances"
 
 
+@public("neural")
 def gaussian_nll_loss(
     input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
@@ -178,6 +186,3 @@ def gaussian_nll_loss(
     away = input - target
     loss = 0.5 * (ops.log(width) + away * away / width)
     return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
-
-
-__all__ = ["gaussian_nll_loss", "huber_loss", "kl_div", "l1_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss"]

@@ -19,6 +19,7 @@ def _hinge(x: Any) -> Any:
     return ops.clamp(x, 0.0)
 
 
+@public("neural flow")
 def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
@@ -29,17 +30,20 @@ def cosine_embedding_loss(
     return reduced(ops.where(target == 1, 1 - cosine, apart), reduction)
 
 
+@public("neural flow")
 def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: str = "mean") -> Tensor:
     """The input, a distance, where the target is 1; how far it is below the margin, where it is -1."""
     loss = ops.where(target == -1, 0.0, input) + ops.where(target == 1, 0.0, _hinge(margin - input))
     return reduced(loss, reduction)
 
 
+@public("neural")
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """log(1 + exp(-target * input)), for targets 1 and -1."""
     return reduced(ops.softplus(ops.neg(ops.mul(target, input))), reduction)
 
 
+@public("neural flow")
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
@@ -53,6 +57,7 @@ def margin_ranking_loss(
     return reduced(_hinge(gap), reduction)
 
 
+@public("neural")
 def multi_margin_loss(
     input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, reduction: str = "mean"
 ) -> Any:
@@ -70,6 +75,7 @@ def multi_margin_loss(
     return reduced(ops.squeeze(loss, 0) if alone else loss, reduction)
 
 
+@public("neural")
 def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
     """How much other classes' scores exceed each target's minus 1; a row's targets end with -1."""
     alone = input.ndim < 2
@@ -86,6 +92,7 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
     return reduced(ops.squeeze(loss, 0) if alone else loss, reduction)
 
 
+@public("neural")
 def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, reduction: str = "mean") -> Any:
     """Binary cross entropy of each class, averaged over classes."""
     loss = -(target * ops.logsigmoid(input) + (1 - target) * ops.logsigmoid(-input))
@@ -93,6 +100,7 @@ def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, red
     return reduced(ops.mean(loss, -1), reduction)
 
 
+@public("neural flow")
 def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6,
     swap: bool = False, reduction: str = "mean",
@@ -105,6 +113,7 @@ def triplet_margin_loss(
     return _triplet("triplet_margin_loss", anchor, positive, negative, distance, margin, swap, reduction)
 
 
+@public("neural")
 def triplet_margin_with_distance_loss(
     anchor: Any, positive: Any, negative: Any, *, distance_function: Callable[[Any, Any], Any] | None = None,
     margin: float = 1.0, swap: bool = False, reduction: str = "mean",
@@ -147,10 +156,3 @@ def combined_margin_loss(x: Any, label: Any, m1: float = 1.0, m2: float = 0.0, m
     else:
         harder = ops.cos(ops.acos(cosine) * m1 + m2) - m3
     return ops.scatter(x, 1, index, harder)
-
-
-__all__ = [
-    "cosine_embedding_loss", "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss",
-    "multilabel_margin_loss", "multilabel_soft_margin_loss", "soft_margin_loss", "triplet_margin_loss",
-    "triplet_margin_with_distance_loss",
-]  # fmt: skip

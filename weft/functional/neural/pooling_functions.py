@@ -60,14 +60,10 @@ def _adaptive_max_pool(name: str) -> None:
         return both(x, output_size)
 
 
-for _d in (1, 2, 3):
-    _max_pool(f"max_pool{_d}d")
-    _adaptive_max_pool(f"adaptive_max_pool{_d}d")
-
-
-def _lp_pool(dims: int) -> Any:
+def _lp_pool(dims: int) -> None:
     mean = OPS[f"avg_pool{dims}d"].entry
 
+    @public("neural")
     @named(f"lp_pool{dims}d", "Power-average pooling: the p-norm of every window.")
     def pool(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
         size = kernel_size if isinstance(kernel_size, Sequence) else (kernel_size,) * dims
@@ -76,10 +72,9 @@ def _lp_pool(dims: int) -> Any:
         whole = ops.sign(pooled) * ops.relu(ops.abs(pooled)) * math.prod(size)
         return ops.pow(whole, 1.0 / norm_type)
 
-    return pool
 
-
-def _max_unpool(dims: int) -> Any:
+def _max_unpool(dims: int) -> None:
+    @public("neural")
     @named(f"max_unpool{dims}d", f"The partial inverse of max_pool{dims}d: values at their indices, zero elsewhere.")
     def unpool(
         input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
@@ -101,10 +96,9 @@ def _max_unpool(dims: int) -> Any:
         placed = ops.scatter(blank, len(lead), ops.reshape(indices, tuple(flat.shape)), flat)
         return ops.reshape(placed, (*lead, *wanted))
 
-    return unpool
 
-
-lp_pool1d, lp_pool2d, lp_pool3d = map(_lp_pool, (1, 2, 3))
-max_unpool1d, max_unpool2d, max_unpool3d = map(_max_unpool, (1, 2, 3))
-
-__all__ = ["lp_pool1d", "lp_pool2d", "lp_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d"]
+for _dims in (1, 2, 3):
+    _max_pool(f"max_pool{_dims}d")
+    _adaptive_max_pool(f"adaptive_max_pool{_dims}d")
+    _lp_pool(_dims)
+    _max_unpool(_dims)

@@ -14,8 +14,6 @@ from weft.functional.neural.sizes import several
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
-__all__ = ["deform_conv2d"]
-
 
 def _read(flat: Any, y: Any, x: Any, high: int, wide: int) -> Any:
     """Pixels at integer positions, zero outside. `flat` is (groups, channels, high * wide), positions (groups, n)."""
@@ -38,6 +36,7 @@ def _blend(flat: Any, y: Any, x: Any, high: int, wide: int) -> Any:
     return total
 
 
+@public("neural flow")
 def deform_conv2d(
     input: Tensor, offset: Any, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     dilation: Any = 1, mask: Tensor | None = None,

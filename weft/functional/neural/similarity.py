@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from weft.api.fast_path import in_one
+from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.core.errors import DtypeError
 from weft.functional.create import creation
@@ -19,6 +20,7 @@ from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 
+@public("neural flow")
 @in_one(torch.pdist)
 @in_float32
 def pdist(input: Any, p: float = 2.0) -> Any:
@@ -29,6 +31,7 @@ def pdist(input: Any, p: float = 2.0) -> Any:
     return vector_norm(ops.index_select(input, 0, first) - ops.index_select(input, 0, second), p, -1)
 
 
+@public("neural flow")
 @in_one(torch.pairwise_distance)
 @in_float32
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
@@ -36,6 +39,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     return vector_norm(ops.add(ops.sub(x1, x2), eps), p, -1, keepdim)
 
 
+@public("neural")
 @in_float32
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """x over its p-norm along `dim`.
@@ -46,6 +50,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
     return ops.div(input, ops.clamp(vector_norm(input, p, dim, True), eps))
 
 
+@public("neural flow")
 @in_one(torch.cosine_similarity)
 @in_float32
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
@@ -60,6 +65,3 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         x1, x2 = ops.expand(x1, shape), ops.expand(x2, shape)
     dot = ops.sum(ops.mul(x1, x2), dim)
     return ops.div(dot, ops.mul(*(ops.clamp(vector_norm(x, 2.0, dim), eps) for x in (x1, x2))))
-
-
-__all__ = ["cosine_similarity", "normalize", "pairwise_distance", "pdist"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
-from weft.api.table import public
+from weft.api.table import named, public
 from weft.autograd import no_grad
 from weft.autograd.overwrite import assign
 from weft.core import dtype as dtypes
@@ -15,6 +15,7 @@ from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.functional.index import indexing
 from weft.ops import ops
+from weft.ops.declaration import REQUIRED, positional
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
 
@@ -177,71 +178,42 @@ def throw_error(x: Any) -> Any:
 # ---- resizing ----------------------------------------------------------------------------------------
 
 
-def _resized(x: Any, mode: str, scales: Sequence[float], size: Any, corners: bool, data_format: str) -> Any:
-    if data_format != "channels_first":
-        raise ArgumentError(f'upsample: data_format is "channels_first"; got {data_format!r}. Write x.permute(...)')
-    if size is not None:
-        return ops.resize(x, tuple(size), mode, corners)
-    wanted = tuple(math.floor(n * s) for n, s in zip(x.shape[2:], scales, strict=True))
-    return ops.resize(x, wanted, mode, corners, tuple(map(float, scales)))
+SIDES: Final = ("depth_scale", "height_scale", "width_scale")
 
 
-_FIRST = "channels_first"
+def _upsample(mode: str, dims: int, says: str) -> None:
+    """Bind `upsample_{mode}_{dims}d`, which takes a scale for each side."""
+    scales = SIDES[-dims:] if dims > 1 else ("scale_factor",)
+    takes = positional(
+        ("x", "Any", REQUIRED), *((name, "float", 1.0) for name in scales),
+        *[("align_corners", "bool", False)] * (mode != "nearest"),
+        ("output_size", "Any", None), ("data_format", "str", "channels_first"),
+    )  # fmt: skip
+
+    @named(f"upsample_{mode}_{dims}d", says)
+    def resize(*args: Any, **kwargs: Any) -> Any:
+        bound = takes.bind(*args, **kwargs)
+        bound.apply_defaults()
+        given = bound.arguments
+        if given["data_format"] != "channels_first":
+            raise ArgumentError(
+                f'upsample: data_format is "channels_first"; got {given["data_format"]!r}. Write x.permute(...)'
+            )
+        x, size, factors = given["x"], given["output_size"], tuple(float(given[name]) for name in scales)
+        scaled = tuple(math.floor(n * s) for n, s in zip(x.shape[2:], factors, strict=True)) if size is None else size
+        return ops.resize(x, tuple(scaled), mode, given.get("align_corners", False), factors if size is None else None)
+
+    resize.__signature__ = takes  # type: ignore[attr-defined]
+    public("bound")(resize)
 
 
-@public("bound")
-def upsample_nearest_1d(x: Any, scale_factor: float = 1.0, output_size: Any = None, data_format: str = _FIRST) -> Any:
-    """Sequences resized to the nearest neighbor."""
-    return _resized(x, "nearest", (scale_factor,), output_size, False, data_format)
-
-
-@public("bound")
-def upsample_linear_1d(
-    x: Any, scale_factor: float = 1.0, align_corners: bool = False, output_size: Any = None, data_format: str = _FIRST
-) -> Any:
-    """Sequences resized by linear interpolation."""
-    return _resized(x, "linear", (scale_factor,), output_size, align_corners, data_format)
-
-
-@public("bound")
-def upsample_nearest_2d(
-    x: Any, height_scale: float = 1.0, width_scale: float = 1.0, output_size: Any = None, data_format: str = _FIRST
-) -> Any:
-    """Images resized to the nearest neighbor."""
-    return _resized(x, "nearest", (height_scale, width_scale), output_size, False, data_format)
-
-
-@public("bound")
-def upsample_bilinear_2d(
-    x: Any, height_scale: float = 1.0, width_scale: float = 1.0, align_corners: bool = False, output_size: Any = None,
-    data_format: str = _FIRST,
-) -> Any:  # fmt: skip
-    """Images resized by bilinear interpolation."""
-    return _resized(x, "bilinear", (height_scale, width_scale), output_size, align_corners, data_format)
-
-
-@public("bound")
-def upsample_bicubic_2d(
-    x: Any, height_scale: float = 1.0, width_scale: float = 1.0, align_corners: bool = False, output_size: Any = None,
-    data_format: str = _FIRST,
-) -> Any:  # fmt: skip
-    """Images resized by bicubic interpolation."""
-    return _resized(x, "bicubic", (height_scale, width_scale), output_size, align_corners, data_format)
-
-
-@public("bound")
-def upsample_nearest_3d(
-    x: Any, depth_scale: float = 1.0, height_scale: float = 1.0, width_scale: float = 1.0, output_size: Any = None,
-    data_format: str = _FIRST,
-) -> Any:  # fmt: skip
-    """Volumes resized to the nearest neighbor."""
-    return _resized(x, "nearest", (depth_scale, height_scale, width_scale), output_size, False, data_format)
-
-
-@public("bound")
-def upsample_trilinear_3d(
-    x: Any, depth_scale: float = 1.0, height_scale: float = 1.0, width_scale: float = 1.0, align_corners: bool = False,
-    output_size: Any = None, data_format: str = _FIRST,
-) -> Any:  # fmt: skip
-    """Volumes resized by trilinear interpolation."""
-    return _resized(x, "trilinear", (depth_scale, height_scale, width_scale), output_size, align_corners, data_format)
+for _mode, _dims, _says in (
+    ("nearest", 1, "Sequences resized to the nearest neighbor."),
+    ("linear", 1, "Sequences resized by linear interpolation."),
+    ("nearest", 2, "Images resized to the nearest neighbor."),
+    ("bilinear", 2, "Images resized by bilinear interpolation."),
+    ("bicubic", 2, "Images resized by bicubic interpolation."),
+    ("nearest", 3, "Volumes resized to the nearest neighbor."),
+    ("trilinear", 3, "Volumes resized by trilinear interpolation."),
+):
+    _upsample(_mode, _dims, _says)

@@ -132,10 +132,7 @@ def fused_mlp(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], sk
     if any(tuple(b.shape) != tuple(w.shape[:1]) for w, b in zip(weights, biases, strict=True)):
         shapes = [(list(w.shape), list(b.shape)) for w, b in zip(weights, biases, strict=True)]
         raise ShapeError(f"fused_mlp(): a bias has one element for each row of its weight; got {shapes}")
-    for i, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
-        x = ops.linear(x, weight, bias)
-        x = x if skip_final_activation and i == len(weights) - 1 else ops.relu(x)
-    return x
+    return fused_matmul_bias_add_relu_dropout(x, weights, biases, skip_final_activation, [0.0] * len(weights))
 
 
 @public("bound")

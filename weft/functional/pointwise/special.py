@@ -6,27 +6,19 @@ import math
 from typing import Any, Final
 
 from weft.api.signature import door
+from weft.api.surface import PUBLIC
 from weft.functional.create import creation
 from weft.functional.neural.softmax import log_softmax, softmax
 from weft.functional.pointwise.arithmetic import round
 from weft.functional.reduce.sums import logsumexp
 from weft.functional.tensor.dtypes import result_type
-from weft.ops import ops
+from weft.ops import OPS, ops
 from weft.tensor.tensor import Tensor
 
 OTHERS: Final = {  # ops that have another name here
     "expit": "sigmoid", "gammainc": "igamma", "gammaincc": "igammac", "gammaln": "lgamma", "multigammaln": "mvlgamma",
     "psi": "digamma",
 }  # fmt: skip
-SAME: Final = (  # ops that have the same one
-    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t", "chebyshev_polynomial_u",
-    "chebyshev_polynomial_v", "chebyshev_polynomial_w", "digamma", "erf", "erfc", "erfcx", "erfinv", "exp2", "expm1",
-    "hermite_polynomial_h", "hermite_polynomial_he", "i0", "i0e", "i1", "i1e", "laguerre_polynomial_l",
-    "legendre_polynomial_p", "log1p", "log_ndtr", "logit", "modified_bessel_i0", "modified_bessel_i1",
-    "modified_bessel_k0", "modified_bessel_k1", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1",
-    "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v",
-    "shifted_chebyshev_polynomial_w", "sinc", "spherical_bessel_j0", "xlogy", "zeta",
-)  # fmt: skip
 
 
 def polygamma(n: int, x: Any) -> Any:
@@ -63,7 +55,6 @@ def xlog1py(x: Any, y: Any) -> Any:
 
 
 OWN: Final = (entr, log_softmax, logsumexp, ndtr, ndtri, polygamma, round, softmax, xlog1py)
-globals().update({name: door(getattr(ops, name)) for name in SAME})
-globals().update({name: door(getattr(ops, op)) for name, op in OTHERS.items()})
+__all__ = sorted(PUBLIC["special"])  # pyright: ignore[reportUnsupportedDunderAll]
+globals().update({name: OPS[OTHERS.get(name, name)].entry for name in PUBLIC["special"] - {f.__name__ for f in OWN}})
 globals().update({f.__name__: door(f) for f in OWN})
-__all__ = sorted((*SAME, *OTHERS, *(f.__name__ for f in OWN)))  # pyright: ignore[reportUnsupportedDunderAll]

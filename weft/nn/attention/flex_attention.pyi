@@ -5,16 +5,9 @@
 """Torch's own code, on Weft's tensors: see torch.nn.attention.flex_attention."""
 
 from collections.abc import Callable
-from enum import Enum
 from typing import Any, Self
 from weft.core.device import Device
 from weft.tensor.tensor import Tensor
-
-__all__ = [
-    "AuxOutput", "AuxRequest", "BlockMask", "FlexKernelOptions", "and_masks", "create_block_mask", "create_mask",
-    "flex_attention", "noop_mask", "or_masks"
-]
-
 
 class AuxOutput:
     lse: Any
@@ -53,42 +46,6 @@ class BlockMask:
     def to(self, device: Device | str) -> BlockMask: ...
 
 class FlexKernelOptions: ...
-
-class _CallableLeaf:
-    stripped: Any
-    callable_spec: Any
-    n_extracted: Any
-
-class _ExtractedLeaf: ...
-
-class _KernelOptionsWithInternals: ...
-
-class _MaskModWrapper:
-    def __init__(self, fn: Any, callable_spec: Any = None) -> None: ...
-    def __call__(self, b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor: ...
-    callable_spec: Any
-    fn: Any
-
-class _ModificationType(Enum):
-    SCORE_MOD: Any
-    MASK_MOD: Any
-    UNKNOWN: Any
-
-class _PlainFunction:
-    fn: Any
-
-class _StrippedClosure:
-    code: Any
-    globals_dict: Any
-    name: Any
-    qualname: Any
-    defaults: Any
-    kwdefaults: Any
-    extra_dict: Any
-    leaf_entries: Any
-
-class _StrippedPartial:
-    leaf_entries: Any
 
 def and_masks(
     *mask_mods: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]

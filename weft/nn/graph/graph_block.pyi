@@ -2,8 +2,4 @@
 
 """flow.nn.graph.graph_block: GraphBlock, GraphModule, GraphTensor"""
 
-
-from weft.graph.blocks import GraphBlock as GraphBlock
-from weft.graph.blocks import GraphModule as GraphModule
-from weft.graph.blocks import GraphTensor as GraphTensor
-
+from weft.nn.graph import GraphBlock as GraphBlock, GraphModule as GraphModule, GraphTensor as GraphTensor

@@ -2,7 +2,4 @@
 
 """flow.nn.graph.proxy: Proxy, ProxyModule"""
 
-
-from weft.graph.blocks import Proxy as Proxy
-from weft.graph.blocks import ProxyModule as ProxyModule
-
+from weft.nn.graph import Proxy as Proxy, ProxyModule as ProxyModule

@@ -10,11 +10,6 @@ from weft.nn.layers.clusters import Clustered
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
-__all__ = [
-    "AdaptiveLogSoftmaxWithLoss"
-]
-
-
 class AdaptiveLogSoftmaxWithLoss(Module):
     def __init__(
         self, in_features: int, n_classes: int, cutoffs: Sequence[int], div_value: float = 4.0, head_bias: bool = False,
@@ -24,8 +19,4 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def forward(self, input_: Tensor, target_: Tensor) -> Clustered: ...
     def log_prob(self, input: Tensor) -> Tensor: ...
     def predict(self, input: Any) -> Any: ...
-
-class _ASMoutput:
-    output: Any
-    loss: Any
 

@@ -7,13 +7,7 @@
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
-__all__ = [
-    "ChannelShuffle"
-]
-
-
 class ChannelShuffle(Module):
     def __init__(self, groups: int) -> None: ...
     def forward(self, input: Tensor) -> Tensor: ...
-    def extra_repr(self) -> str: ...
 

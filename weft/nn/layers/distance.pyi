@@ -7,11 +7,6 @@
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
-__all__ = [
-    "CosineSimilarity", "PairwiseDistance"
-]
-
-
 class CosineSimilarity(Module):
     def __init__(self, dim: int = 1, eps: float = 1e-08) -> None: ...
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor: ...

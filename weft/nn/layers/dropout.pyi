@@ -8,14 +8,8 @@ from typing import Any
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
-__all__ = [
-    "AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"
-]
-
-
 class _DropoutNd(Module):
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None: ...
-    def extra_repr(self) -> str: ...
 
 class AlphaDropout(_DropoutNd):
     def forward(self, input: Tensor) -> Tensor: ...

@@ -7,18 +7,12 @@
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
-__all__ = [
-    "Fold", "Unfold"
-]
-
-
 class Fold(Module):
     def __init__(
         self, output_size: int | tuple[int, ...], kernel_size: int | tuple[int, ...],
         dilation: int | tuple[int, ...] = 1, padding: int | tuple[int, ...] = 0, stride: int | tuple[int, ...] = 1
     ) -> None: ...
     def forward(self, input: Tensor) -> Tensor: ...
-    def extra_repr(self) -> str: ...
 
 class Unfold(Module):
     def __init__(
@@ -26,5 +20,4 @@ class Unfold(Module):
         padding: int | tuple[int, ...] = 0, stride: int | tuple[int, ...] = 1
     ) -> None: ...
     def forward(self, input: Tensor) -> Tensor: ...
-    def extra_repr(self) -> str: ...
 

@@ -10,14 +10,6 @@ from typing import Any
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
-__all__ = [
-    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",
-    "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "LinearCrossEntropyLoss", "MSELoss", "MarginRankingLoss",
-    "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss",
-    "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss"
-]
-
-
 class _Loss(Module):
     def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = 'mean') -> None: ...
 
@@ -78,7 +70,6 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         ignore_index: int | None = None, label_smoothing: float = 0.0, options: LinearCrossEntropyOptions | None = None
     ) -> None: ...
     def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
-    def extra_repr(self) -> str: ...
 
 class MSELoss(_Loss):
     def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
@@ -106,8 +97,7 @@ class NLLLoss(_WeightedLoss):
     def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = 'mean') -> None: ...
     def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
 
-class NLLLoss2d(NLLLoss):
-    def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = 'mean') -> None: ...
+class NLLLoss2d(NLLLoss): ...
 
 class PoissonNLLLoss(_Loss):
     def __init__(

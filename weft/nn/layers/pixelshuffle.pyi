@@ -7,21 +7,14 @@
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
-__all__ = [
-    "PixelShuffle", "PixelUnshuffle"
-]
-
-
 class PixelShuffle(Module):
     def __init__(
         self, upscale_factor: int | None = None, h_upscale_factor: int | None = None,
         w_upscale_factor: int | None = None
     ) -> None: ...
     def forward(self, input: Tensor) -> Tensor: ...
-    def extra_repr(self) -> str: ...
 
 class PixelUnshuffle(Module):
     def __init__(self, downscale_factor: int) -> None: ...
     def forward(self, input: Tensor) -> Tensor: ...
-    def extra_repr(self) -> str: ...
 

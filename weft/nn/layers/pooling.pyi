@@ -8,17 +8,8 @@ from typing import Any
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
-__all__ = [
-    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
-    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d",
-    "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d",
-    "MaxUnpool3d"
-]
-
-
 class _AdaptiveAvgPoolNd(Module):
     def __init__(self, output_size: int | None | tuple[int | None, ...]) -> None: ...
-    def extra_repr(self) -> str: ...
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     def forward(self, input: Tensor) -> Tensor: ...
@@ -31,7 +22,6 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
 
 class _AdaptiveMaxPoolNd(Module):
     def __init__(self, output_size: int | None | tuple[int | None, ...], return_indices: bool = False) -> None: ...
-    def extra_repr(self) -> str: ...
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     def forward(self, input: Tensor) -> Any: ...
@@ -42,8 +32,7 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     def forward(self, input: Tensor) -> Any: ...
 
-class _AvgPoolNd(Module):
-    def extra_repr(self) -> str: ...
+class _AvgPoolNd(Module): ...
 
 class AvgPool1d(_AvgPoolNd):
     def __init__(
@@ -89,7 +78,6 @@ class _LPPoolNd(Module):
         self, norm_type: float, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] | None = None,
         ceil_mode: bool = False
     ) -> None: ...
-    def extra_repr(self) -> str: ...
 
 class LPPool1d(_LPPoolNd):
     def forward(self, input: Tensor) -> Tensor: ...
@@ -106,7 +94,6 @@ class _MaxPoolNd(Module):
         padding: int | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, return_indices: bool = False,
         ceil_mode: bool = False
     ) -> None: ...
-    def extra_repr(self) -> str: ...
 
 class MaxPool1d(_MaxPoolNd):
     def forward(self, input: Tensor) -> Any: ...
@@ -117,8 +104,7 @@ class MaxPool2d(_MaxPoolNd):
 class MaxPool3d(_MaxPoolNd):
     def forward(self, input: Tensor) -> Any: ...
 
-class _MaxUnpoolNd(Module):
-    def extra_repr(self) -> str: ...
+class _MaxUnpoolNd(Module): ...
 
 class MaxUnpool1d(_MaxUnpoolNd):
     def __init__(

@@ -8,11 +8,6 @@ from typing import Any
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
-__all__ = [
-    "Embedding", "EmbeddingBag"
-]
-
-
 class Embedding(Module):
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
@@ -21,7 +16,6 @@ class Embedding(Module):
     ) -> None: ...
     def reset_parameters(self) -> None: ...
     def forward(self, input: Tensor) -> Tensor: ...
-    def extra_repr(self) -> str: ...
     @classmethod
     def from_pretrained(
         cls, embeddings: Any, freeze: Any = True, padding_idx: Any = None, max_norm: Any = None, norm_type: Any = 2.0,
@@ -38,7 +32,6 @@ class EmbeddingBag(Module):
     def forward(
         self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None
     ) -> Tensor: ...
-    def extra_repr(self) -> str: ...
     @classmethod
     def from_pretrained(
         cls, embeddings: Tensor, freeze: bool = True, max_norm: float | None = None, norm_type: float = 2.0,

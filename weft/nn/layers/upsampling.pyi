@@ -7,18 +7,12 @@
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
-__all__ = [
-    "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"
-]
-
-
 class Upsample(Module):
     def __init__(
         self, size: int | tuple[int, ...] | None = None, scale_factor: float | tuple[float, ...] | None = None,
         mode: str = 'nearest', align_corners: bool | None = None, recompute_scale_factor: bool | None = None
     ) -> None: ...
     def forward(self, input: Tensor) -> Tensor: ...
-    def extra_repr(self) -> str: ...
 
 class UpsamplingBilinear2d(Upsample):
     def __init__(

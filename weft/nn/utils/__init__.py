@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from weft.api import surface
 from weft.autograd import no_grad
 from weft.autograd.overwrite import assign
 from weft.core.derived import GIVEN, Derived, lazily
@@ -25,21 +26,12 @@ from weft.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
     from weft.nn.utils import parametrizations, parametrize, prune
-    from weft.nn.utils.fusion import (
-        fuse_conv_bn_eval,
-        fuse_conv_bn_weights,
-        fuse_linear_bn_eval,
-        fuse_linear_bn_weights,
-    )
+    from weft.nn.utils.fusion import *  # noqa: F403  (its stub lists them)
     from weft.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
     from weft.nn.utils.weight_norm import remove_weight_norm, weight_norm
 
 ERRORS: Final = {"AssertionError": OptionError, "RuntimeError": OptionError}
-FILES: Final = {  # derived from torch's
-    "fusion": ("fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"),
-    "parametrizations": (), "parametrize": (), "prune": (),
-    "spectral_norm": ("remove_spectral_norm", "spectral_norm"), "weight_norm": ("remove_weight_norm", "weight_norm"),
-}  # fmt: skip
+FILES: Final = {"parametrizations": [], "parametrize": [], "prune": []} | surface.by_file("nn.utils", __name__)
 
 
 def _norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
@@ -106,6 +98,7 @@ for _file in FILES:
     Derived(f"{__name__}.{_file}", f"torch.nn.utils.{_file}", {"": CHANGES.get(_file, {})}, {"device": "_site"}, ERRORS)
 __getattr__ = lazily(__name__, FILES)
 
+# ruff: noqa: F405
 __all__ = [
     "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "fuse_conv_bn_eval",
     "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights", "get_total_norm",

@@ -11,12 +11,6 @@ from weft.nn.module.module import Module
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 
-__all__ = [
-    "ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
-    "transfer_parametrizations_and_params", "type_before_parametrizations"
-]
-
-
 class ParametrizationList(ModuleList):
     def __init__(self, modules: Sequence[Module], original: Tensor | Parameter, unsafe: bool = False) -> None: ...
     def right_inverse(self, value: Tensor) -> None: ...

@@ -8,12 +8,6 @@ from typing import Any
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
-__all__ = [
-    "SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook", "remove_spectral_norm",
-    "spectral_norm"
-]
-
-
 class SpectralNorm:
     def __init__(self, name: str = 'weight', n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None: ...
     def reshape_weight_to_matrix(self, weight: Tensor) -> Tensor: ...

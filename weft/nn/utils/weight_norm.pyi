@@ -7,11 +7,6 @@
 from typing import Any
 from weft.nn.module.module import Module
 
-__all__ = [
-    "WeightNorm", "remove_weight_norm", "weight_norm"
-]
-
-
 class WeightNorm:
     def __init__(self, name: str, dim: int) -> None: ...
     def compute_weight(self, module: Module) -> Any: ...

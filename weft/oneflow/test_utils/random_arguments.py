@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import sys
 import threading
 import types
@@ -75,19 +76,19 @@ class generator:
     __ror__ = __or__
 
     def __add__(self, other: Any) -> generator:
-        return self._with(other, lambda a, b: a + b)
+        return self._with(other, operator.add)
 
     def __radd__(self, other: Any) -> generator:
-        return self._with(other, lambda a, b: b + a)
+        return pack(other) + self
 
     def __sub__(self, other: Any) -> generator:
-        return self._with(other, lambda a, b: a - b)
+        return self._with(other, operator.sub)
 
     def __rsub__(self, other: Any) -> generator:
-        return self._with(other, lambda a, b: b - a)
+        return pack(other) - self
 
     def __mul__(self, other: Any) -> generator:
-        return self._with(other, lambda a, b: a * b)
+        return self._with(other, operator.mul)
 
     __rmul__ = __mul__
 

@@ -56,14 +56,17 @@ def _all_dense(*lists: Sequence[Tensor]) -> bool:
     return all(t.is_contiguous() and not t.is_complex() for tensors in lists for t in tensors)
 
 
-def _in_pairs(kernel: Callable[..., tuple[()]]) -> Callable[..., tuple[()]]:
-    """An update to which complex numbers are pairs of real ones, as in torch: a square is of each part."""
+def _update(kernel: Callable[..., None]) -> Callable[..., tuple[()]]:
+    """An update that does nothing without values, and to which complex numbers are pairs of real ones, as in torch: a
+    square is of each part."""
 
     @functools.wraps(kernel)
     def call(*args: Any) -> tuple[()]:
-        if args[0] and args[0][0].is_complex():
-            args = tuple([pairs(t) for t in a] if isinstance(a, (list, tuple)) else a for a in args)
-        return kernel(*args)
+        if not _meta(args[0]):
+            if args[0][0].is_complex():
+                args = tuple([pairs(t) for t in a] if isinstance(a, (list, tuple)) else a for a in args)
+            kernel(*args)
+        return ()
 
     return call
 
@@ -104,22 +107,20 @@ def _plain_sgd(
 
 
 @op(returns="", writes="params momenta")
-@_in_pairs
+@_update
 def sgd_update(
     params: Sequence[Tensor], grads: Sequence[Tensor], momenta: Sequence[Tensor], lr: Tensor | Scalar,
     momentum: float = 0.0, dampening: float = 0.0, weight_decay: float = 0.0, nesterov: bool = False,
     maximize: bool = False, first: bool = False,
-) -> tuple[()]:  # fmt: skip
+) -> None:  # fmt: skip
     """params -= lr * (grads + weight_decay * params), with momentum if there are momenta.
 
     `first`: the momenta start as this gradient, undampened.
     """
-    if _meta(params):
-        return ()
     if _fused_sgd_skips(params):
         rule = momentum, dampening, weight_decay, nesterov, maximize, first
         _plain_sgd(params, grads, momenta, _number(lr), *rule)
-        return ()
+        return
     written = (params, momenta)
     dense = _dense((params, momenta, grads))
     over._fused_sgd_(
@@ -128,7 +129,6 @@ def sgd_update(
     )  # fmt: skip
     _give_back(written, dense[:2])
     _written(*written)
-    return ()
 
 
 def _sgd_dense(params: Any, grads: Any, momenta: Any, options: Any) -> None:
@@ -153,15 +153,13 @@ def _adam(name: str, fused: Any, decoupled: bool, doc: str) -> Op:
         most: Sequence[Tensor], step: Tensor, lr: Tensor | Scalar, beta1: float = 0.9, beta2: float = 0.999,
         eps: float = 1e-8, weight_decay: float = 0.0, maximize: bool = False, bias_correction: bool = True,
         counted: bool = False,
-    ) -> tuple[()]:  # fmt: skip
-        if _meta(params):
-            return ()
+    ) -> None:  # fmt: skip
         step += not counted
         written = (params, means, squares, most)
         if not bias_correction:
             rule = weight_decay, decoupled, beta1, beta2, eps, maximize
             _plain_adam(params, grads, means, squares, most, _number(lr), *rule)
-            return ()
+            return
         dense = _dense((*written, grads))
         steps = [step] * len(params)
         fused(
@@ -170,7 +168,6 @@ def _adam(name: str, fused: Any, decoupled: bool, doc: str) -> Op:
         )  # fmt: skip
         _give_back(written, dense[:4])
         _written(*written)
-        return ()
 
     def step_dense(params: Any, grads: Any, means: Any, squares: Any, most: Any, steps: Any, options: Any) -> None:
         steps[0].add_(1)  # the same tensor for all
@@ -195,7 +192,7 @@ def _adam(name: str, fused: Any, decoupled: bool, doc: str) -> Op:
 
     kernel.__name__, kernel.__doc__, step_dense.__name__ = name, doc, name + "_dense"
     counted_dense.__name__ = name + "_counted"
-    declared = op(returns="", writes="params means squares most step")(_in_pairs(kernel))
+    declared = op(returns="", writes="params means squares most step")(_update(kernel))
     declared.prepared(prepare)
     _alike(declared)
     return declared
@@ -229,14 +226,12 @@ adamw_update = _adam(
 
 
 @op(returns="", writes="params sums step")
-@_in_pairs
+@_update
 def adagrad_update(
     params: Sequence[Tensor], grads: Sequence[Tensor], sums: Sequence[Tensor], step: Tensor, lr: Tensor | Scalar,
     lr_decay: float = 0.0, weight_decay: float = 0.0, eps: float = 1e-10, maximize: bool = False, counted: bool = False,
-) -> tuple[()]:  # fmt: skip
+) -> None:  # fmt: skip
     """params -= lr / (1 + step * lr_decay) * grads / (sqrt(sums) + eps), the squares summed over all steps."""
-    if _meta(params):
-        return ()
     step += not counted
     rate = _number(lr) / (1 + (step.item() - 1) * lr_decay)
     grads = _decayed(params, grads, weight_decay, maximize)
@@ -244,19 +239,16 @@ def adagrad_update(
     root = over._foreach_sqrt(sums)
     over._foreach_add_(root, eps)
     over._foreach_addcdiv_(params, grads, root, -rate)
-    return ()
 
 
 @op(returns="", writes="params squares means momenta")
-@_in_pairs
+@_update
 def rmsprop_update(
     params: Sequence[Tensor], grads: Sequence[Tensor], squares: Sequence[Tensor], means: Sequence[Tensor],
     momenta: Sequence[Tensor], lr: Tensor | Scalar, alpha: float = 0.99, eps: float = 1e-8,
     weight_decay: float = 0.0, momentum: float = 0.0, maximize: bool = False,
-) -> tuple[()]:  # fmt: skip
+) -> None:  # fmt: skip
     """params -= lr * grads / (sqrt(squares) + eps). `means` centre them, `momenta` carry on; both may be empty."""
-    if _meta(params):
-        return ()
     grads = _decayed(params, grads, weight_decay, maximize)
     over._foreach_mul_(squares, alpha)
     over._foreach_addcmul_(squares, grads, grads, 1 - alpha)
@@ -272,18 +264,15 @@ def rmsprop_update(
         over._foreach_add_(params, momenta, alpha=-_number(lr))
     else:
         over._foreach_addcdiv_(params, grads, root, -_number(lr))
-    return ()
 
 
 @op(returns="", writes="params squares deltas")
-@_in_pairs
+@_update
 def adadelta_update(
     params: Sequence[Tensor], grads: Sequence[Tensor], squares: Sequence[Tensor], deltas: Sequence[Tensor],
     lr: Tensor | Scalar, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0.0, maximize: bool = False,
-) -> tuple[()]:  # fmt: skip
+) -> None:  # fmt: skip
     """params -= lr * grads * sqrt(deltas + eps) / sqrt(squares + eps), both running means of squares."""
-    if _meta(params):
-        return ()
     grads = _decayed(params, grads, weight_decay, maximize)
     over._foreach_mul_(squares, rho)
     over._foreach_addcmul_(squares, grads, grads, 1 - rho)
@@ -293,7 +282,6 @@ def adadelta_update(
     over._foreach_mul_(deltas, rho)
     over._foreach_addcmul_(deltas, change, change, 1 - rho)
     over._foreach_add_(params, change, alpha=-_number(lr))
-    return ()
 
 
 def _decayed(params: Sequence[Tensor], grads: Sequence[Tensor], weight_decay: float, maximize: bool) -> Any:

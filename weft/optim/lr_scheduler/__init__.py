@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from weft.api import surface
 from weft.core.derived import Change, Derived, lazily
 from weft.core.errors import ArgumentError, OptionError
 from weft.optim.lr_scheduler.compose import ChainedScheduler, SequentialLR, WarmUpLR, WarmupLR
@@ -16,19 +17,7 @@ from weft.optim.lr_scheduler.scheduler import LRScheduler
 from weft.optim.optimizer import Optimizer
 
 if TYPE_CHECKING:
-    from weft.optim.lr_scheduler.schedules import (
-        ConstantLR,
-        CosineAnnealingLR,
-        CyclicLR,
-        ExponentialLR,
-        LambdaLR,
-        LinearLR,
-        MultiplicativeLR,
-        MultiStepLR,
-        OneCycleLR,
-        ReduceLROnPlateau,
-        StepLR,
-    )
+    from weft.optim.lr_scheduler.schedules import *  # noqa: F403  (its stub lists them)
 
 _LRScheduler = LRScheduler  # deprecated name, used by many programs
 
@@ -113,16 +102,14 @@ Derived(f"{__name__}.schedules", "torch.optim.lr_scheduler", {"": CHANGES}, erro
         classes={kind.__name__: kind for kind in OWN})  # fmt: skip
 Derived(f"{__name__}.averaged", "torch.optim.swa_utils", {"": {"SWALR.load_state_dict": _checked}})
 of_swa_utils = lazily(__name__, {"averaged": ("SWALR",)})
-__getattr__ = lazily(__name__, {"schedules": (
-    "ConstantLR", "CosineAnnealingLR", "CyclicLR", "ExponentialLR", "LambdaLR", "LinearLR", "MultiStepLR",
-    "MultiplicativeLR", "OneCycleLR", "ReduceLROnPlateau", "StepLR",
-)})  # fmt: skip
+__getattr__ = lazily(__name__, surface.by_file("optim.lr_scheduler", __name__))
 
 
 def __dir__() -> list[str]:
     return [*globals(), *__all__]
 
 
+# ruff: noqa: F405
 __all__ = [
     "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CosineDecayLR", "CyclicLR",
     "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR",

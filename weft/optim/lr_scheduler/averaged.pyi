@@ -9,18 +9,11 @@ from weft.core.device import Device
 from weft.nn.module.module import Module
 from weft.optim.lr_scheduler.scheduler import LRScheduler
 
-__all__ = [
-    "AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn",
-    "update_bn"
-]
-
-
 class AveragedModel(Module):
     def __init__(
         self, model: Module, device: int | Device | None = None, avg_fn: Any = None, multi_avg_fn: Any = None,
         use_buffers: Any = False
     ) -> None: ...
-    def forward(self, *args: Any, **kwargs: Any) -> Any: ...
     def update_parameters(self, model: Module) -> None: ...
 
 class SWALR(LRScheduler):
@@ -29,7 +22,6 @@ class SWALR(LRScheduler):
         last_epoch: Any = -1
     ) -> None: ...
     def get_lr(self) -> Any: ...
-    def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state_dict: Any) -> None: ...
 
 def get_ema_avg_fn(decay: Any = 0.999) -> Any: ...

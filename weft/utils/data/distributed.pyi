@@ -2,8 +2,4 @@
 
 """flow.utils.data.distributed: Dataset, DistributedSampler, Sampler"""
 
-
-from torch.utils.data.dataset import Dataset as Dataset
-from torch.utils.data.sampler import Sampler as Sampler
-from weft.data.samplers import DistributedSampler as DistributedSampler
-
+from weft.utils.data import Dataset as Dataset, DistributedSampler as DistributedSampler, Sampler as Sampler

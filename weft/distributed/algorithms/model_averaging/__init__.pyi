@@ -4,6 +4,4 @@
 # pyright: reportIncompatibleVariableOverride=false
 """Torch's own code, on Weft's tensors: see torch.distributed.algorithms.model_averaging."""
 
-
 from weft.distributed.algorithms.model_averaging import averagers as averagers
-

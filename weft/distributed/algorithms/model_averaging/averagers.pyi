@@ -10,11 +10,6 @@ from typing import Any
 from weft.distributed.groups import ProcessGroup
 from weft.tensor.parameter import Parameter
 
-__all__ = [
-    "ModelAverager", "PeriodicModelAverager"
-]
-
-
 class ModelAverager(ABC):
     def __init__(self, process_group: ProcessGroup | None = None) -> None: ...
     def average_parameters(self, params: Any) -> Any: ...

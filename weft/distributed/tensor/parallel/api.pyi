@@ -8,11 +8,6 @@ from weft.distributed.mesh import DeviceMesh
 from weft.distributed.tensor.parallel.style import ParallelStyle
 from weft.nn.module.module import Module
 
-__all__ = [
-    "parallelize_module"
-]
-
-
 def parallelize_module(
     module: Module, device_mesh: DeviceMesh | None = None,
     parallelize_plan: ParallelStyle | dict[str, ParallelStyle] | None = None, *, src_data_rank: int | None = 0

@@ -7,12 +7,6 @@
 from abc import ABC
 from weft.distributed.tensor.placement_types import Placement
 
-__all__ = [
-    "ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareModuleInputOutput", "PrepareModuleOutput",
-    "RowwiseParallel", "SequenceParallel"
-]
-
-
 class ParallelStyle(ABC):
     src_data_rank: int
 

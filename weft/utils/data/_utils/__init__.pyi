@@ -2,7 +2,4 @@
 
 """flow.utils.data._utils: """
 
-
-from weft.utils.data._utils import collate as collate
-from weft.utils.data._utils import worker as worker
-
+from weft.utils.data._utils import collate as collate, worker as worker

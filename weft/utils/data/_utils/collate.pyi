@@ -2,7 +2,4 @@
 
 """flow.utils.data._utils.collate: default_collate, default_convert"""
 
-
-from weft.data.loader import default_collate as default_collate
-from weft.data.loader import default_convert as default_convert
-
+from weft.utils.data import default_collate as default_collate, default_convert as default_convert

@@ -2,7 +2,5 @@
 
 """flow.utils.data._utils.worker: ExceptionWrapper, get_worker_info"""
 
-
 from torch._utils import ExceptionWrapper as ExceptionWrapper
-from torch.utils.data._utils.worker import get_worker_info as get_worker_info
-
+from weft.utils.data import get_worker_info as get_worker_info
