@@ -289,7 +289,7 @@ def attention_grad(
             )
         if _half_hidden(q, k, v, mask, is_causal):
             grads = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
-            _products(_by_blocks(*grads, dy, q, k, v), _scale(q.shape[-1], scale))
+            _products(_by_blocks(grads, dy, q, k, v), _scale(q.shape[-1], scale))
             return grads
         q, k, v, out = _rows(q, k, v, out)
         return aten._scaled_dot_product_flash_attention_for_cpu_backward(
@@ -313,7 +313,7 @@ attention_grad.form(lambda dy, q, k, v, *_: (q, k, v) if alike(dy, q, k, v) else
 def _(grads, *args):
     dy, q, k, v, _, _, mask, is_causal, scale = args
     if _half_hidden(q, k, v, mask, is_causal):
-        _products(_by_blocks(*grads, dy, q, k, v), _scale(q.shape[-1], scale))
+        _products(_by_blocks(grads, dy, q, k, v), _scale(q.shape[-1], scale))
         return
     for into, given in _parts(grads, args[:6], mask, is_causal, scale):
         torch._foreach_copy_(into, attention_grad.kernel(*given))
@@ -332,10 +332,10 @@ def _hidden(dtype: torch.dtype, device: torch.device) -> Tensor:
     return torch.full((ROWS, ROWS), -torch.inf, dtype=dtype, device=device).triu_(1)
 
 
-def _by_blocks(dq, dk, dv, dy, q, k, v) -> list[list[tuple[Tensor, ...]]]:
+def _by_blocks(grads, dy, q, k, v) -> list[list[tuple[Tensor, ...]]]:
     """What `_products` takes: for each block of queries, the last ones first, as these see all keys, each sequence's
     part. Of a meta tensor none is computed: `works_in` says what that allocates."""
-    found = []
+    (dq, dk, dv), found = grads, []
     for end in range(0 if q.is_meta else q.shape[2], 0, -ROWS):
         queries = [x[:, :, max(0, end - ROWS) : end] for x in (dq, dy, q)]
         keys = [x[:, :, :end] for x in (dk, dv, k, v)]
@@ -365,7 +365,7 @@ def _products(blocks, scale):
 @attention_grad.prepared
 def _(dq, dk, dv, dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
     if _half_hidden(q, k, v, attn_mask, is_causal):
-        return _products, (_by_blocks(dq, dk, dv, dy, q, k, v), _scale(q.shape[-1], scale)), {}
+        return _products, (_by_blocks((dq, dk, dv), dy, q, k, v), _scale(q.shape[-1], scale)), {}
     if not _flash(q, k, v):
         return None
     if _added(attn_mask, q) is not attn_mask or not _in_rows(q, k, v, out):
