@@ -261,15 +261,10 @@ def test_ranks_agree(world: Any) -> None:
 
 def test_random_models_train_over_two_ranks_as_on_one(fusing: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Micro-batches, pipelines, ZeRO, recomputation, in-place ops, views."""
-    made = training.Train.__init__
-
-    def asking(self: Any, *args: Any) -> None:
-        made(self, *args)
-        self.config.enable_inductor()
-
-    monkeypatch.setattr(training.Train, "__init__", asking)
-    for case in training.cases(6):
-        training.test_two_ranks_train_as_the_eager_program(case)
+    drawn = training.drawn
+    monkeypatch.setattr(training, "drawn", lambda seed: drawn(seed) | {"inductor": True})
+    for seed in range(6):
+        training.test_ranks_train_as_the_eager_program(seed, monkeypatch)
 
 
 def test_saved_and_loaded(fusing: None, tmp_path: Path) -> None:

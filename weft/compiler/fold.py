@@ -75,7 +75,8 @@ class _Fold:
             # ids differ: registers with several readers are numbered by each rank for itself. So do the acts that use a
             # register: a rank that has other chains as well passes the turn on at other ones
             same = name, decode(producer).rank
-            acts = tuple(at[r.id]) if any(at[r.id]) else ()
+            used = at.get(r.id, [])
+            acts = tuple(used) if any(used) else ()
             number[r.id] = self.numbers.setdefault((*same, acts), len(self.numbers))
             name += f".{number[r.id]}" * (self.first.setdefault(same, number[r.id]) != number[r.id])
             consumers = tuple(dict.fromkeys(map(place, r.consumers)))
