@@ -65,19 +65,17 @@ class _Fold:
             own = n if decode(id).rank == plan.rank else self.count
             return decode(id)._replace(rank=self.home.get(_chain(id), own)).encode()
 
-        number, at = {}, dict[int, list[tuple[int, ...]]]()
+        number, acts = {}, dict[int, tuple[object, ...]]()
         for t in plan.tasks:
-            for p in (*t.produces, *t.consumes):
-                at.setdefault(p.register, []).append(p.at)
+            for p, way in [*((p, "to") for p in t.produces if p.at), *((p, "from") for p in t.consumes if p.at)]:
+                acts[p.register] = (*acts.get(p.register, ()), way, p.at)
         for r in plan.registers:
             producer = place(r.producer)
             name = PAIR.sub("", r.name)
             # ids differ: registers with several readers are numbered by each rank for itself. So do the acts that use a
             # register: a rank that has other chains as well passes the turn on at other ones
             same = name, decode(producer).rank
-            used = at.get(r.id, [])
-            acts = tuple(used) if any(used) else ()
-            number[r.id] = self.numbers.setdefault((*same, acts), len(self.numbers))
+            number[r.id] = self.numbers.setdefault((*same, *acts.get(r.id, ())), len(self.numbers))
             name += f".{number[r.id]}" * (self.first.setdefault(same, number[r.id]) != number[r.id])
             consumers = tuple(dict.fromkeys(map(place, r.consumers)))
             new = Register(number[r.id], name, producer, consumers, r.copies, full=r.full)
