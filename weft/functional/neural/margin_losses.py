@@ -80,6 +80,10 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
     """How much other classes' scores exceed each target's minus 1; a row's targets end with -1."""
     alone = input.ndim < 2
     x, labels = (ops.reshape(input, (1, -1)), ops.reshape(target, (1, -1))) if alone else (input, target)
+    if x.shape != labels.shape:
+        raise ShapeError(
+            f"multilabel_margin_loss: a target has the input's shape, {list(input.shape)}; got {list(target.shape)}"
+        )
     given = ops.cumsum(ops.cast(labels < 0, dtypes.int64), 1) == 0
     index = ops.cast(ops.where(given, labels, 0), dtypes.int64)
     counts = ops.cast(given, x.dtype)
