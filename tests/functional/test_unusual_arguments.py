@@ -376,3 +376,12 @@ def test_what_torch_refuses_is_refused(name: str) -> None:
         REFUSED[name](torch, x)
     with pytest.raises(WeftError):
         REFUSED[name](flow, of_torch(x))
+
+
+@pytest.mark.parametrize("sizes", [((3,), (1,)), ((2, 3), (2, 1)), ((2, 3), (3, 2))])
+def test_multilabel_margin_loss_takes_a_target_of_the_inputs_shape(sizes: Any) -> None:
+    x, target = torch.rand(sizes[0]), torch.zeros(sizes[1], dtype=torch.int64)
+    with pytest.raises(RuntimeError, match="target"):
+        torch.nn.functional.multilabel_margin_loss(x, target)
+    with pytest.raises(WeftError, match="target"):
+        flow.nn.functional.multilabel_margin_loss(flow.tensor(x.numpy()), flow.tensor(target.numpy()))
