@@ -12,8 +12,9 @@ import torch
 
 import weft as flow
 from weft.core.derived import since
-from weft.core.errors import ArgumentError
+from weft.core.errors import ArgumentError, WeftError
 from weft.interop.entering import Callback
+from weft.interop.torch_compositions import each
 
 OTHERS = ("LBFGS", "SparseAdam", "Muon", "Optimizer")  # they take a closure, sparse gradients, matrices alone
 KINDS = [n for n, kind in vars(torch.optim).items() if isinstance(kind, type) and n not in OTHERS]
@@ -155,3 +156,17 @@ def test_kernels_for_lists_run_once_unless_a_gradient_is_recorded(monkeypatch: p
             wrong()
     with pytest.raises(RuntimeError, match="size"):
         flow._foreach_mul(x, x[::-1])
+
+
+def test_a_list_that_fails_half_way_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = flow.zeros(2), flow.zeros(3)
+    with pytest.raises(WeftError, match="size"):
+        each("add_")([first, second], [flow.ones(2), flow.ones(4)])
+    assert first.tolist() == [1.0, 1.0]
+
+    def interrupted(*_: Any) -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr(torch, "_foreach_neg", interrupted)
+    with pytest.raises(TimeoutError):
+        each("neg")([first])

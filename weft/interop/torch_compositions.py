@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -11,11 +10,12 @@ from torch.utils._pytree import tree_map_only
 
 from weft.autograd.overwrite import guarded
 from weft.core.dispatch import changed, here
-from weft.core.errors import ArgumentError
+from weft.core.errors import ArgumentError, ours
 from weft.functional.neural.grouped_product import grouped_mm
 from weft.nn.layers.recurrence import CELLS, recurrent
 from weft.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence, pad_sequence
 from weft.ops import ops
+from weft.ops.explain import named
 from weft.tensor.data import whole_data
 from weft.tensor.tensor import Tensor, of_torch
 from weft.vm.dependency import writable
@@ -49,9 +49,15 @@ def each(name: str) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> list[Any]:
         if (found := data_at_hand((*args, *kwargs.values()), writes)) is not None:
             n = len(args)
-            with contextlib.suppress(Exception):  # told with the tensor that it is about, below
+            try:
                 made = kernel(*found[:n], **dict(zip(kwargs, found[n:], strict=True)))
                 return list(args[0]) if writes else list(map(of_torch, made))
+            except Exception as cause:  # told with the tensor that it is about, below
+                if not ours(cause):  # raised by a signal handler
+                    raise
+                if writes and not isinstance(cause, TypeError):  # it may have written some of them
+                    kind, message = named(cause)
+                    raise kind(message) from None
         count = next(len(a) for a in args if isinstance(a, (list, tuple)))
         if name.startswith("addc") and len(args) == 4:
             *args, kwargs["value"] = args  # type: ignore[assignment]
