@@ -11,6 +11,8 @@ from weft.core.sbp import broadcast, partial_sum, split
 from weft.ops import notation
 from weft.ops.declaration import op
 from weft.ops.form import Form, alike
+from weft.ops.linalg import onednn
+from weft.ops.linalg.onednn import MAY, SIZE
 from weft.ops.notation import Rule, rules
 from weft.ops.pointwise.arithmetic import conjugated, mul
 from weft.ops.shape.broadcast import fit
@@ -33,6 +35,10 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     """
     if input.dim() == 3 == other.dim() and input.shape[0] == other.shape[0]:
         return torch.bmm(input, other)
+    if MAY and input.numel() >= SIZE and other.dim() == 2 <= input.dim():
+        rows = _rows(input)
+        if onednn.takes(rows, other):
+            return onednn.product(rows, other).view(*input.shape[:-1], other.shape[1])
     return torch.matmul(input, other)
 
 
@@ -48,12 +54,10 @@ def _(a, b):
 
 @matmul.out
 def _(y, a, b):
-    if a.dim() == 2 == b.dim():
-        torch.mm(a, b, out=y)
-    elif a.dim() == 3 == b.dim() and a.shape[0] == b.shape[0]:
+    if a.dim() == 3 == b.dim() and a.shape[0] == b.shape[0]:
         torch.bmm(a, b, out=y)
-    elif a.dim() > 2 == b.dim():
-        torch.mm(a.flatten(0, -2), b, out=y.flatten(0, -2))
+    elif a.dim() >= 2 == b.dim():
+        _write(_rows(y), _rows(a), b)
     elif a.dim() == 1 or b.dim() == 1:  # torch would resize y
         y.copy_(torch.matmul(a, b))
     else:
@@ -62,13 +66,23 @@ def _(y, a, b):
 
 @matmul.prepared
 def _(y, a, b):
-    if a.dim() == 2 == b.dim():
-        return torch.mm, (a, b), {"out": y}
     if a.dim() == 3 == b.dim() and a.shape[0] == b.shape[0]:
         return torch.bmm, (a, b), {"out": y}
-    if a.dim() > 2 == b.dim() and a.is_contiguous():
-        return torch.mm, (a.flatten(0, -2), b), {"out": y.flatten(0, -2)}
+    if b.dim() == 2 and (a.dim() == 2 or (a.dim() > 2 and a.is_contiguous())):
+        return _product(_rows(y), _rows(a), b)
     return None
+
+
+def _product(y: Tensor, a: Tensor, b: Tensor, bias: Tensor | None = None) -> list[Any]:
+    """The calls that write a @ b + bias into given memory."""
+    if MAY and onednn.takes(a, b, bias):
+        return onednn.requests(y, a, b, bias)
+    return [(torch.mm, (a, b), {"out": y}) if bias is None else (torch.addmm, (bias, a, b), {"out": y})]
+
+
+def _write(y: Tensor, a: Tensor, b: Tensor, bias: Tensor | None = None) -> None:
+    for function, args, keywords in _product(y, a, b, bias):
+        function(*args, **keywords)
 
 
 @matmul.grad
@@ -112,6 +126,10 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     >>> flow.nn.functional.linear(flow.ones(1, 3), flow.ones(2, 3)).tolist()
     [[3.0, 3.0]]
     """
+    if MAY and x.numel() >= SIZE and x.dim() > 1:
+        rows = _rows(x)
+        if onednn.takes(rows, weight.t(), bias):
+            return onednn.product(rows, weight.t(), bias).view(*x.shape[:-1], weight.shape[0])
     return torch.nn.functional.linear(x, weight, bias)
 
 
@@ -143,25 +161,14 @@ def _(x, weight, bias):
 
 @linear.out
 def _(y, x, weight, bias):
-    if x.dim() == 2:
-        if bias is None:
-            torch.mm(x, weight.t(), out=y)
-        else:
-            torch.addmm(bias, x, weight.t(), out=y)
-    elif bias is None:
-        torch.matmul(x, weight.t(), out=y)
-    else:
-        torch.addmm(bias, _rows(x), weight.t(), out=_rows(y))
+    _write(_rows(y), _rows(x), weight.t(), bias)
 
 
 @linear.prepared
 def _(y, x, weight, bias):
     if x.dim() != 2 and not (x.is_contiguous() and x.dim() > 2):
         return None
-    flat, out = _rows(x), _rows(y)
-    if bias is None:
-        return torch.mm, (flat, weight.t()), {"out": out}
-    return torch.addmm, (bias, flat, weight.t()), {"out": out}
+    return _product(_rows(y), _rows(x), weight.t(), bias)
 
 
 linear.reads(lambda node: any(e is not None for e in node.edges[:2]))
@@ -195,21 +202,23 @@ def _rows(x: Tensor) -> Tensor:
 @op("... n, ... k -> n k", linear="dy x", returns="dw", uniform=True)
 def linear_weight_grad(dy: Tensor, x: Tensor) -> Tensor:
     """The gradient of `linear`'s weight: dy.T @ x, summed over leading dimensions."""
-    if dy.dim() == 2:
-        return torch.mm(dy.t(), x)
-    return torch.mm(_rows(dy).t(), _rows(x))
+    if dy.dim() != 2:
+        dy, x = _rows(dy), _rows(x)
+    if MAY and dy.numel() >= SIZE and onednn.takes(dy.t(), x):
+        return onednn.product(dy.t(), x)
+    return torch.mm(dy.t(), x)
 
 
 @linear_weight_grad.out
 def _(dw, dy, x):
-    torch.mm(_rows(dy).t(), _rows(x), out=dw)
+    _write(dw, _rows(dy).t(), _rows(x))
 
 
 @linear_weight_grad.prepared
 def _(dw, dy, x):
     if not (dy.is_contiguous() and x.is_contiguous() and x.dim() > 1):
         return None
-    return torch.mm, (_rows(dy).t(), _rows(x)), {"out": dw}
+    return _product(dw, _rows(dy).t(), _rows(x))
 
 
 @linear_weight_grad.grad
@@ -223,7 +232,10 @@ linear_weight_grad.samples(lambda rand: [(rand(4, 8), rand(4, 6)), (rand(2, 4, 8
 @op(returns="dw", uniform=True, adds="linear_weight_grad")
 def add_linear_weight_grad(total: Tensor, dy: Tensor, x: Tensor) -> Tensor:
     """total + dy.T @ x: the weight's gradient, summed over slices."""
-    return torch.addmm(total, _rows(dy).t(), _rows(x))
+    a, b = _rows(dy).t(), _rows(x)
+    if MAY and onednn.takes(a, b):
+        return total + onednn.product(a, b)
+    return torch.addmm(total, a, b)
 
 
 @add_linear_weight_grad.layout
@@ -234,15 +246,22 @@ def _(total, dy, x):
 
 @add_linear_weight_grad.out
 def _(dw, total, dy, x):
-    torch.addmm(total, _rows(dy).t(), _rows(x), out=dw)
+    for function, args, keywords in _added(dw, total, _rows(dy).t(), _rows(x)):
+        function(*args, **keywords)
 
 
 @add_linear_weight_grad.prepared
 def _(dw, total, dy, x):
     if not (dy.is_contiguous() and x.is_contiguous() and x.dim() > 1):
         return None
-    total = dw if total.data_ptr() == dw.data_ptr() else total  # one object, so that nothing is copied first
-    return torch.addmm, (total, _rows(dy).t(), _rows(x)), {"out": dw}
+    return _added(dw, total, _rows(dy).t(), _rows(x))
+
+
+def _added(dw: Tensor, total: Tensor, a: Tensor, b: Tensor) -> list[Any]:
+    same = total.data_ptr() == dw.data_ptr()
+    if same and MAY and onednn.takes(a, b):
+        return onednn.requests(dw, a, b, add=True)
+    return [(torch.addmm, (dw if same else total, a, b), {"out": dw})]  # one object, so that nothing is copied first
 
 
 add_linear_weight_grad.reads(lambda node: any(e is not None for e in node.edges[1:]))

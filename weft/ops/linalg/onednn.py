@@ -1,0 +1,90 @@
+"""Products of large float32 matrices by oneDNN, on CPUs where it takes far less time than MKL, which torch calls: those
+of AMD's whose AVX-512 MKL leaves unused."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, Final, cast
+
+import torch
+from torch import Tensor
+from torch.nn import Parameter
+from torch.utils._python_dispatch import _disable_current_modes
+
+LEAST: Final = 1 << 22  # multiplications, and
+SIDE: Final = 32  # rows and columns, from which on the calls save more than they cost:
+SIZE: Final = SIDE * SIDE  # elements of a matrix
+SHARE: Final = 0.75  # of MKL's time: some CPUs take 0.5 of it, and others 0.9 or more
+SLICE: Final = 1 << 18  # bytes that a call allocates where the result's memory is given
+ROWS: Final = 256  # of a slice with a large matrix, which is packed anew for each slice; fewer with a smaller one:
+PACKED: Final = 1 << 13  # one for so many elements
+
+_LINEAR: Final = cast("Callable[..., Tensor]", getattr(torch.ops.mkldnn, "_linear_pointwise", None))
+_AS_IT_IS: Final[tuple[Any, ...]] = ("none", [], "")  # nothing is computed after the product
+# whether it may be faster at all: MKL uses AVX-512, too, but not on every CPU that has it
+MAY: Final = _LINEAR is not None and torch.backends.cpu.get_cpu_capability() == "AVX512"
+
+
+@functools.cache
+def _faster(threads: int) -> bool:
+    """Whether a product of oneDNN's takes far less time here, with this number of threads: so much that each process
+    finds the same, and ranks compute the same to the last bit."""
+    took: list[list[float]] = [[], []]
+    with _disable_current_modes(), torch.no_grad():
+        a, b, out = torch.ones(3, 256, 256, dtype=torch.float32, device="cpu").unbind()
+        ((slices, args, _),) = requests(out, a, b)
+        for _ in range(10):
+            for call, samples in zip((lambda: torch.mm(a, b, out=out), lambda: slices(*args)), took, strict=True):
+                start = perf_counter()
+                call()
+                samples.append(perf_counter() - start)
+    return min(took[1]) < SHARE * min(took[0])
+
+
+def takes(a: Tensor, b: Tensor, bias: Tensor | None = None) -> bool:
+    """Whether oneDNN is to compute a @ b + bias: of tensors without data, as it would of the CPU's."""
+    if a.dim() != 2 or b.dim() != 2:
+        return False
+    (m, k), n = a.shape, b.shape[1]
+    if m * k * n < LEAST or min(m, k, n) < SIDE or b.shape[0] != k or not torch._C._get_mkldnn_enabled():
+        return False
+    if not all(map(_plain, (a, b) if bias is None else (a, b, bias))):
+        return False
+    dense = b.is_contiguous() or b.t().is_contiguous()  # over gaps it takes a hundred times as long
+    fits = bias is None or (bias.shape == (n,) and bias.is_contiguous())
+    return dense and fits and _faster(torch.get_num_threads())
+
+
+def _plain(t: Tensor) -> bool:
+    """Whether it is no tensor of torch's tracers and transformations, which don't know oneDNN's call."""
+    return (
+        type(t) in (Tensor, Parameter)
+        and t.dtype is torch.float32
+        and t.layout is torch.strided
+        and t.device.type in ("cpu", "meta")
+        and not torch._C._functorch.is_functorch_wrapped_tensor(t)  # pyright: ignore[reportAttributeAccessIssue]
+    )
+
+
+def product(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
+    """a @ b + bias."""
+    return _LINEAR(a, b.t(), bias, *_AS_IT_IS)
+
+
+def requests(out: Tensor, a: Tensor, b: Tensor, bias: Tensor | None = None, add: bool = False) -> list[Any]:
+    """The calls that write a @ b + bias into given memory, or add it to what is there, slice by slice of its rows."""
+    turned, weight = a.stride(0) == 1 != a.stride(1), b.t()
+    write = Tensor.add_ if add else Tensor.copy_
+    copies = 2 if turned else int(not a.is_contiguous())
+    rows = max(SLICE // 4 // (b.shape[1] + copies * a.shape[1]), min(b.numel() // PACKED, ROWS))
+    parts = zip(out.split(rows), a.split(rows), strict=True)
+    return [(_slice, (write, y, x.t() if turned else x, turned, weight, bias), {}) for y, x in parts]
+
+
+def _slice(write: Any, out: Tensor, given: Tensor, turned: bool, weight: Tensor, bias: Tensor | None) -> None:
+    given = given.contiguous()
+    if turned:  # torch transposes fast what has no gaps
+        given = given.t().contiguous()
+    write(out, _LINEAR(given, weight, bias, *_AS_IT_IS))
