@@ -39,9 +39,7 @@ def differentiable(op: Op, args: Args) -> list[int]:
 
 def of_truth(op: Op, args: Args, which: list[int], dys: list[torch.Tensor], second: bool) -> Any:
     """Torch's gradients of the kernel, or those of their sum weighted by `dys`-like numbers; None if there are none."""
-    leaves = [t.detach().clone() for t in tensors(op, args)]
-    for i in which:
-        leaves[i].requires_grad_()
+    leaves = _leaves(op, args, which)
     try:
         outputs = run_kernel(op, replaced(op, args, leaves))
         ys, dys = _chosen(op, outputs, dys)
@@ -52,6 +50,10 @@ def of_truth(op: Op, args: Args, which: list[int], dys: list[torch.Tensor], seco
         return _gradients(torch, [y if y.requires_grad else y + nothing for y in ys], xs, dys, second)
     except (RuntimeError, NotImplementedError):
         return None
+
+
+def _leaves(op: Op, args: Args, which: list[int]) -> list[torch.Tensor]:
+    return [t.detach().clone().requires_grad_(i in which) for i, t in enumerate(tensors(op, args))]
 
 
 def of_ours(op: Op, args: Args, which: list[int], dys: list[torch.Tensor], second: bool) -> Any:
@@ -189,9 +191,7 @@ def _check_again(op: Op, args: Args, which: list[int]) -> None:
             assert "backward through the graph a second time" in str(refused), refused
             return first, None
 
-    leaves = [t.detach().clone() for t in tensors(op, args)]
-    for i in which:
-        leaves[i].requires_grad_()
+    leaves = _leaves(op, args, which)
     truth: Any = None
     try:
         ys, given = _chosen(op, run_kernel(op, replaced(op, args, leaves)), dys)
