@@ -63,7 +63,7 @@ def _is_wefts(caller: Any) -> bool:
 def _find(func: Any) -> Answer:
     name = _name(func)
     if func in EXCEPTIONS:
-        return functools.partial(_call_with, EXCEPTIONS[func])
+        return lambda args, kwargs: EXCEPTIONS[func](*args, **kwargs)
     if name.endswith((".__get__", ".__set__", ".__delete__")):
         return _accessor(name)
     private = GIVEN.get(name) if name.startswith("torch._") else None  # as torch's Python calls it here
@@ -73,10 +73,6 @@ def _find(func: Any) -> Answer:
         return _calling(ours)
     body = _body(func)
     return functools.partial(_running, body) if body is not None else functools.partial(_torchs_own, func, name)
-
-
-def _call_with(f: Function, args: Any, kwargs: dict[str, Any]) -> Any:
-    return f(*args, **kwargs)
 
 
 def _name(func: Any) -> str:

@@ -62,19 +62,12 @@ def of_ours(op: Op, args: Args, which: list[int], dys: list[torch.Tensor], secon
 
 def _called(op: Op, args: Args, which: list[int], dys: list[torch.Tensor]) -> tuple[Any, Any, Any]:
     """The outputs of a call that have gradients, the operands that need one, and the output gradients."""
-    leaves = [of_torch(t.detach().clone()) for t in tensors(op, args)]
-    for i in which:
-        leaves[i].requires_grad_()
-    full = replaced(op, args, leaves)
+    leaves = [of_torch(t.detach()).requires_grad_(t.requires_grad) for t in _leaves(op, args, which)]
     with random.seeded(11):
-        result = op(*full[: len(full) - len(op.keywords)], **_keywords(op, full))
+        result = op.compute(replaced(op, args, leaves), op)
     outputs = (result,) if isinstance(result, Tensor) else tuple(result)
     ys, given = _chosen(op, outputs, [of_torch(d) for d in dys])
     return ys, [leaves[i] for i in which], given
-
-
-def _keywords(op: Op, args: Args) -> dict[str, Any]:
-    return {k: args[op.names.index(k)] for k in op.keywords}
 
 
 def _chosen(op: Op, outputs: Any, dys: list[Any]) -> tuple[list[Any], list[Any]]:
