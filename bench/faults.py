@@ -282,11 +282,7 @@ def section(name: str, part: Part, seconds: float) -> str:
 
 
 def marked_down(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    return [
-        "| " + " | ".join(head) + " |",
-        "|" + "---|" * len(head),
-        *("| " + " | ".join(row) + " |" for row in rows),
-    ]
+    return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(row) + " |" for row in rows)]
 
 
 def write(page: Path, name: str, part: Part, seconds: float) -> None:

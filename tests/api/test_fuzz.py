@@ -44,12 +44,7 @@ def everything() -> Iterator[tuple[str, Function]]:
         yield from ((f"{place}.{name}", f) for name, f in table.listed(place))
     yield from ((f"nn.functional.{name}", getattr(F, name)) for name in dir(F))
     yield from (
-        (f"linalg.{name}", getattr(module, name))
-        for module in (
-            decompositions,
-            norms,
-        )
-        for name in module.__all__
+        (f"linalg.{name}", getattr(module, name)) for module in (decompositions, norms) for name in module.__all__
     )
     yield from ((f"_C.{name}", getattr(flow._C, name)) for name in dir(flow._C) if hasattr(flow._C, name))
     yield from ((f"tensor.{name}", f) for name, f in operators.operators().items())

@@ -9,12 +9,7 @@ from bench import samples
 
 
 @pytest.mark.parametrize(
-    ("road", "dtype"),
-    [
-        ("eager", torch.float32),
-        ("gradient", torch.float64),
-        ("ranks", torch.float64),
-    ],
+    ("road", "dtype"), [("eager", torch.float32), ("gradient", torch.float64), ("ranks", torch.float64)]
 )
 def test_a_sample_of_every_function(road: str, dtype: torch.dtype) -> None:
     counted, told = samples.sweep(road, dtype, every=3, most=3, seed=1)

@@ -107,10 +107,7 @@ GIVEN: dict[str, Callable[[], Any]] = {
 
 def test_every_option_of_the_table_warns_once_by_its_name(tmp_path: Path) -> None:
     flow.save({"x": flow.zeros(1)}, tmp_path / "file")
-    given = {
-        **GIVEN,
-        "load(map_location)": lambda: flow.load(tmp_path / "file", map_location={"cuda:0": "cpu"}),
-    }
+    given = {**GIVEN, "load(map_location)": lambda: flow.load(tmp_path / "file", map_location={"cuda:0": "cpu"})}
     assert given.keys() == IDLE.keys()
     for name, call in given.items():
         for expected in ([f"{name} has no effect here: {IDLE[name]}"], []):

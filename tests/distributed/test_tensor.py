@@ -115,9 +115,7 @@ def test_a_plan_trains_as_one_device(whole: bool) -> None:
             "blocks.*.0": ColwiseParallel(),
             "blocks.*.2": RowwiseParallel(output_layouts=Shard(1)),
             "head": ColwiseParallel(
-                input_layouts=Shard(1),
-                output_layouts=Replicate() if whole else Shard(-1),
-                use_local_output=whole,
+                input_layouts=Shard(1), output_layouts=Replicate() if whole else Shard(-1), use_local_output=whole
             ),
         }
         with mesh:

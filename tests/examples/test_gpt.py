@@ -1,4 +1,4 @@
-"""One GPT, trained in every way: the losses are those of plain torch, over 50 steps."""
+"""One GPT, trained in every way: the losses are those of plain torch, over 50 steps, or 20 of four ranks."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ WAYS += [(how, 4) for how in ("data", "tensor", "pipeline", "pipeline+data", "pi
 
 
 def options(how: str, world: int, more: str = "") -> argparse.Namespace:
-    layers = 1 if world == 4 and how != "pipeline" and "--graph" not in more else 2  # many threads take their time
-    return gpt.parser().parse_args(f"{TINY} --layers {layers} --parallel {how} {more}".split())
+    slow = world == 4 and "--graph" not in more  # many threads take their time
+    size = f"--layers {1 if slow and how != 'pipeline' else 2} --steps {20 if slow else 50}"
+    return gpt.parser().parse_args(f"{TINY} {size} --parallel {how} {more}".split())
 
 
 def train(world: int, how: argparse.Namespace) -> list[list[float]]:
@@ -51,7 +52,7 @@ def check(world: int, how: argparse.Namespace) -> None:
     expected = truth(how.layers, how.optimizer, how.lr)
     assert len(expected) == 50 and expected[-1] < 0.9 * expected[0]
     for losses in train(world, how):
-        torch.testing.assert_close(torch.tensor(losses), expected, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(torch.tensor(losses), expected[: how.steps], rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("road", ["eager", "graph"])

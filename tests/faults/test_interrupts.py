@@ -98,8 +98,7 @@ def test_threads(phase: str, nursery: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "phase", "transport"),
-    [("torchrun", "saving", "shm"), ("spawn", "data loader", "shm")],
+    ("start", "phase", "transport"), [("torchrun", "saving", "shm"), ("spawn", "data loader", "shm")]
 )
 def test_launchers(start: str, phase: str, transport: str, nursery: subprocess.Popen[str]) -> None:
     """tests/faults/test_faults.py interrupts weft.launch amid training."""

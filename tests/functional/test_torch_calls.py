@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import weft as flow
-from tests.functional.test_values import agree, called, rand
+from tests.functional.test_values import agree, called, listed, rand
 from weft.tensor.tensor import of_torch
 
 A, B, C, V, W = rand(3, 4), rand(3, 4), rand(2, 3, 4), rand(5), rand(5)
@@ -84,9 +84,7 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
 
 def parts(T: Any, y: Any) -> list[Any]:
     """What a function gives, complex numbers as pairs."""
-    return [
-        T.view_as_real(v.resolve_conj()) if v.dtype.is_complex else v for v in (y if isinstance(y, tuple) else (y,))
-    ]
+    return [T.view_as_real(v.resolve_conj()) if v.dtype.is_complex else v for v in listed(y)]
 
 
 @pytest.mark.parametrize(("name", "args", "options"), CALLS, ids=lambda v: v if isinstance(v, str) else "")

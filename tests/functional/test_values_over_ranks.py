@@ -9,10 +9,15 @@ import torch
 import torch.nn.functional as TF
 
 import weft as flow
-from tests.functional.test_values import CALLS, called, listed, mapped, rand
+from tests.functional.test_torch_calls import CALLS as MORE_CALLS
+from tests.functional.test_torch_calls import parts
+from tests.functional.test_values import CALLS, called, mapped, rand
 from weft.launch import spawn_threads
 
-MADE = {"hann_window"}  # made of numbers alone
+MADE = {  # of numbers, or not of tensors alone
+    "hann_window", "fft.fftfreq", "fft.rfftfreq", "tril_indices", "triu_indices", "is_complex", "linalg.multi_dot",
+    "linalg.lstsq",
+}  # fmt: skip
 
 
 def _every_call(split: bool) -> list[str]:
@@ -23,13 +28,14 @@ def _every_call(split: bool) -> list[str]:
         sbp = flow.sbp.split(0) if split and a.ndim else flow.sbp.broadcast
         return flow.tensor(a, placement=placement, sbp=sbp)
 
-    for name, args, options in CALLS:
+    for name, args, options in [*CALLS, *MORE_CALLS]:
         if name in MADE:
             continue
         text = f"{name}({', '.join(str(list(a.shape)) if isinstance(a, torch.Tensor) else str(a) for a in args)})"
-        expected = listed(called(torch, name, args, options))
+        expected = parts(torch, called(torch, name, args, options))
+        given = {k: spread(v) if isinstance(v, torch.Tensor) else v for k, v in options.items()}
         try:
-            got = [g.numpy() for g in listed(called(flow, name, mapped(args, spread), options))]
+            got = [g.numpy() for g in parts(flow, called(flow, name, mapped(args, spread), given))]
         except Exception as error:
             wrong.append(f"{text}: {type(error).__name__} {error}")
             continue

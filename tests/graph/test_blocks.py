@@ -153,10 +153,7 @@ def test_a_number_is_what_it_was() -> None:
 
 def test_arguments_and_results_whose_tensors_nobody_would_find() -> None:
     x = flow.ones(2)
-    for hidden, says in (
-        (x.numpy(), "ndarray.*flow.tensor"),
-        ({1}, "set: tensors are found in"),
-    ):
+    for hidden, says in ((x.numpy(), "ndarray.*flow.tensor"), ({1}, "set: tensors are found in")):
         with pytest.raises(GraphError, match=says):
             Given()(x, hidden)
     assert Given()(local_data(x, "")).tolist() == [1.0, 1.0]  # torch's tensors are taken as Weft's

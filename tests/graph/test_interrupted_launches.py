@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import sys
 from pathlib import Path
@@ -83,6 +84,8 @@ def test_nothing_waits_for_ever(brief: bool, monkeypatch: pytest.MonkeyPatch) ->
                 broken = launched(interrupt)
             except flow.errors.DeadlineError as late:
                 raise AssertionError(f"interrupted in {interrupt.at}: {late}") from late
+            finally:
+                atexit.unregister(vm_of().at_exit)  # what was broken off is over
         if not broken:
             assert n > 300
             return

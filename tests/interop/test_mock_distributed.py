@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.worlds import Start
+
+ROOT = str(Path(__file__).parents[2])
+
 PROGRAM = """
 import weft as flow
 flow.mock_torch.enable()
@@ -237,14 +241,16 @@ print("done")
 """
 
 
-@pytest.mark.parametrize(
-    "program", [PROGRAM, SHARDED, UNEVEN, STAGED, HOOKED], ids=["tensors", "sharded", "uneven", "staged", "hooked"]
-)
-def test_programs_of_torchs_names_run(tmp_path: Path, program: str) -> None:
-    (tmp_path / "main.py").write_text(program)
-    root = str(Path(__file__).parents[2])
+def test_a_program_that_is_launched(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(PROGRAM)
     done = subprocess.run(
         [sys.executable, "-m", "weft.launch", "--nproc_per_node", "2", "main.py"],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": root}, capture_output=True, text=True, timeout=120,
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": ROOT}, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.stdout.count("done") == 2, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("program", [SHARDED, UNEVEN, STAGED, HOOKED], ids=["sharded", "uneven", "staged", "hooked"])
+def test_programs_of_torchs_names_run(world: Start, tmp_path: Path, program: str) -> None:
+    (tmp_path / "main.py").write_text(program.replace('"at"', repr(str(tmp_path / "at"))) + "\ndef main(): pass\n")
+    assert [said.splitlines()[-1] for said in world(f"{tmp_path / 'main.py'}:main", 2, "shm").well()] == ["done"] * 2

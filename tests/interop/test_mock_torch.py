@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from tests.worlds import Start
 
 PROGRAM = """
 import torch                                   # imported before
@@ -71,12 +71,11 @@ print("done")
 """
 
 
-@pytest.mark.parametrize("where", ["main"])
-def test_a_program_sees_weft_in_torchs_place(tmp_path: Path, where: str) -> None:
+def test_a_program_sees_weft_in_torchs_place(tmp_path: Path) -> None:
     (tmp_path / "helper.py").write_text("import torch\n")
     (tmp_path / "mocked.py").write_text("import torch\n")
-    (tmp_path / f"{where}.py").write_text("import sys\n" + PROGRAM)
-    done = subprocess.run([sys.executable, f"{where}.py"], cwd=tmp_path, capture_output=True, text=True)
+    (tmp_path / "main.py").write_text("import sys\n" + PROGRAM)
+    done = subprocess.run([sys.executable, "main.py"], cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout.strip() == "done", done.stderr
 
 
@@ -180,6 +179,6 @@ print("done")
 """
 
 
-def test_a_programs_own_ops_are_its_functions() -> None:
-    done = subprocess.run([sys.executable, "-c", OWN], capture_output=True, text=True, timeout=60)
-    assert done.stdout.strip() == "done", done.stderr
+def test_a_programs_own_ops_are_its_functions(world: Start, tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(f"{OWN}\ndef main(): pass\n")
+    assert world(f"{tmp_path / 'main.py'}:main", 1, "shm").well() == ["done\n"]

@@ -162,10 +162,7 @@ def test_a_world_is_counted(given: Any) -> None:
 
 @pytest.mark.parametrize("given", ["x", float("nan"), float("inf"), 0, -1])
 def test_a_deadline_is_a_time(given: Any) -> None:
-    for start in (
-        lambda: spawn_threads(1, print, deadline=given),
-        lambda: spawn(1, "x.py", deadline=given),
-    ):
+    for start in (lambda: spawn_threads(1, print, deadline=given), lambda: spawn(1, "x.py", deadline=given)):
         with pytest.raises(ArgumentError, match="deadline is how many seconds a wait may take"):
             start()
 

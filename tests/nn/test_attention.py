@@ -129,10 +129,7 @@ def test_global_tensors_keep_their_layout() -> None:
 
 def test_a_function_that_must_be_called_for_each_score_is_refused() -> None:
     q, vectors, table = flow.randn(2, 8, 8, 4), flow.randn(8, 3), flow.randn(8, 8)
-    for score in (
-        lambda s, b, h, i, j: s + (vectors[i] * vectors[j]).sum(),
-        lambda s, b, h, i, j: s + table[h][i],
-    ):
+    for score in (lambda s, b, h, i, j: s + (vectors[i] * vectors[j]).sum(), lambda s, b, h, i, j: s + table[h][i]):
         with pytest.raises(ArgumentError, match=r"table\[b, q_idx\] for table\[b\]\[q_idx\]"):
             ours.flex_attention(q, q, q, score)
 

@@ -37,7 +37,7 @@ ABSENT: dict[str, dict[str, str]] = {
     "flow.nn": {
         FILES: """COCOReader CropMirrorNormalize GPTIndexedBinDataReader OFRecordBytesDecoder OFRecordImageDecoder
             OFRecordImageDecoderRandomCrop OFRecordImageGpuDecoderRandomCropResize OFRecordRawDecoder OFRecordReader
-            OfrecordRawDecoder OfrecordReader OneRecReader RawReader""",
+            OfrecordRawDecoder OfrecordReader OneRecReader RawReader"""
     },
     "flow.nn.image": {BUFFERS: "Resize batch_align decode flip normalize"},
     "flow.utils.data": {
@@ -84,9 +84,7 @@ ABSENT: dict[str, dict[str, str]] = {
         INSIDE: """_add_module _child_init_cnt _create_states_builder _filter_states _generate_name
             _mark_variable_gradients _state build_graph finish_complie_and_init_runtime""",
     },
-    "nn.Graph().config": {
-        INSIDE: "_generate_optimizer_and_variable_configs _outputs_buffer_size _train",
-    },
+    "nn.Graph().config": {INSIDE: "_generate_optimizer_and_variable_configs _outputs_buffer_size _train"},
 }
 
 

@@ -52,10 +52,7 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], Callable[[], Iterable[Tensor]]
     "GRU": (lambda: nn.GRU(8, 4, 2), lambda: [on_it(2, 3, 8)]),
     "LSTMCell": (lambda: nn.LSTMCell(8, 4), lambda: [on_it(3, 8)]),
     "MultiheadAttention": (lambda: nn.MultiheadAttention(8, 2), lambda: [on_it(5, 3, 8)] * 3),
-    "Transformer": (
-        lambda: nn.Transformer(8, 2, 1, 1, 16, dropout=0.0),
-        lambda: (on_it(5, 3, 8), on_it(4, 3, 8)),
-    ),
+    "Transformer": (lambda: nn.Transformer(8, 2, 1, 1, 16, dropout=0.0), lambda: (on_it(5, 3, 8), on_it(4, 3, 8))),
     "EmbeddingBag": (lambda: nn.EmbeddingBag(8, 2, mode="sum"), lambda: [places(5, 3)]),
     "AdaptiveMaxPool2d": (lambda: nn.AdaptiveMaxPool2d(3), lambda: [on_it(2, 3, 8, 8)]),
     "Upsample": (lambda: nn.Upsample(scale_factor=2, mode="bilinear"), lambda: [on_it(2, 3, 8, 8)]),

@@ -21,9 +21,7 @@ THIRD = "a third gradient: it knows the statistics by value only"
 ONCE = {name: THIRD for name in ("layer_norm_grad", "batch_norm_grad", "group_norm_grad")}
 NEITHER = "torch has no second gradient of it either"
 ONCE |= {name: NEITHER for name in ("grid_sample", "ctc_nll", "standard_gamma")}
-BY_ITS_OP = UNDERIVED | {
-    "group_norm_grad": "torch has no gradient of it; group_norm's second gradient checks it",
-}
+BY_ITS_OP = UNDERIVED | {"group_norm_grad": "torch has no gradient of it; group_norm's second gradient checks it"}
 BY_ADAPTERS = {
     name: "adapters return the operand itself where nothing would change" for name in ("cast", "conj", "to_device")
 }

@@ -76,36 +76,8 @@ SUM = ("float32[2]#7",)
 def fixed(rank: int) -> Trace:
     t = 1_700_000_000_000_000_000
     events = [
-        Event(
-            1,
-            "all_reduce",
-            "collective",
-            "collective",
-            "worker",
-            "w",
-            t,
-            t + 2000,
-            t + 9000,
-            (),
-            (),
-            SUM,
-            False,
-        ),
-        Event(
-            2,
-            "add",
-            "op",
-            "compute",
-            "inline",
-            "main",
-            t + 500,
-            t + 9500,
-            t + 9900,
-            (1,),
-            SUM,
-            (),
-            True,
-        ),
+        Event(1, "all_reduce", "collective", "collective", "worker", "w", t, t + 2000, t + 9000, (), (), SUM, False),
+        Event(2, "add", "op", "compute", "inline", "main", t + 500, t + 9500, t + 9900, (1,), SUM, (), True),
         Event(3, "step", "launch", "graph", "external", "", t, t + 1000, t + 5000, (), (), (), False),
     ]
     return Trace(rank, events)

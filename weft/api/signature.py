@@ -16,7 +16,7 @@ from weft.core.errors import ArgumentError, WeftError, ours
 from weft.core.late import written_late
 from weft.ops import out_argument
 from weft.ops.declaration import OPERAND_KINDS, Param, written
-from weft.ops.explain import ABSENT, accepts, describe, hint, misplaced, named
+from weft.ops.explain import ABSENT, accepts, describe, hint, misplaced, named, wrong
 from weft.ops.keywords import FORMER, known, place_of
 from weft.tensor.tensor import Tensor
 
@@ -52,13 +52,13 @@ class Signature:
             if p.name in kwargs:
                 return f"got several values for argument '{p.name}'"
             if not _takes(p, value):
-                return _wrong(p, value)
+                return wrong(p, value)
         for name, value in kwargs.items():
             p = self.by_name.get(name)
             if p is None and not self.options:
                 return f"got an unexpected argument '{name}'"
             if p is not None and not _takes(p, value):
-                return _wrong(p, value)
+                return wrong(p, value)
         for p in self.params[len(args) :] if len(args) <= len(self.positional) else ():
             if p.required and p.name not in kwargs:
                 return f"missing required argument '{p.name}'"
@@ -122,12 +122,6 @@ def _takes(p: Param, value: Any) -> bool:
 
 def _text(annotation: Any) -> str:
     return "Any" if annotation is inspect.Parameter.empty else written(annotation)
-
-
-def _wrong(p: Param, value: Any) -> str:
-    wanted = {"tensor": "tensor", "operand": "tensor or number", "optional": "tensor or None"}.get(p.kind)
-    wanted = wanted or ("a sequence of tensors" if p.kind == "tensors" else p.type)
-    return f"argument '{p.name}' must be {wanted}, not {type(value).__name__}"
 
 
 def overloaded(name: str, *functions: Function) -> Function:

@@ -28,7 +28,7 @@ class _Called:
     """A function's call: its result, and the tape back to the arguments that are differentiated."""
 
     def __init__(self, name: str, func: Function, args: Sequence[Any], kwargs: dict[str, Any], at: Places, aux: bool):
-        self.name, self.at = name, at
+        self.name, self.at, self.has_aux = name, at, aux
         several = at if isinstance(at, tuple) else (at,)
         for i in several:
             if not -len(args) <= i < len(args):
@@ -64,23 +64,31 @@ class _Called:
 
     def back(self, vectors: Iterable[Any], keep: bool = False, deep: bool | None = None) -> list[Tensor]:
         """The gradients of the arguments' tensors, from these gradients of the results."""
-        pairs = [(y, v) for y, v in zip(self.outs, vectors, strict=True) if y.requires_grad]
         deep = self.deep if deep is None else deep
-        found: Sequence[Any] = [None] * len(self.ins)
-        if pairs:
-            found = gradients([y for y, _ in pairs], self.ins, [v for _, v in pairs], keep or deep, deep,
-                              allow_unused=True)  # fmt: skip
-        zeros = ops.zeros_like
-        return [zeros(x, None) if g is None else g for g, x in zip(found, self.ins, strict=True)]
+        return _products(self.outs, self.ins, vectors, keep or deep, deep)
 
     def as_args(self, values: Iterable[Any]) -> Any:
         """Values for the arguments' tensors, in the arguments' structure."""
         made = filled(self.args, iter(values))
         return made if isinstance(self.at, tuple) else made[0]
 
+    def jacobian(self, rows: Callable[[int, Tensor], Any]) -> Any:
+        """The rows of each tensor of the result, in its structure."""
+        found = filled(self.result, (rows(i, y) for i, y in enumerate(self.outs)))
+        return (found, self.out(self.aux)) if self.has_aux else found
+
     def out(self, tree: Any) -> Any:
         """The function's result, detached from tensors inside the transform."""
         return tree if self.deep else mapped(tree, lambda x: x.detach() if isinstance(x, Tensor) else x)
+
+
+def _products(ys: Sequence[Tensor], xs: Sequence[Tensor], vectors: Iterable[Any], keep: bool, deep: bool) -> Any:
+    """The gradients of xs from those of ys; zeros where there are none."""
+    pairs = [(y, v) for y, v in zip(ys, vectors, strict=True) if y.requires_grad]
+    found: Any = [None] * len(xs)
+    if pairs:
+        found = gradients([y for y, _ in pairs], xs, [v for _, v in pairs], keep, deep, allow_unused=True)
+    return [ops.zeros_like(x, None) if g is None else g for g, x in zip(found, xs, strict=True)]
 
 
 def _kind(result: Any) -> str:
@@ -188,16 +196,8 @@ def _forward(called: _Called, several: Iterable[Sequence[Tensor]]) -> list[list[
     """Products of the Jacobian with vectors: gradients of the vjp, which is linear in its vectors."""
     with enable_grad():
         hold = [ops.zeros_like(y, None).requires_grad_() for y in called.outs]
-        back = [g for g in called.back(hold, keep=True, deep=True)]
-        made = []
-        for vectors in several:
-            pairs = [(g, v) for g, v in zip(back, vectors, strict=True) if g.requires_grad]
-            found: Sequence[Any] = [None] * len(hold)
-            if pairs:
-                found = gradients([g for g, _ in pairs], hold, [v for _, v in pairs], True, called.deep,
-                                  allow_unused=True)  # fmt: skip
-            made.append([ops.zeros_like(y, None) if t is None else t
-                         for t, y in zip(found, called.outs, strict=True)])  # fmt: skip
+        back = called.back(hold, keep=True, deep=True)
+        made = [_products(back, hold, vectors, True, called.deep) for vectors in several]
     return made if called.deep else [[t.detach() for t in row] for row in made]
 
 
@@ -239,8 +239,7 @@ def jacrev(func: Function, argnums: Places = 0, *, has_aux: bool = False, chunk_
                 _stacked([row[j] for row in each], (*y.shape, *x.shape), x, False) for j, x in enumerate(called.ins)
             )
 
-        found = filled(called.result, (rows(i, y) for i, y in enumerate(called.outs)))
-        return (found, called.out(called.aux)) if has_aux else found
+        return called.jacobian(rows)
 
     return call
 
@@ -268,8 +267,7 @@ def jacfwd(func: Function, argnums: Places = 0, has_aux: bool = False, *, random
                 for j, x in enumerate(called.ins)
             )
 
-        found = filled(called.result, (of(i, y) for i, y in enumerate(called.outs)))
-        return (found, called.out(called.aux)) if has_aux else found
+        return called.jacobian(of)
 
     return call
 

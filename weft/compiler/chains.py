@@ -47,10 +47,6 @@ def device_of(v: Value) -> Device | None:
     return v.device if v.spec is None else None
 
 
-def _device_of(node: Node) -> Device | None:
-    return device_of([*node.outputs, *node.operands()][0])
-
-
 def is_alias(node: Node, variables: Container[Value]) -> bool:
     """Whether a node is a view of a variable, which each reader can make itself, once."""
     return node.view and node.args[0] in variables
@@ -89,7 +85,7 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
         rate = node.micro or leaving
         stream = streams.get(node, "")
         copies = kind_of(stream) == "copy"
-        device = _device_of(node)
+        device = device_of([*node.outputs, *node.operands()][0])
         line, mine = (start, rate, device), (rate, node.late, stream, device)
         depth = 1 if rate else 0  # what is prepared once a launch comes before every micro-batch
         if not (copies or leaving):

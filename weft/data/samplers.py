@@ -85,12 +85,10 @@ class RandomSampler(theirs.RandomSampler):
         self.named = generator
 
     def __iter__(self) -> Iterator[int]:
-        if self.named is not None:
-            drawn = _source(self.named)
-            yield from theirs.RandomSampler(self.data_source, self.replacement, self._num_samples, drawn)
-            return
-        seed = int(torch.empty((), dtype=torch.int64).random_(generator=_source(None)).item())
-        drawn = torch.Generator().manual_seed(seed)
+        drawn = _source(self.named)
+        if self.named is None:
+            seed = int(torch.empty((), dtype=torch.int64).random_(generator=drawn).item())
+            drawn = torch.Generator().manual_seed(seed)
         yield from theirs.RandomSampler(self.data_source, self.replacement, self._num_samples, drawn)
 
 
@@ -98,9 +96,6 @@ class SubsetRandomSampler(theirs.SubsetRandomSampler):
     """A subset of samples in random order, repeatable by `flow.manual_seed`."""
 
     generator: Any = Late()
-
-    def __init__(self, indices: Sequence[int], generator: Any = None) -> None:
-        super().__init__(indices, generator)
 
 
 class WeightedRandomSampler(theirs.WeightedRandomSampler):

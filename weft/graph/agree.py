@@ -23,7 +23,7 @@ from weft.plan.verify import verify
 from weft.transport import Group, Transport, transport_of
 
 SIZE: Final = 8  # bytes of the length of a rank's plan as text,
-KIND: Final = 16  # and of a hash of the plan without ranks' numbers: equal plans are of one kind
+KIND: Final = 16  # and of a hash of the plan without ranks, and of whether it sends: equal plans are of one kind
 HEAD: Final = FREE_LINES + SIZE + KIND
 
 
@@ -37,7 +37,8 @@ def agree(lowered: Lowered) -> int:
     transport.note(f"compiling graph {plan.name}")
     group = transport.everyone()
     text = str(plan).encode()
-    kind = hashlib.sha256(str(fold([plan])[0]).encode()).digest()[:KIND]
+    crosses = any(rank_of(e) != rank.index for r in plan.registers for e in (r.producer, *r.consumers))
+    kind = hashlib.sha256(f"{crosses} {fold([plan])[0]}".encode()).digest()[:KIND]
     mine = _tensor(free.to_bytes(FREE_LINES, "little") + len(text).to_bytes(SIZE, "little") + kind + plan.hash.encode())
     outs = [torch.empty_like(mine) for _ in range(rank.world_size)]
     group.all_gather(outs, mine)
@@ -47,7 +48,7 @@ def agree(lowered: Lowered) -> int:
     first: dict[bytes, int] = {}
     for r, t in enumerate(received):
         first.setdefault(t[FREE_LINES + SIZE : HEAD], r)
-    if len(first) > 1 or any(rank_of(e) != rank.index for r in plan.registers for e in (r.producer, *r.consumers)):
+    if len(first) > 1 or crosses:
         sizes = {r: int.from_bytes(received[r][FREE_LINES : FREE_LINES + SIZE], "little") for r in first.values()}
         _prove(plan, text, transport, group, sizes)
     return functools.reduce(operator.and_, (int.from_bytes(t[:FREE_LINES], "little") for t in received))

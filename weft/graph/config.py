@@ -38,32 +38,27 @@ class GraphConfig:
     def enable_auto_parallel(self, mode: bool = True) -> None:
         """Choose the layouts of all ops together by a cost model of computation and movement. The layouts of inputs,
         parameters, outputs and `to_global` stay as they are. `graph.explain()` shows what was chosen."""
-        self._still_open("enable_auto_parallel()")
-        self._auto_parallel = _switch("enable_auto_parallel", mode)
+        self._auto_parallel = self._switch("enable_auto_parallel", mode)
 
     def set_memory_budget(self, bytes: int) -> None:
         """Limit a rank's memory for the graph: parameters, states, inputs, and what a launch takes besides
         (`graph.memory()`). Forward values are recomputed in backward as needed, the cheapest first, and what is held
         at the peak is computed in slices; `graph.explain()` shows which. A module's `activation_checkpointing` asks
         for recompute by hand."""
-        self._still_open("set_memory_budget()")
-        if isinstance(bytes, bool) or not isinstance(bytes, int) or bytes <= 0:
-            raise GraphError(f"config.set_memory_budget(bytes) takes a whole number of bytes above 0; got {bytes!r}")
-        self._memory_budget = bytes
+        self._memory_budget = self._count("set_memory_budget(bytes)", bytes, "a whole number of bytes above 0")
 
     def enable_inductor(self, mode: bool = True) -> None:
         """Fuse runs of elementwise ops and reductions to one kernel by torch's Inductor, where that is faster: each run
         is compiled and measured once, which takes seconds. It needs a C++ compiler. Results are those of the ops up to
         rounding; a plan shows a run as one `fused` call, with the calls within it."""
-        self._still_open("enable_inductor()")
-        self._inductor = _switch("enable_inductor", mode)
+        self._inductor = self._switch("enable_inductor", mode)
 
     def enable_amp(self, mode: bool = True, *, dtype: Any = None) -> None:
         """Trace `build` under `autocast`: matmuls in a 16-bit dtype, by default each device's own."""
-        self._still_open("enable_amp()")
+        mode = self._switch("enable_amp", mode)
         if dtype is not None:
             autocast("cpu", dtype)  # refuses other dtypes
-        self._amp = _switch("enable_amp", mode), dtype
+        self._amp = mode, dtype
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         if name in HINTS:
@@ -81,17 +76,28 @@ class GraphConfig:
         if self._frozen:
             raise GraphError(f"the graph is compiled already; call config.{what} in __init__")
 
+    def _switch(self, name: str, mode: Any) -> bool:
+        """An option's mode. What else is given was meant for another parameter, `enable_zero(3)` say."""
+        self._still_open(f"{name}()")
+        if not isinstance(mode, bool):
+            raise GraphError(
+                f"config.{name}({mode!r}): the first argument says whether, True or False; name the others"
+            )
+        return mode
+
+    def _count(self, what: str, value: Any, says: str) -> int:
+        self._still_open(what)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise GraphError(f"config.{what} takes {says}; got {value!r}")
+        return value
+
     def set_gradient_accumulation_steps(self, steps: int) -> None:
         """Split the inputs into so many micro-batches, and update once, by the mean of their gradients.
 
         Outputs have one entry for each.
         """
-        if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
-            raise GraphError(
-                f"set_gradient_accumulation_steps({steps!r}): the number of micro-batches is an int of at least 1"
-            )
-        self._still_open(f"set_gradient_accumulation_steps({steps})")
-        self._micro_batches = steps
+        what = "set_gradient_accumulation_steps(steps)"
+        self._micro_batches = self._count(what, steps, "the number of micro-batches, an int of at least 1")
 
     def enable_zero(
         self, mode: bool = True, *, stage: int = 2, shard_min_size: int = 1024, shard_restore_level: int = 1
@@ -104,7 +110,7 @@ class GraphConfig:
         while they are read: prefetched one bucket ahead, freed, and gathered again for backward. In all stages the
         parameters are sharded between launches; eager reads move them as needed.
         """
-        mode = _switch("enable_zero", mode)
+        mode = self._switch("enable_zero", mode)
         given, fits = (stage, shard_min_size, shard_restore_level), (range(1, 4), range(sys.maxsize), range(3))
         if any(type(value) is not int or value not in some for value, some in zip(given, fits, strict=True)):
             raise GraphError(
@@ -112,7 +118,6 @@ class GraphConfig:
                 f"{shard_restore_level!r}): the stages are 1, 2 and 3, the least size is a number of elements, the "
                 "levels are 0, 1 and 2"
             )
-        self._still_open("enable_zero()")
         idle("config.enable_zero(shard_restore_level)", mode and shard_restore_level != 1)
         self._shard_min_size = max(shard_min_size, 1) if mode else None
         self._zero_stage = stage if mode else 0
@@ -125,16 +130,12 @@ class GraphConfig:
     def set_outputs_buffer_size(self, value: int = 2) -> None:
         """Set how many launches have their inputs and outputs in registers at a time: how far launches run ahead of
         the readers of their outputs. An output is a separate tensor in any case."""
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise GraphError(f"set_outputs_buffer_size(value) takes a number of launches, 1 or more; got {value!r}")
-        self._still_open("set_outputs_buffer_size()")
-        self._ahead = value
+        self._ahead = self._count("set_outputs_buffer_size(value)", value, "a number of launches, 1 or more")
 
     def enable_zero_bubble(self, mode: bool = True) -> None:
         """Fill a pipeline's bubbles with the gradients of weights, which no other stage waits for. No stage keeps more
         micro-batches than the first one does anyway."""
-        self._still_open("enable_zero_bubble()")
-        self._zero_bubble = _switch("enable_zero_bubble", mode)
+        self._zero_bubble = self._switch("enable_zero_bubble", mode)
 
     def set_zero_redundancy_optimizer_mode(self, mode: str = "distributed_split") -> None:
         """OneFlow's older name for `enable_zero(stage=1)`."""
@@ -176,13 +177,6 @@ class GraphConfig:
 SET: Final = ("training",)
 OWN: Final = tuple(name for name, value in vars(GraphConfig).items() if callable(value) and not name.startswith("_"))
 ASKED: Final = (*OWN, *HINTS, "proto")
-
-
-def _switch(name: str, mode: Any) -> bool:
-    """An option's mode. What else is given was meant for another parameter, `enable_zero(3)` say."""
-    if not isinstance(mode, bool):
-        raise GraphError(f"config.{name}({mode!r}): the first argument says whether, True or False; name the others")
-    return mode
 
 
 def _unknown(name: str) -> str:

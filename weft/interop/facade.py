@@ -53,7 +53,7 @@ class Facade(torch.Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return inside.answer(func, args, kwargs or {})
+        return inside.answers[func](args, kwargs or {})
 
     def __repr__(self, **_: Any) -> str:
         with without_torch_function():
@@ -327,7 +327,7 @@ def _answered(theirs: Function) -> Function:
 
     def call(self: Facade, *args: Any, **kwargs: Any) -> Any:
         with _pop_mode_temporarily() if modes() else nullcontext():
-            return inside.answer(theirs, (self, *args), kwargs)
+            return inside.answers[theirs]((self, *args), kwargs)
 
     return call
 

@@ -31,7 +31,17 @@ WEFT: Final = __name__.partition(".")[0]
 HANDLE: Final = handle_torch_function.__code__
 WEFTS: Final = ("<weft", str(Path(__file__).parents[1]))
 Answer = Callable[[Any, Any], Any]
-TABLE: dict[Any, Answer] = {}
+
+
+class Table(dict[Any, Answer]):
+    """The answers to torch's functions, each found when it is first called."""
+
+    def __missing__(self, func: Function) -> Answer:
+        return self.setdefault(func, _find(func))
+
+
+TABLE: Final = Table()
+type(inside).answers = TABLE
 
 
 class Mode(TorchFunctionMode):
@@ -40,7 +50,7 @@ class Mode(TorchFunctionMode):
     def __torch_function__(self, func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if (not args or type(args[0]) is not Facade) and _is_wefts(sys._getframe(1)):
             return func(*args, **(kwargs or {}))  # a kernel's call, for a tensor that isn't a stand-in
-        return (TABLE.get(func) or _answer(func))(args, kwargs or {})
+        return TABLE[func](args, kwargs or {})
 
 
 def _is_wefts(caller: Any) -> bool:
@@ -50,22 +60,10 @@ def _is_wefts(caller: Any) -> bool:
     return bool(caller.f_code.co_filename.startswith(WEFTS))
 
 
-def answer(func: Function, args: Any, kwargs: dict[str, Any]) -> Any:
-    """Call the replacement of one of torch's functions."""
-    return (TABLE.get(func) or _answer(func))(args, kwargs)
-
-
-def _answer(func: Function) -> Answer:
-    return TABLE.setdefault(func, _find(func))
-
-
-type(inside).answer = staticmethod(answer)
-
-
 def _find(func: Any) -> Answer:
     name = _name(func)
     if func in EXCEPTIONS:
-        return functools.partial(_call_with, EXCEPTIONS[func])
+        return lambda args, kwargs: EXCEPTIONS[func](*args, **kwargs)
     if name.endswith((".__get__", ".__set__", ".__delete__")):
         return _accessor(name)
     private = GIVEN.get(name) if name.startswith("torch._") else None  # as torch's Python calls it here
@@ -75,10 +73,6 @@ def _find(func: Any) -> Answer:
         return _calling(ours)
     body = _body(func)
     return functools.partial(_running, body) if body is not None else functools.partial(_torchs_own, func, name)
-
-
-def _call_with(f: Function, args: Any, kwargs: dict[str, Any]) -> Any:
-    return f(*args, **kwargs)
 
 
 def _name(func: Any) -> str:

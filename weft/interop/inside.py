@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
@@ -16,7 +16,7 @@ class Inside(threading.local):
 
     depth: int = 0
     everywhere: bool = False
-    answer: Callable[[Callable[..., Any], Any, Any], Any]  # the call of a torch function; set by functions.py
+    answers: Mapping[Callable[..., Any], Callable[[Any, Any], Any]]  # to functions of torch; set by functions.py
 
 
 inside = Inside()

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 from weft.boxing.planner import cost_of
 from weft.core.amount import amount
 from weft.job.job import Job
-from weft.job.value import Node, Value
 
 
 def movements(job: Job) -> str:
     """Each movement: its value, bytes, layouts, readers and line of the program; then why passes chose the layouts."""
-    readers: dict[Value, list[Node]] = defaultdict(list)
-    for node in job.nodes:
-        for v in node.operands():
-            readers[v].append(node)
+    readers = job.readers()
     lines: list[str] = []
     totals = {"boxing": 0.0, "to_device": 0.0}
     for node in job.nodes:

@@ -17,6 +17,7 @@ from weft.core import dtype as dtypes
 from weft.core.errors import OptionError, ShapeError
 from weft.core.sbp import broadcast
 from weft.functional.create.creation import drawing
+from weft.functional.create.likeness import device_of
 from weft.functional.random import draws_in_place
 from weft.ops import ops
 from weft.tensor.data import local_data
@@ -149,11 +150,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Ten
         raise ShapeError(f"orthogonal_ needs at least 2 dimensions; got {list(tensor.shape)}")
     rows, cols = tensor.shape[0], math.prod(tensor.shape[1:])
     with no_grad(), drawing(generator):
-        if tensor.is_global:
-            flat = (broadcast,) * tensor.placement.ndim
-            normal: Tensor = ops.randn((rows, cols), tensor.dtype, None, tensor.placement, flat)
-        else:
-            normal = ops.randn((rows, cols), tensor.dtype, tensor.device)
+        normal: Tensor = ops.randn((rows, cols), tensor.dtype, **device_of(tensor))
     square = local_data(normal, "orthogonal_")
     if not square.numel():
         return tensor

@@ -21,7 +21,7 @@ import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Union, get_args, get_origin
+from typing import Any, Final, TypeVar, Union, get_args, get_origin
 
 from weft.core.dispatch import hooks
 from weft.core.errors import ArgumentError
@@ -41,6 +41,7 @@ OPERAND_KINDS: Final = {
 }
 
 Scalar = float | int | bool | complex
+F = TypeVar("F")
 Size = tuple[int, ...] | list[int]
 REQUIRED: Final = inspect.Parameter.empty
 
@@ -72,6 +73,16 @@ class Where:
 
 OPERAND_FACTS: Final = frozenset({"shape", "shapes", "dtype", "placement", "sbp"})  # a gradient may ask for x_shape
 WRITTEN_LATER: Final = frozenset({"unpack", "__doc__"})
+
+
+def _told(attribute: str) -> Callable[[Op, F], F]:
+    """A decorator that adds to the declaration what it is given."""
+
+    def tell(self: Op, f: F) -> F:
+        self._say(**{attribute: f})
+        return f
+
+    return tell
 
 
 class Op:
@@ -183,75 +194,40 @@ class Op:
         self._say(vjp=f, saves=tuple(saves), keeps_tensors=keeps, unpack=None)
         return f
 
-    def reads(self, f: Callable[[Any], bool]) -> Callable[[Any], bool]:
-        """Whether a node's gradient reads its saved tensors, where that depends on the call. If not, backward may run
-        through the node twice."""
-        self._say(reads_kept=f)
-        return f
-
     def _gradient_names(self) -> dict[str, int]:
         short = {"dy": 0} if self.visible == 1 and "dy" not in self.names else {}
         return {f"d{n}": i for i, n in enumerate(self.returns)} | short
-
-    def samples(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        """Rows for the generic test: `f(rand)` yields argument tuples, or (args, kwargs)."""
-        self._say(sample_function=f)
-        return f
 
     def element_by_element(self) -> None:
         """It goes through its lists element by element, whatever their shapes."""
         self._say(elementwise_lists=True)
 
-    def layout(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        """From the shapes of the operands and the attributes, by name, to a notation or to rules."""
-        self._say(layout_function=f)
-        return f
-
-    def form(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        """From the forms of the operands (shape, dtype) and the attributes to those of the outputs; None to ask the
-        kernel, which also explains what is wrong."""
-        self._say(form_function=f)
-        return f
-
-    def out(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        """The kernel that writes into given memory: `f(out, *args)`, or `f((out, ...), *args)` for several outputs."""
-        self._say(out_kernel=f)
-        return f
-
-    def works_in(self, f: Callable[..., int]) -> Callable[..., int]:
-        """The bytes that the kernel allocates while it runs, besides its results, for operands without data."""
-        self._say(workspace=f)
-        return f
-
-    def prepared(self, f: Callable[..., Any] | None) -> Callable[..., Any] | None:
-        """For memory that stays: like `out`, but returns the call to make each time, (function, args, kwargs), a list
-        of several, or None.
-
-        Without an `out`: the kernel's bare call, for operands that have passed its checks. `prepared(None)`: there is
-        no such call, though the op's family has one.
-        """
-        self._say(prepare=f)
-        return f
-
-    def inplace(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        """The kernel that overwrites the first operand: makes `name_` and `inplace=True`."""
-        self._say(inplace_kernel=f)
-        return f
-
-    def ranked(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        """The kernel for layouts marked `@`: `f(where, *args)`."""
-        self._say(ranked_kernel=f)
-        return f
-
-    def scattered(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        """For a view: its base with the view's part replaced, `f(base, part, **attributes)`, in terms of public ops."""
-        self._say(scatter=f)
-        return f
-
-    def instead(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        """For global operands: a composition of public ops to use instead of this op, or NotImplemented."""
-        self._say(composition=f)
-        return f
+    samples = _told("sample_function")
+    """Rows for the generic test: `f(rand)` yields argument tuples, or (args, kwargs)."""
+    layout = _told("layout_function")
+    """From the shapes of the operands and the attributes, by name, to a notation or to rules."""
+    form = _told("form_function")
+    """From the forms of the operands (shape, dtype) and the attributes to those of the outputs; None to ask the kernel,
+    which also explains what is wrong."""
+    out = _told("out_kernel")
+    """The kernel that writes into given memory: `f(out, *args)`, or `f((out, ...), *args)` for several outputs."""
+    works_in = _told("workspace")
+    """The bytes that the kernel allocates while it runs, besides its results, for operands without data."""
+    prepared = _told("prepare")
+    """For memory that stays: like `out`, but returns the call to make each time, (function, args, kwargs), a list of
+    several, or None. Without an `out`: the kernel's bare call, for operands that have passed its checks.
+    `prepared(None)`: there is no such call, though the op's family has one."""
+    inplace = _told("inplace_kernel")
+    """The kernel that overwrites the first operand: makes `name_` and `inplace=True`."""
+    ranked = _told("ranked_kernel")
+    """The kernel for layouts marked `@`: `f(where, *args)`."""
+    scattered = _told("scatter")
+    """For a view: its base with the view's part replaced, `f(base, part, **attributes)`, in terms of public ops."""
+    instead = _told("composition")
+    """For global operands: a composition of public ops to use instead of this op, or NotImplemented."""
+    reads = _told("reads_kept")
+    """Whether a node's gradient reads its saved tensors, where that depends on the call. If not, backward may run
+    through the node twice."""
 
     # ---- queries ----------------------------------------------------------------------------------
 

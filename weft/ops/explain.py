@@ -176,17 +176,22 @@ def _is(kind: str, value: Any) -> bool:
     )
 
 
+def wrong(p: Param, value: Any) -> str:
+    """Why the parameter doesn't take the value."""
+    wanted = {"tensor": "tensor", "operand": "tensor or number", "optional": "tensor or None"}.get(p.kind)
+    wanted = wanted or ("a sequence of tensors" if p.kind == "tensors" else p.type)
+    return f"argument '{p.name}' must be {wanted}, not {type(value).__name__}"
+
+
 def check_arguments(op: Op, args: tuple[Any, ...], numbers: bool = True) -> None:
     """Raise if an argument's type isn't the declared one. `numbers`: whether a 0-d tensor is accepted for a number."""
     for p, value in zip(op.params, args, strict=False):  # an update's call leaves defaults out
         if value is ABSENT:
             raise missing(op, args)
         if not accepts(p, value, numbers):
-            wanted = {"tensor": "tensor", "operand": "tensor or number", "optional": "tensor or None"}.get(p.kind)
-            wanted = wanted or ("a sequence of tensors" if p.kind == "tensors" else p.type)
             number = isinstance(value, Tensor) and not value.ndim and p.type in NUMERIC
             raise errors.ArgumentError(
-                f"{op.name}(): argument '{p.name}' must be {wanted}, not {type(value).__name__} ({describe(value)}).\n"
+                f"{op.name}(): {wrong(p, value)} ({describe(value)}).\n"
                 f"  accepted: {signature(op)}" + f"\n  {p.name}.item() is the number in this tensor" * number
             )
 

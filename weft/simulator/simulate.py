@@ -52,10 +52,6 @@ class Timeline:
     def busy(self, task: str) -> float:
         return sum(a.end - a.start for a in self.of(task))
 
-    def utilisation(self) -> dict[str, float]:
-        """For each actor, the fraction of the whole time in which it acted."""
-        return {t.name: self.busy(t.name) / self.span for t in self.tasks} if self.span else {}
-
     def period(self, task: str, skip: int = 0) -> float:
         """Time per act of a task in the steady state, without its first `skip` acts."""
         ends = [a.end for a in self.of(task)][skip:]

@@ -39,9 +39,7 @@ def differentiable(op: Op, args: Args) -> list[int]:
 
 def of_truth(op: Op, args: Args, which: list[int], dys: list[torch.Tensor], second: bool) -> Any:
     """Torch's gradients of the kernel, or those of their sum weighted by `dys`-like numbers; None if there are none."""
-    leaves = [t.detach().clone() for t in tensors(op, args)]
-    for i in which:
-        leaves[i].requires_grad_()
+    leaves = _leaves(op, args, which)
     try:
         outputs = run_kernel(op, replaced(op, args, leaves))
         ys, dys = _chosen(op, outputs, dys)
@@ -54,25 +52,22 @@ def of_truth(op: Op, args: Args, which: list[int], dys: list[torch.Tensor], seco
         return None
 
 
+def _leaves(op: Op, args: Args, which: list[int]) -> list[torch.Tensor]:
+    return [t.detach().clone().requires_grad_(i in which) for i, t in enumerate(tensors(op, args))]
+
+
 def of_ours(op: Op, args: Args, which: list[int], dys: list[torch.Tensor], second: bool) -> Any:
     return _gradients(autograd, *_called(op, args, which, dys), second)
 
 
 def _called(op: Op, args: Args, which: list[int], dys: list[torch.Tensor]) -> tuple[Any, Any, Any]:
     """The outputs of a call that have gradients, the operands that need one, and the output gradients."""
-    leaves = [of_torch(t.detach().clone()) for t in tensors(op, args)]
-    for i in which:
-        leaves[i].requires_grad_()
-    full = replaced(op, args, leaves)
+    leaves = [of_torch(t.detach()).requires_grad_(t.requires_grad) for t in _leaves(op, args, which)]
     with random.seeded(11):
-        result = op(*full[: len(full) - len(op.keywords)], **_keywords(op, full))
+        result = op.compute(replaced(op, args, leaves), op)
     outputs = (result,) if isinstance(result, Tensor) else tuple(result)
     ys, given = _chosen(op, outputs, [of_torch(d) for d in dys])
     return ys, [leaves[i] for i in which], given
-
-
-def _keywords(op: Op, args: Args) -> dict[str, Any]:
-    return {k: args[op.names.index(k)] for k in op.keywords}
 
 
 def _chosen(op: Op, outputs: Any, dys: list[Any]) -> tuple[list[Any], list[Any]]:
@@ -189,9 +184,7 @@ def _check_again(op: Op, args: Args, which: list[int]) -> None:
             assert "backward through the graph a second time" in str(refused), refused
             return first, None
 
-    leaves = [t.detach().clone() for t in tensors(op, args)]
-    for i in which:
-        leaves[i].requires_grad_()
+    leaves = _leaves(op, args, which)
     truth: Any = None
     try:
         ys, given = _chosen(op, run_kernel(op, replaced(op, args, leaves)), dys)

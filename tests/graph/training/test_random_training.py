@@ -113,7 +113,7 @@ def drawn(seed: int) -> Case:
         "clip": chance(0.4), "again": [chance(0.3) for _ in range(blocks)], "zero": draw.choice((0, 1, 2, 3)),
         "least": draw.choice((1, 20)), "late": chance(0.5), "auto": chance(0.2), "scaled": chance(0.3),
         "frozen": chance(0.3), "half": chance(0.15) and "where" not in kinds, "budget": chance(0.2),
-        "inductor": chance(0.03), "parted": chance(0.2),
+        "inductor": chance(0.0), "parted": chance(0.2),  # tests/compiler/test_fusion.py has it, without a C++ compiler
         "looks": draw.choice(("", "", "same", "shared")), "ahead": draw.choice((1, 2, 2, 3)),
         "hosts": draw.choice(("", "", ",".join(str(draw.randrange(2)) for _ in whole))), "late reads": chance(0.5),
     }  # fmt: skip

@@ -16,7 +16,7 @@ from weft.tensor.tensor import of_torch
 
 IMAGE, VECTOR, SEQUENCE = (2, 4, 6, 6), (3, 4), (2, 4, 8)
 
-LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], tuple[int, ...]]] = [
+LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], Any]] = [
     ("Linear", (4, 5), {}, VECTOR),
     ("Linear", (4, 5), {"bias": False}, (2, 3, 4)),
     ("Conv1d", (4, 6, 3), {"padding": 1}, SEQUENCE),
@@ -108,7 +108,22 @@ LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], tuple[int, ...]]] = [
     ("Fold", ((4, 5), (2, 2)), {}, (2, 8, 12)),
     ("Fold", ((4, 5), (2, 2)), {}, (8, 12)),
     ("Threshold", (0.1, 2.0), {}, VECTOR),
+    ("Bilinear", (4, 5, 3), {}, [VECTOR, (3, 5)]),
+    ("Unflatten", (1, (2, 2)), {}, VECTOR),
+    ("Softmin", (1,), {}, VECTOR),
+    ("Softmax2d", (), {}, IMAGE),
+    ("Tanhshrink", (), {}, VECTOR),
+    ("ChannelShuffle", (2,), {}, IMAGE),
+    ("LocalResponseNorm", (3,), {"alpha": 0.1}, IMAGE),
+    ("LocalResponseNorm", (2,), {}, SEQUENCE),
+    ("LPPool1d", (2, 3), {}, SEQUENCE),
+    ("LPPool2d", (2, 2), {"stride": 1}, IMAGE),
+    ("CircularPad1d", (2,), {}, SEQUENCE),
+    ("CircularPad2d", ((1, 2, 0, 3),), {}, IMAGE),
+    ("RReLU", (), {}, VECTOR),
+    ("AlphaDropout", (0.3,), {}, VECTOR),
 ]
+DRAW = ("RReLU", "AlphaDropout")  # while they are trained
 
 
 def named(row: tuple[Any, ...]) -> str:
@@ -135,22 +150,25 @@ def test_a_layer_computes_what_torchs_does(row: tuple[Any, ...]) -> None:
     name, args, kwargs, shape = row
     _need(name, kwargs)
     theirs, ours = both(name, args, kwargs)
-    x = torch.randn(shape, requires_grad=True)
-    y = of_torch(x.detach().clone()).requires_grad_()
-    expected, got = theirs(x), ours(y)
+    for layer in (theirs, ours) if name in DRAW else ():
+        layer.eval()
+    xs = [torch.randn(s, requires_grad=True) for s in (shape if isinstance(shape, list) else [shape])]
+    ys = [of_torch(x.detach().clone()).requires_grad_() for x in xs]
+    expected, got = theirs(*xs), ours(*ys)
     close(got, expected)
     gradient = torch.randn_like(expected)
     expected.backward(gradient)
     got.backward(of_torch(gradient.clone()))
-    assert x.grad is not None and y.grad is not None
-    close(y.grad, x.grad)
+    for x, y in zip(xs, ys, strict=True):
+        assert x.grad is not None and y.grad is not None
+        close(y.grad, x.grad)
     for (path, p), q in zip(theirs.named_parameters(), ours.parameters(), strict=True):
         assert p.grad is not None and q.grad is not None, path
         close(q.grad, p.grad)
     for (path, b), c in zip(theirs.state_dict().items(), ours.state_dict().values(), strict=True):
         torch.testing.assert_close(c.to_torch(), b, msg=path)
     theirs.eval(), ours.eval()
-    close(ours(y), theirs(x))
+    close(ours(*ys), theirs(*xs))
 
 
 @pytest.mark.parametrize("row", LAYERS, ids=named)

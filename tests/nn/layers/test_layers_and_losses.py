@@ -14,47 +14,6 @@ from weft.interop import load_torch
 from weft.nn import functional as F
 from weft.tensor.tensor import of_torch
 
-IMAGE, SEQUENCE, VECTOR = (2, 4, 6, 6), (2, 4, 8), (3, 4)
-
-LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], list[tuple[int, ...]]]] = [
-    ("Bilinear", (4, 5, 3), {}, [VECTOR, (3, 5)]),
-    ("Unflatten", (1, (2, 2)), {}, [VECTOR]),
-    ("Softmin", (1,), {}, [VECTOR]),
-    ("Softmax2d", (), {}, [IMAGE]),
-    ("Tanhshrink", (), {}, [VECTOR]),
-    ("ChannelShuffle", (2,), {}, [IMAGE]),
-    ("LocalResponseNorm", (3,), {"alpha": 0.1}, [IMAGE]),
-    ("LocalResponseNorm", (2,), {}, [SEQUENCE]),
-    ("LPPool1d", (2, 3), {}, [SEQUENCE]),
-    ("LPPool2d", (2, 2), {"stride": 1}, [IMAGE]),
-    ("CircularPad1d", (2,), {}, [SEQUENCE]),
-    ("CircularPad2d", ((1, 2, 0, 3),), {}, [IMAGE]),
-    ("RReLU", (), {}, [VECTOR]),
-    ("AlphaDropout", (0.3,), {}, [VECTOR]),
-]
-
-
-@pytest.mark.parametrize(("name", "args", "options", "shapes"), LAYERS, ids=[r[0] for r in LAYERS])
-def test_a_layer_computes_what_torchs_does(
-    name: str, args: tuple[Any, ...], options: dict[str, Any], shapes: list[tuple[int, ...]]
-) -> None:
-    torch.manual_seed(0)
-    theirs = getattr(torch.nn, name)(*args, **options).eval()
-    ours = load_torch(getattr(flow.nn, name)(*args, **options), theirs).eval()
-    given = [
-        torch.rand(s, requires_grad=True) if name.startswith("LP") else torch.randn(s, requires_grad=True)
-        for s in shapes
-    ]
-    mine = [of_torch(x.detach().clone()).requires_grad_() for x in given]
-    expected, got = theirs(*given), ours(*mine)
-    torch.testing.assert_close(got.detach().to_torch(), expected.detach())
-    weight = torch.linspace(-1, 1, expected.numel()).reshape(expected.shape)
-    (expected * weight).sum().backward()
-    (got * of_torch(weight)).sum().backward()
-    for x, y in zip(given, mine, strict=True):
-        torch.testing.assert_close(y.grad.to_torch(), x.grad, rtol=1e-4, atol=1e-5)  # type: ignore[union-attr]
-    assert repr(ours).startswith(f"{name}(")
-
 
 def test_what_draws_while_training_keeps_its_law() -> None:
     flow.manual_seed(0)

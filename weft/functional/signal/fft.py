@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -153,21 +153,20 @@ def fftfreq(n: int, d: float = 1.0, **options: Any) -> Any:
     >>> flow.fft.fftfreq(4).tolist()
     [0.0, 0.25, -0.5, -0.25]
     """
-    if n < 0:
-        raise ShapeError(f"fftfreq(): Trying to create tensor with negative dimension {n}: [{n}]")
-    places = [*range((n + 1) // 2), *range(-(n // 2), 0)]
-    options["dtype"] = options.get("dtype") or creation.get_default_dtype()
-    return creation.tensor([p / (n * d) for p in places], **options)
+    return _over("fftfreq", n, n * d, [*range((n + 1) // 2), *range(-(n // 2), 0)], options)
 
 
 def rfftfreq(n: int, d: float = 1.0, **options: Any) -> Any:
     """The frequencies of `rfft` of n real samples."""
     count = int(n / 2) + 1
+    return _over("rfftfreq", count, n * d, range(count), options)
+
+
+def _over(name: str, count: int, length: float, places: Iterable[int], options: dict[str, Any]) -> Any:
     if count < 0:
-        raise ShapeError(f"rfftfreq(): Trying to create tensor with negative dimension {count}: [{count}]")
-    places = range(count)
+        raise ShapeError(f"{name}(): Trying to create tensor with negative dimension {count}: [{count}]")
     options["dtype"] = options.get("dtype") or creation.get_default_dtype()
-    return creation.tensor([p / (n * d) for p in places], **options)
+    return creation.tensor([p / length for p in places], **options)
 
 
 def _shift(x: Any, dim: Any, by: Callable[[int], int]) -> Any:

@@ -19,8 +19,8 @@ from weft.core.device import Device
 from weft.core.dispatch import here, tracing
 from weft.core.dtype import bool_, float64
 from weft.core.errors import ArgumentError, IndexingError, ShapeError
-from weft.core.sbp import broadcast
 from weft.functional.create.creation import arange, linspace, ones
+from weft.functional.create.likeness import device_of
 from weft.nn.attention import multihead
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
@@ -63,7 +63,7 @@ def _right(modify: Callable[..., Tensor], scores: Sequence[Tensor], indices: Seq
     corners = [i[:: max(len(i) - 1, 1)] for i in indices]
     places = (0, 0, 0, 0), (0, -1, 0, -1), (-1, 0, -1, 0), (-1, -1, -1, -1)
     if not all(map(len, corners)):
-        return ones((), dtype=bool_, **_beside(indices[0]))
+        return ones((), dtype=bool_, **device_of(indices[0]))
     some = [_some(s, corners) for s in scores]
     alone = [  # of copies: it may write into scores
         _tensor(modify, modify(*(s[at].clone() for s in some), *(i[a] for i, a in zip(corners, at, strict=True))))
@@ -85,14 +85,7 @@ def _name(modify: Callable[..., Tensor]) -> Any:
 
 def _some(scores: Tensor, corners: Sequence[Tensor]) -> Tensor:
     sizes = [len(i) for i in corners]
-    return linspace(-1.0, 1.0, math.prod(sizes), dtype=scores.dtype, **_beside(scores)).reshape(sizes)
-
-
-def _beside(x: Tensor) -> dict[str, Any]:
-    """The options of tensors that all ranks of x have whole."""
-    if x.is_local:
-        return {"device": x.device}
-    return {"placement": x.placement, "sbp": (broadcast,) * x.placement.ndim}
+    return linspace(-1.0, 1.0, math.prod(sizes), dtype=scores.dtype, **device_of(scores)).reshape(sizes)
 
 
 def _wrong(modify: Callable[..., Tensor]) -> str:
@@ -111,12 +104,12 @@ def _attend(
     key, value = (t.repeat_interleave(query.shape[1] // t.shape[1], 1) for t in (key, value))
     wide = query if query.dtype is float64 else query.float()
     scores = wide @ key.to(wide.dtype).mT * scale
-    indices = [arange(size, **_beside(query)) for size in scores.shape]
+    indices = [arange(size, **device_of(query)) for size in scores.shape]
     blocks, mask_mod = block_mask[2], block_mask[-1]
     lifted = blocks.is_local and query.is_global
     with tracing(None) if lifted else contextlib.nullcontext():  # a graph is global as a whole: to it, a constant
-        seen = _checked(mask_mod, (), [arange(size, **_beside(blocks)) for size in scores.shape])
-        seen = ops.from_local(seen, *_beside(query).values(), tuple(seen.shape)) if lifted else seen
+        seen = _checked(mask_mod, (), [arange(size, **device_of(blocks)) for size in scores.shape])
+        seen = ops.from_local(seen, *device_of(query).values(), tuple(seen.shape)) if lifted else seen
     scores = ops.where(seen, _for_all(score_mod, (0,))(scores, *indices), -math.inf)
     lse, top = scores.logsumexp(-1), scores.amax(-1)
     return ops.safe_softmax(scores, -1).to(query.dtype) @ value, lse / math.log(2), top / math.log(2)

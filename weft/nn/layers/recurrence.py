@@ -26,12 +26,8 @@ Weights = tuple[Tensor, Tensor | None, Tensor | None]  # of the state, its bias,
 # ---- one step: from the projected input, the state, and the state's weights ----------------------------------
 
 
-def _tanh_step(gates: Tensor, state: State, weights: Weights) -> State:
-    return (ops.tanh(ops.add(gates, F.linear(state[0], weights[0], weights[1]))),)
-
-
-def _relu_step(gates: Tensor, state: State, weights: Weights) -> State:
-    return (ops.relu(ops.add(gates, F.linear(state[0], weights[0], weights[1]))),)
+def _plain_step(activation: Callable[[Tensor], Tensor]) -> Callable[[Tensor, State, Weights], State]:
+    return lambda gates, state, weights: (activation(ops.add(gates, F.linear(state[0], weights[0], weights[1]))),)
 
 
 def _lstm_step(gates: Tensor, state: State, weights: Weights) -> State:
@@ -52,8 +48,8 @@ def _gru_step(gates: Tensor, state: State, weights: Weights) -> State:
 
 # mode: how many gates, how many states, the step
 MODES: Final[dict[str, tuple[int, int, Callable[[Tensor, State, Weights], State]]]] = {
-    "RNN_TANH": (1, 1, _tanh_step),
-    "RNN_RELU": (1, 1, _relu_step),
+    "RNN_TANH": (1, 1, _plain_step(ops.tanh)),
+    "RNN_RELU": (1, 1, _plain_step(ops.relu)),
     "LSTM": (4, 2, _lstm_step),
     "GRU": (3, 1, _gru_step),
 }

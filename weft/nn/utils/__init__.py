@@ -76,11 +76,6 @@ def _orthogonalized(theirs: Any) -> Callable[[Any], Any]:
     return make
 
 
-def _unwarned(theirs: Any) -> Any:
-    """Torch's deprecated function without its warning, since OneFlow has no other."""
-    return staticmethod(inspect.unwrap(theirs))
-
-
 GIVEN.update(
     {
         "torch.nn.functional.normalize": _normalize,
@@ -92,7 +87,7 @@ GIVEN.update(
 )
 CHANGES: Final = {
     "parametrizations": {"_make_orthogonal": _orthogonalized},
-    "weight_norm": {"WeightNorm.apply": _unwarned},
+    "weight_norm": {"WeightNorm.apply": lambda theirs: staticmethod(inspect.unwrap(theirs))},  # without its warning
 }
 for _file in FILES:
     Derived(f"{__name__}.{_file}", f"torch.nn.utils.{_file}", {"": CHANGES.get(_file, {})}, {"device": "_site"}, ERRORS)

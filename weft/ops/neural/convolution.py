@@ -298,10 +298,7 @@ conv_weight_grad.form(lambda a, b, shape, *_: Form(tuple(shape), a.dtype) if ali
 @conv_weight_grad.grad
 def _(ddw, dy, x, stride, padding, dilation, transposed, output_padding, groups, needs):
     g = Geometry(stride, padding, dilation, transposed, output_padding, groups)
-    return (
-        again(x, ddw, g) if needs[0] else None,
-        conv_input_grad(dy, ddw, tuple(x.shape), *g) if needs[1] else None,
-    )
+    return (again(x, ddw, g) if needs[0] else None, conv_input_grad(dy, ddw, tuple(x.shape), *g) if needs[1] else None)
 
 
 @conv_weight_grad.samples
