@@ -58,12 +58,13 @@ def takes(a: Tensor, b: Tensor, bias: Tensor | None = None) -> bool:
 
 
 def _plain(t: Tensor) -> bool:
-    """Whether it is no tensor of torch's tracers and transformations, which don't know oneDNN's call."""
+    """Whether it is no tensor of torch's autograd, tracers or transformations, which don't know oneDNN's call."""
     return (
         type(t) in (Tensor, Parameter)
         and t.dtype is torch.float32
         and t.layout is torch.strided
         and t.device.type in ("cpu", "meta")
+        and not (t.requires_grad and torch.is_grad_enabled())
         and not torch._C._functorch.is_functorch_wrapped_tensor(t)  # pyright: ignore[reportAttributeAccessIssue]
     )
 
