@@ -60,7 +60,8 @@ def test_what_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert takes(a.to("meta"), b.to("meta"))
     refused: list[Any] = [
         (a[:-1], b), (a, forms(K, N)["gaps"]), (a.double(), b.double()), (a, b[:-1]), (a, b, bias[None]),
-        (a, b, bias.double()), (a[0], b), (a, b.clone().requires_grad_()), (torch.randn(8, K * M // 8), torch.randn(K * M // 8, 8 * N)),
+        (a, b, bias.double()), (a[0], b), (a, b.clone().requires_grad_()),
+        (torch.randn(8, K * M // 8), torch.randn(K * M // 8, 8 * N)),
     ]  # fmt: skip
     assert not any(takes(*given) for given in refused)
     with torch.backends.mkldnn.flags(enabled=False):
