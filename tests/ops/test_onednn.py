@@ -47,7 +47,6 @@ def test_it_multiplies_into_given_memory(
                     function(*args, **keywords)
                 exact = a.double() @ b.double() + (0 if bias is None else bias) + add
                 assert torch.allclose(out.double(), exact, atol=1e-4) and (len(calls) == 1) == (size == 1 << 30)
-                assert add or torch.equal(out, onednn.product(a, b, bias))  # eagerly the same, to the last bit
 
 
 def test_what_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
