@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +14,7 @@ from bench.pipelines import RANKS, Stages
 from weft import nn
 from weft.core.rank import current
 from weft.launch import spawn_threads
+from weft.ops.notation import products
 
 
 class Train(nn.Graph):
@@ -53,6 +55,12 @@ def test_calls_are_linear_in_the_nodes() -> None:
     calls(2)  # what is done once
     few, some, many = (calls(layers) for layers in (10, 20, 60))
     assert many - some < 1.15 * 4 * (some - few)
+
+
+def test_a_call_of_many_operands_is_costed_in_linear_time() -> None:
+    began = time.process_time()
+    assert products("a b -> a b", ((4, 8),) * 30_000, ((4, 8),)) == 32
+    assert time.process_time() - began < 5  # by pairs of operands it was minutes
 
 
 def calls_of_a_pipeline() -> int:

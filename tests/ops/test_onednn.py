@@ -14,8 +14,8 @@ import weft as flow
 from weft import nn
 from weft.ops.linalg import onednn
 from weft.ops.linalg.onednn import requests, takes
-from weft.plan import usage
-from weft.plan.usage import Watch
+from weft.plan import scratch
+from weft.plan.scratch import Watch
 
 pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch was built without oneDNN")
 
@@ -52,7 +52,7 @@ def test_it_multiplies_into_given_memory(
 def test_what_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onednn, "LEAST", M * K * N)
     monkeypatch.setattr(onednn, "SHARE", math.inf)
-    monkeypatch.setattr(onednn, "_faster", onednn._faster.__wrapped__)
+    monkeypatch.setattr(onednn, "faster", onednn.faster.__wrapped__)
     a, b, bias = torch.randn(M, K), torch.randn(K, N), torch.randn(N)
     for x in forms(M, K).values():
         assert takes(x, b) and takes(x, b, bias) and takes(x, torch.randn(N, K).t())
@@ -74,7 +74,7 @@ def test_it_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = torch.randn(256, 256), torch.randn(256, 256)
     for share in (0.0, math.inf):
         monkeypatch.setattr(onednn, "SHARE", share)
-        monkeypatch.setattr(onednn, "_faster", functools.cache(onednn._faster.__wrapped__))
+        monkeypatch.setattr(onednn, "faster", functools.cache(onednn.faster.__wrapped__))
         with Watch() as watch:
             assert takes(a, b) == (share > 0)
         assert not watch.most  # what a program's mode sees is the program's
@@ -92,8 +92,8 @@ class Two(nn.Module):
 @pytest.mark.parametrize("taken", [False, True])
 def test_gradients_and_a_graph_are_torchs(taken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matmul, "MAY", taken)
-    monkeypatch.setattr(onednn, "_faster", lambda threads: taken)
-    usage._measured.cache_clear()
+    monkeypatch.setattr(onednn, "faster", lambda threads: taken)
+    scratch._measured.cache_clear()
     torch.manual_seed(0)
     theirs = torch.nn.Sequential(torch.nn.Linear(192, 768), torch.nn.ReLU(), torch.nn.Linear(768, 192, bias=False))
     ours, graphed = Two(), Two()

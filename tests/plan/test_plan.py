@@ -143,6 +143,8 @@ def test_any_plan_survives_its_print(plan: Plan) -> None:
         ("batch%0 over", "bitch%0 over", "must agree"),
         ("0 over 4", "0 under 4", "can't read"),
         ("-> forward@0", "-> backward@0", "must agree"),
+        ("batch: int64[", "batch: int3[", "no dtype is called 'int3'"),
+        ("batch: int64[", f"batch: int64[{10**30}, ", r"line \d: \d+ bytes are more than any machine has"),
     ],
 )
 def test_a_wrong_line_is_named(before: str, after: str, says: str) -> None:

@@ -8,14 +8,17 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 import weft as flow
 from bench.memory import peak, peak_of
 from weft import nn
 from weft.ops import OPS
+from weft.ops.declaration import op
 from weft.plan.calls import Call, Place, Ref, Result
 from weft.plan.overwriting import overwrites
-from weft.plan.usage import Watch, _measured, meanwhile, usage
+from weft.plan.scratch import Watch, _measured, meanwhile
+from weft.plan.usage import usage
 from weft.testing import registry
 from weft.testing.cases import copied
 from weft.testing.layouts import tensors
@@ -80,6 +83,30 @@ class Experts(nn.Module):
         return sum(expert(x) * ((chosen == i) * shares).sum(-1, keepdim=True) for i, expert in enumerate(self.experts))
 
 
+class Mixer(nn.Module):
+    """Products of transposed rows, which are copied first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.over_rows, self.norm = nn.Linear(49, 99), nn.LayerNorm(33)
+
+    def forward(self, x: Any) -> Any:
+        return F.smooth_l1_loss(self.over_rows(self.norm(x).transpose(1, 2)), flow.ones(37, 33, 99))
+
+
+class Images(nn.Module):
+    """In 16 bits, of which kernels make wider copies, and resized."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.norm = nn.Conv2d(3, 12, 3, padding=1), nn.BatchNorm2d(12)
+        self.bfloat16()
+
+    def forward(self, x: Any) -> Any:
+        x = F.interpolate(self.norm(self.first(x.bfloat16())), scale_factor=2, mode="bilinear")
+        return F.max_pool2d(x, 2).float().sum((0, 2, 3))
+
+
 MODELS: dict[str, Callable[[], tuple[nn.Module, Any]]] = {
     "attention": lambda: (nn.Sequential(Block(64), Block(64)), flow.randn(64, 64, 64)),
     "perceptron": lambda: (nn.Sequential(nn.Linear(256, 512), nn.Tanh(), nn.Linear(512, 256)), flow.randn(256, 256)),
@@ -87,6 +114,8 @@ MODELS: dict[str, Callable[[], tuple[nn.Module, Any]]] = {
     "skips": lambda: (Skips(), flow.randn(16, 3, 32, 32)),
     "recurrent": lambda: (Recurrent(), flow.randn(32, 16, 32)),
     "experts": lambda: (Experts(), flow.randn(2048, 32)),
+    "transposed": lambda: (Mixer(), flow.randn(37, 49, 33)),
+    "images": lambda: (Images(), flow.randn(8, 3, 32, 32)),
     "one layer four times": lambda: (nn.Sequential(*[Block(64)] * 4), flow.randn(16, 64, 64)),
 }
 
@@ -107,11 +136,20 @@ class Train(nn.Graph):
 @pytest.mark.parametrize("steps", [1, 4])
 @pytest.mark.parametrize("name", MODELS)
 def test_what_is_told_before_the_first_step_is_used(name: str, steps: int) -> None:
+    told_and_used(name, 1 if name == "transposed" else steps, flow.optim.SGD)
+
+
+@pytest.mark.parametrize("optimizer", [flow.optim.Adagrad, flow.optim.RMSprop, flow.optim.Adadelta, flow.optim.LAMB])
+def test_what_updates_allocate_is_told(optimizer: Any) -> None:
+    told_and_used("perceptron", 1, optimizer)
+
+
+def told_and_used(name: str, steps: int, optimizer: Any) -> None:
     made: list[Any] = []
 
     def make() -> Callable[[], Any]:
         model, x = MODELS[name]()
-        graph = Train(model, steps)
+        graph = Train(model, steps, optimizer)
         made[:] = [x.numel() * 4, graph]
         graph.compile(x)
         graph.running.brief = True  # so that it runs on this thread, the one that is watched
@@ -214,3 +252,24 @@ def test_to_ask_draws_nothing() -> None:
     _measured.cache_clear()
     graph.memory()
     assert graph(x).equal(expected)
+
+
+def test_what_the_program_declared_is_not_run_to_measure_it() -> None:
+    called = []
+
+    @op("... -> ...")
+    def noted(x: Tensor) -> Tensor:
+        called.append(x.device.type)
+        return x + 1
+
+    class Noted(nn.Graph):
+        def build(self, x: Any) -> Any:
+            return noted(noted(x) * 2)
+
+    graph = Noted()
+    graph.compile(flow.ones(3))
+    called.clear()
+    graph.memory()
+    assert "cpu" not in called
+    assert graph(flow.ones(3)).tolist() == [5.0] * 3 and called.count("cpu") == 2
+    del OPS["noted"]

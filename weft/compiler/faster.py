@@ -25,6 +25,7 @@ from weft.core.device import capturing
 from weft.core.program_line import warn
 from weft.job.value import Node, Value
 from weft.ops import OPS
+from weft.ops.linalg import onednn
 from weft.plan.calls import Call, Place, Result, Step
 
 GAIN: Final = 0.95  # a fused call must take less than so much of the time of the calls within it
@@ -43,6 +44,8 @@ def prepared(
 ) -> tuple[list[Node], bool]:  # fmt: skip
     """A chain's nodes, fused where that is faster, if the options ask for it; and whether one thread is enough."""
     alone = one_is_enough(nodes, torch.get_num_threads())
+    if onednn.MAY:
+        onednn.faster(1 if alone else torch.get_num_threads())  # now, not in a launch, whose memory is told
     if inductor.asked(options):
         device = _device(nodes)
         if why := inductor.missing(device.type):

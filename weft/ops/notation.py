@@ -138,9 +138,13 @@ def products(text: str, shapes: tuple[Shape, ...], outputs: tuple[Shape, ...]) -
     if axes is None:
         return max(map(math.prod, (*shapes, *outputs)), default=0)
     inputs, results, size = axes
-    every = [set(term) for term in (*inputs, *results)]
-    common = set.intersection(*every) if every else set()
-    pairs = (a | b for a, b in itertools.combinations(map(set, inputs), 2) if a & b - common)
+    every = dict.fromkeys(map(frozenset, (*inputs, *results)))
+    common = frozenset[str]().union(*every).intersection(*every)
+    sharing: dict[str, list[frozenset[str]]] = {}
+    for term in dict.fromkeys(map(frozenset, inputs)):  # a list's may be many, and alike
+        for axis in term - common:
+            sharing.setdefault(axis, []).append(term)
+    pairs = (a | b for terms in sharing.values() for a, b in itertools.combinations(terms, 2))
     return max((math.prod(size[axis] for axis in term) for term in (*every, *pairs)), default=0)
 
 

@@ -42,6 +42,7 @@ MOVES: Final = (
     "box.to_partial", "box.split_to_partial", "box.exchange",
 )  # fmt: skip
 INDENT: Final = "    "
+MOST: Final = 10**14  # bytes
 LONG: Final = 300  # characters of a call in an error
 FORM_ONLY: Final = ("ones_like", "zeros_like", "full_like")  # the operand's form is all that they read
 
@@ -178,11 +179,18 @@ _RESULT: Final = re.compile(
 )
 
 
+def check_bytes(n: int, where: str = "") -> None:
+    """Refuse so much memory that asking for it would fail in some other way."""
+    if n > MOST:
+        raise CompileError(f"{where}{n} bytes are more than any machine has")
+
+
 def parse(lines: Sequence[str], first: int = 1) -> Step:
     """The inverse of str(step); `first` is the number of its first line, for errors."""
-    head = re.fullmatch(r"arena (\d{1,18})(, one thread)?", lines[0]) if lines else None
+    head = re.fullmatch(r"arena (\d+)(, one thread)?", lines[0]) if lines else None
     if head is None:
         raise CompileError(f"line {first}: what a chain does begins like `arena 4096`; this is {lines[:1]!r}")
+    check_bytes(int(head[1]), f"line {first}: ")
     calls = []
     for number, line in enumerate(lines[1:], first + 1):
         within = bool(calls) and line.startswith(INDENT)

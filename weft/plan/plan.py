@@ -28,7 +28,7 @@ from typing import Final, Literal, get_args
 import msgspec
 
 from weft.core import dtype as dtypes
-from weft.core.errors import CompileError
+from weft.core.errors import CompileError, WeftError
 from weft.core.reading import MALFORMED
 from weft.plan import calls
 from weft.plan.calls import Call, Step
@@ -277,10 +277,11 @@ def _parse(text: str) -> Plan:
             shape = tuple(int(n) for n in m[4].split(", ")) if m[4] else ()
             consumers = tuple(parse_id(e[2][1:]) for e in ends)
             producer, offsets = parse_id(m[10][1:]), tuple(map(int, (m[8] or "").split("+")[1:]))
-            registers.append(Register(
+            registers.append(made := Register(
                 int(m[1]), _unquote(m[2]), producer, consumers, int(m[6]), shape, m[3] or "", int(m[7] or 0), offsets,
                 m[5] or "",
             ))  # fmt: skip
+            calls.check_bytes(made.bytes * made.copies)
         elif m := _TASK.fullmatch(line):
             acts, ahead = int(m[4] or 1), bool(m[5])
             tasks.append(Task(parse_id(m[3][1:]), _unquote(m[2]), m[1], acts=acts, ahead=ahead))  # type: ignore[arg-type]
@@ -300,7 +301,7 @@ def _parse(text: str) -> Plan:
         try:
             if line:
                 read(number, line)
-        except (*MALFORMED, CompileError) as cause:
+        except (*MALFORMED, WeftError) as cause:
             raise CompileError(f"line {number}: {cause}") from None
     _agree({t.id: t.name for t in tasks} | {~r.id: r.name for r in registers}, mentioned)
     tasks = [

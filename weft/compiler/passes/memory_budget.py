@@ -26,7 +26,8 @@ from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.plan.calls import Call, Place, Result
 from weft.plan.overwriting import overwrites
-from weft.plan.usage import meanwhile, show
+from weft.plan.scratch import meanwhile
+from weft.plan.usage import show
 
 SHARE: Final = 0.02  # of a step's estimated time (measured: up to 0.03), for recompute without a budget
 LARGE: Final = 1 << 18  # least bytes of a value recomputed without a budget

@@ -28,7 +28,7 @@ MAY: Final = _LINEAR is not None and torch.backends.cpu.get_cpu_capability() == 
 
 
 @functools.cache
-def _faster(threads: int) -> bool:
+def faster(threads: int) -> bool:
     """Whether a product of oneDNN's takes far less time here, with this number of threads: so much that each process
     finds the same, and ranks compute the same to the last bit."""
     took: list[list[float]] = [[], []]
@@ -54,7 +54,7 @@ def takes(a: Tensor, b: Tensor, bias: Tensor | None = None) -> bool:
         return False
     dense = b.is_contiguous() or b.t().is_contiguous()  # over gaps it takes a hundred times as long
     fits = bias is None or (bias.shape == (n,) and bias.is_contiguous())
-    return dense and fits and _faster(torch.get_num_threads())
+    return dense and fits and faster(torch.get_num_threads())
 
 
 def _plain(t: Tensor) -> bool:

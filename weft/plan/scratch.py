@@ -1,0 +1,170 @@
+"""The memory that a call takes while it runs: results that it allocates, and scratch memory.
+
+On the CPU it is measured by running the call once, on made-up values: nothing else shows what kernels allocate inside.
+Otherwise the call runs on meta tensors, and an op's `works_in` says the rest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import torch
+from torch._C import _autograd
+from torch._C._profiler import ProfilerConfig, ProfilerState, _ExperimentalConfig
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from weft.core import dtype as dtypes
+from weft.core import random
+from weft.ops import OPS
+from weft.plan.calls import Call, Ref, Result
+from weft.plan.spans import contiguous
+
+WEFT: Final = __name__.partition(".")[0] + "."
+
+
+def meanwhile(call: Call, forms: Mapping[str, Result], run: bool = False) -> int:
+    """The peak of bytes that a call allocates, unplanned results included. `run`: by running it on the CPU, unless the
+    program declared its op."""
+    op = OPS.get(call.op)
+    if op is None or any(r.place.kind in ("constant", "view") for r in call.results) or op.view:
+        return 0
+    args = tuple(_form(a, forms) for a in call.args)
+    outs = tuple((r.shape, r.dtype) for r in call.results if r.place.kind in ("register", "arena"))
+    placed = len(outs) == len(call.results)
+    straight = placed and op.out_kernel is not None and bool(outs) and call.option("where") is None and not op.random
+    into = outs if straight else ()
+    try:
+        if run and op.__module__.startswith(WEFT) and not _autograd._profiler_enabled():
+            with contextlib.suppress(Exception):  # such values may be impossible
+                return _measured(call.op, args, into, "cpu", torch.get_num_threads())
+        inside = op.workspace(*(_blank(a, "meta") for a in args)) if op.workspace is not None else 0
+        return inside + _measured(call.op, args, into, "meta", 1)
+    except Exception:  # a kernel that reads values doesn't run on meta tensors: only its results are counted
+        return sum(r.bytes for r in call.results if not straight)
+
+
+def with_strides(call: Call, forms: Mapping[str, Result]) -> dict[str, Result]:
+    """The results that are views of non-contiguous memory, with their strides: kernels may copy them."""
+    op = OPS.get(call.op)
+    if op is None or not call.results or any(r.place.kind != "view" for r in call.results):
+        return {}
+    try:
+        found = _viewed(call.op, tuple(_form(a, forms) for a in call.args))
+    except Exception:  # of a part of a value, say
+        return {}
+    given = zip(call.results, found, strict=False)
+    return {r.name: msgspec.structs.replace(r, strides=strides) for r, (shape, strides) in given if r.shape == shape}
+
+
+class _Form(NamedTuple):
+    shape: tuple[int, ...]
+    dtype: str
+    strides: tuple[int, ...] | None
+
+
+def _form(a: Any, forms: Mapping[str, Result]) -> Any:
+    if isinstance(a, Ref):
+        r = forms[a.name]
+        return _Form(r.shape, r.dtype, r.strides)
+    return tuple(_form(v, forms) for v in a) if isinstance(a, tuple) else a
+
+
+def _blank(a: Any, device: str) -> Any:
+    """An operand of this form: ones, but zeros for integers, which may be indices."""
+    if isinstance(a, _Form):
+        dtype = dtypes.named(a.dtype).torch
+        strides = contiguous(a.shape) if a.strides is None else a.strides
+        made = torch.empty_strided(a.shape, strides, dtype=dtype, device=device)
+        return made.fill_(dtype.is_floating_point or dtype.is_complex or dtype is torch.bool)
+    return [_blank(v, device) for v in a] if isinstance(a, tuple) and any(isinstance(v, _Form) for v in a) else a
+
+
+@functools.lru_cache(maxsize=4096)
+def _viewed(name: str, args: tuple[Any, ...]) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
+    found = OPS[name].compute([_blank(a, "meta") for a in args])
+    return tuple((tuple(t.shape), t.stride()) for t in _tensors(found))
+
+
+@functools.lru_cache(maxsize=4096)
+def _measured(
+    name: str, args: tuple[Any, ...], outs: tuple[tuple[tuple[int, ...], str], ...], device: str, threads: int
+) -> int:
+    op = OPS[name]
+    given = [_blank(a, device) for a in args]
+    into = [_blank(_Form(shape, dtype, None), device) for shape, dtype in outs]
+    run: Callable[[], Any]
+    requests: list[Any] = []
+    if op.prepare is not None and (into or not op.returns):
+        found = op.prepare(*into, *given)
+        requests = found if isinstance(found, list) else [found] if found else []
+    if requests:
+        run = lambda: [function(*positional, **keywords) for function, positional, keywords in requests]  # noqa: E731
+    elif into:
+        assert op.out_kernel is not None
+        run = functools.partial(op.out_kernel, into[0] if len(into) == 1 else tuple(into), *given)
+    else:
+        run = functools.partial(op.compute, given)
+    with random.seeded(0):  # the program's own sequence of draws stays where it is
+        if device == "cpu":
+            return max(itertools.accumulate(_allocated(run)), default=0)
+        with Watch() as watch:
+            made = run()
+        del made
+    return watch.most
+
+
+def _allocated(run: Callable[[], Any]) -> list[int]:
+    """The bytes that this thread allocates, and (negative) lets go, in order."""
+    config = ProfilerConfig(ProfilerState.CPU, False, True, False, False, False, _ExperimentalConfig())
+    _autograd._enable_profiler_legacy(config)
+    try:
+        run()
+    finally:
+        events = _autograd._disable_profiler_legacy()
+    return [e.cpu_memory_usage() for e in itertools.chain(*events) if e.kind() == "memory_alloc"]
+
+
+class Watch(TorchDispatchMode):
+    """Counts the bytes of tensors that calls make, until they are freed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held = self.most = 0
+        self._users: dict[int, int] = {}
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        known = {t.untyped_storage()._cdata for t in _tensors((args, tuple(kwargs.values())))}
+        made = function(*args, **kwargs)
+        for t in _tensors(made):
+            storage = t.untyped_storage()
+            key = storage._cdata
+            if key in known and key not in self._users:
+                continue
+            if key not in self._users:
+                self._users[key] = 0
+                self.held += storage.nbytes()
+                self.most = max(self.most, self.held)
+            self._users[key] += 1
+            weakref.finalize(t, self._gone, key, storage.nbytes())
+        return made
+
+    def _gone(self, key: int, bytes: int) -> None:
+        self._users[key] -= 1
+        if not self._users[key]:
+            del self._users[key]
+            self.held -= bytes
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for v in value:
+            yield from _tensors(v)
