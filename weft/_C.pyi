@@ -894,8 +894,9 @@ def set_(x: Tensor, source: Tensor) -> Tensor: ...
 
 def sgd_update(
     params: Sequence[Tensor], grads: Sequence[Tensor], momenta: Sequence[Tensor],
-    lr: Tensor | _float | _int | _bool | _complex, momentum: _float = 0.0, dampening: _float = 0.0,
-    weight_decay: _float = 0.0, nesterov: _bool = False, maximize: _bool = False, first: _bool = False
+    lr: Tensor | _float | _int | _bool | _complex, momentum: _float = 0.0,
+    dampening: Tensor | _float | _int | _bool | _complex = 0.0, weight_decay: _float = 0.0, nesterov: _bool = False,
+    maximize: _bool = False
 ) -> None: ...
 
 def share_memory_(x: Tensor) -> Tensor: ...
