@@ -57,3 +57,11 @@ def test_the_doctor_says_what_is_installed(monkeypatch: pytest.MonkeyPatch, caps
     facts = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines())
     assert facts["version"] == flow.__version__ and facts["torch"] == torch.__version__
     assert facts["rank"] == "0 of 1" and facts["path"].endswith("weft") and "local" in facts["transports"]
+
+
+def test_torchs_private_functions_that_programs_call_are_found() -> None:
+    for library in (torch, flow):
+        library.manual_seed(0)
+    share = flow._sample_dirichlet(flow.tensor([0.5, 2.0]))  # mixes images in torchvision's references
+    assert share.tolist() == pytest.approx(torch._sample_dirichlet(torch.tensor([0.5, 2.0])).tolist())
+    assert flow._weight_norm(flow.ones(2, 2), flow.ones(2, 1), 0).tolist()[0] == pytest.approx([0.5**0.5] * 2)
