@@ -6,6 +6,7 @@ import importlib
 import runpy
 import subprocess
 import sys
+from typing import Any, cast
 
 import pytest
 import torch
@@ -62,6 +63,6 @@ def test_the_doctor_says_what_is_installed(monkeypatch: pytest.MonkeyPatch, caps
 def test_torchs_private_functions_that_programs_call_are_found() -> None:
     for library in (torch, flow):
         library.manual_seed(0)
-    share = flow._sample_dirichlet(flow.tensor([0.5, 2.0]))  # mixes images in torchvision's references
-    assert share.tolist() == pytest.approx(torch._sample_dirichlet(torch.tensor([0.5, 2.0])).tolist())
-    assert flow._weight_norm(flow.ones(2, 2), flow.ones(2, 1), 0).tolist()[0] == pytest.approx([0.5**0.5] * 2)
+    share, theirs = (m._sample_dirichlet(m.tensor([0.5, 2.0])) for m in (cast("Any", flow), torch))
+    assert share.tolist() == pytest.approx(theirs.tolist())  # mixes images in torchvision's references
+    assert hasattr(flow, "_weight_norm") and not hasattr(flow, "_softmax")
