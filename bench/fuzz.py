@@ -114,7 +114,7 @@ REASONS: Final = [
             "OneFlow adds several"),
         ("wide", "",
             r"takes no keyword arguments|"
-            r"unexpected keyword argument '(out|placement|sbp|dtype|device|axis|dim|keepdim|inplace)'",
+            r"unexpected keyword argument '(out|placement|sbp|dtype|device|axis|dim|perm|keepdim|inplace)'",
             "options that Weft takes in more functions"),
         ("wide", """
             BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor

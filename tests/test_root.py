@@ -6,6 +6,7 @@ import importlib
 import runpy
 import subprocess
 import sys
+from typing import Any, cast
 
 import pytest
 import torch
@@ -57,3 +58,11 @@ def test_the_doctor_says_what_is_installed(monkeypatch: pytest.MonkeyPatch, caps
     facts = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines())
     assert facts["version"] == flow.__version__ and facts["torch"] == torch.__version__
     assert facts["rank"] == "0 of 1" and facts["path"].endswith("weft") and "local" in facts["transports"]
+
+
+def test_torchs_private_functions_that_programs_call_are_found() -> None:
+    for library in (torch, flow):
+        library.manual_seed(0)
+    share, theirs = (m._sample_dirichlet(m.tensor([0.5, 2.0])) for m in (cast("Any", flow), torch))
+    assert share.tolist() == pytest.approx(theirs.tolist())  # mixes images in torchvision's references
+    assert hasattr(flow, "_weight_norm") and not hasattr(flow, "_softmax")

@@ -58,12 +58,12 @@ from weft import (
     fliplr as fliplr, flipud as flipud, float_power as float_power, floor as floor, floor_divide as floor_divide,
     fmax as fmax, fmin as fmin, fmod as fmod, frac as frac, frexp as frexp, frobenius_norm as frobenius_norm,
     from_dlpack as from_dlpack, from_numpy as from_numpy, frombuffer as frombuffer, full as full,
-    full_like as full_like, gather_nd as gather_nd, gcd as gcd, ge as ge, gelu as gelu,
-    get_default_device as get_default_device, get_deterministic_debug_mode as get_deterministic_debug_mode,
-    get_device as get_device, get_float32_matmul_precision as get_float32_matmul_precision,
-    get_num_interop_threads as get_num_interop_threads, get_num_threads as get_num_threads,
-    get_rng_state as get_rng_state, global_to_global as global_to_global, gradient as gradient,
-    group_norm as group_norm, gru_cell as gru_cell, gt as gt, hamming_window as hamming_window,
+    full_like as full_like, fused_moving_avg_obs_fake_quant as fused_moving_avg_obs_fake_quant, gather_nd as gather_nd,
+    gcd as gcd, ge as ge, gelu as gelu, get_default_device as get_default_device,
+    get_deterministic_debug_mode as get_deterministic_debug_mode, get_device as get_device,
+    get_float32_matmul_precision as get_float32_matmul_precision, get_num_interop_threads as get_num_interop_threads,
+    get_num_threads as get_num_threads, get_rng_state as get_rng_state, global_to_global as global_to_global,
+    gradient as gradient, group_norm as group_norm, gru_cell as gru_cell, gt as gt, hamming_window as hamming_window,
     hann_window as hann_window, hardshrink as hardshrink, heaviside as heaviside,
     hinge_embedding_loss as hinge_embedding_loss, histc as histc, histogram as histogram, hsplit as hsplit,
     hstack as hstack, hypot as hypot, i0 as i0, igamma as igamma, igammac as igammac, ignore as ignore, iinfo as iinfo,
@@ -894,8 +894,9 @@ def set_(x: Tensor, source: Tensor) -> Tensor: ...
 
 def sgd_update(
     params: Sequence[Tensor], grads: Sequence[Tensor], momenta: Sequence[Tensor],
-    lr: Tensor | _float | _int | _bool | _complex, momentum: _float = 0.0, dampening: _float = 0.0,
-    weight_decay: _float = 0.0, nesterov: _bool = False, maximize: _bool = False, first: _bool = False
+    lr: Tensor | _float | _int | _bool | _complex, momentum: _float = 0.0,
+    dampening: Tensor | _float | _int | _bool | _complex = 0.0, weight_decay: _float = 0.0, nesterov: _bool = False,
+    maximize: _bool = False
 ) -> None: ...
 
 def share_memory_(x: Tensor) -> Tensor: ...

@@ -64,6 +64,7 @@ from weft.checkpoint import load, save
 from weft.core import dtype as _dtypes
 from weft.core import errors, sbp
 from weft.core import log as _log
+from weft.core.derived import GIVEN as _GIVEN
 from weft.core.derived import names_of as _names_of
 from weft.core.device import Device as device
 from weft.core.dtype import DType as dtype
@@ -211,7 +212,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name.startswith("_foreach_") and hasattr(_torch, name):
         return importlib.import_module(f"{__name__}.interop.torch_compositions").COMPOSED[getattr(_torch, name)]
-    found = table.lookup("flow", name) if name in surface.PUBLIC["flow"] else None
+    found = table.lookup("flow", name) if name in surface.PUBLIC["flow"] else _GIVEN.get(f"torch.{name}")
     if found is None:
         theirs = ", and torch has: `import torch` for it; its tensors are x.to_torch(), and flow.from_torch(y) back"
         raise AttributeError(

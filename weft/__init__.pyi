@@ -1294,6 +1294,21 @@ def full_like(
 ) -> Tensor:
     """A tensor like x, filled with one value."""
 
+def fused_moving_avg_obs_fake_quant(
+    input: Tensor, observer_on: Tensor, fake_quant_on: Tensor, running_min: Tensor, running_max: Tensor, scale: Tensor,
+    zero_point: Tensor, averaging_const: _float, quant_min: _int, quant_max: _int, ch_axis: _int = -1,
+    per_row_fake_quant: _bool = False, symmetric_quant: _bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """The input, fake-quantized by the running extremes. The observer moves these towards the input's, by
+    `averaging_const`; scale and zero point are written, too. With `per_row_fake_quant`, each channel has its own.
+
+    >>> flags, low, high = flow.ones(1), flow.tensor(float("inf")), flow.tensor(float("-inf"))
+    >>> scale, zero = flow.ones(1), flow.zeros(1, dtype=flow.int32)
+    >>> x = flow.tensor([0.6, -9.0, 6.0])
+    >>> flow.fused_moving_avg_obs_fake_quant(x, flags, flags, low, high, scale, zero, 0.01, -8, 7).tolist()
+    [1.0, -9.0, 6.0]
+    """
+
 def gather(x: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
     """The elements of x selected along a dimension by an index: y[i][j] = x[index[i][j]][j] for dim 0.
 

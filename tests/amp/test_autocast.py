@@ -302,24 +302,32 @@ def test_an_autocast_without_a_with_ends_with_the_one_around() -> None:
     assert not flow.is_autocast_enabled() and (flow.ones(2, 2) @ flow.ones(2, 2)).dtype is flow.float32
 
 
-def test_a_function_of_ones_own_says_its_dtype() -> None:
-    seen = []
+@pytest.mark.parametrize("device_type", ["cpu", "cuda"])
+@pytest.mark.parametrize("cast", [True, False])
+@pytest.mark.parametrize("forth", [True, False])
+@pytest.mark.parametrize("back", [True, False])
+def test_a_function_of_ones_own_says_its_dtype_as_torchs(device_type: str, cast: bool, forth: bool, back: bool) -> None:
+    def run(m: Any) -> list[Any]:
+        seen: list[Any] = []
 
-    class Double(flow.autograd.Function):
-        @staticmethod
-        @flow.amp.custom_fwd(device_type="cpu", cast_inputs=flow.float32)
-        def forward(ctx, x):
-            seen.append((x.dtype, flow.is_autocast_enabled()))
-            return x * 2
+        class Double(m.autograd.Function):
+            @staticmethod
+            @m.amp.custom_fwd(device_type=device_type, cast_inputs=m.float32 if cast else None)
+            def forward(ctx: Any, x: Any) -> Any:
+                seen.append((str(x.dtype).rpartition(".")[2], m.is_autocast_enabled("cpu")))
+                return x * 2
 
-        @staticmethod
-        @flow.amp.custom_bwd(device_type="cpu")
-        def backward(ctx, dy):
-            seen.append((dy.dtype, flow.is_autocast_enabled()))
-            return dy * 2
+            @staticmethod
+            @m.amp.custom_bwd(device_type=device_type)
+            def backward(ctx: Any, dy: Any) -> Any:
+                seen.append((str(dy.dtype).rpartition(".")[2], m.is_autocast_enabled("cpu")))
+                return dy * 2
 
-    x = flow.ones(2, requires_grad=True)
-    with flow.autocast("cpu"):
-        y = Double.apply(x.bfloat16())
-    y.sum().backward()
-    assert seen == [(flow.float32, False), (flow.float32, True)] and x.grad.tolist() == [2.0, 2.0]
+        x = m.ones(2, requires_grad=True)
+        with m.autocast("cpu", enabled=forth):
+            y = Double.apply(x.bfloat16())
+        with m.autocast("cpu", enabled=back):
+            y.sum().backward()
+        return [*seen, x.grad.tolist()]
+
+    assert run(flow) == run(torch)

@@ -270,3 +270,37 @@ def test_nearest_exact_twice(dims: int) -> None:
         return x.grad, y
 
     test_ends_as_in_torch(run)
+
+
+class Adjoint(flow.autograd.Function):
+    """Differentiates once more by the parameter that forward saved, as solvers of differential equations do."""
+
+    @staticmethod
+    def forward(ctx: Any, layer: Any, x: Any, weight: Any) -> Any:
+        ctx.layer = layer
+        ctx.save_for_backward(x, weight)
+        return layer(x)
+
+    @staticmethod
+    def backward(ctx: Any, dy: Any) -> Any:
+        x, weight = ctx.saved_tensors
+        with flow.enable_grad():
+            x = x.detach().requires_grad_()
+            return None, *flow.autograd.grad(ctx.layer(x), (x, weight), dy, allow_unused=True)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_saved_parameter_is_that_parameter(compiled: bool) -> None:
+    layer = flow.nn.Linear(2, 3, bias=False)
+
+    class Run(flow.nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = layer
+
+        def build(self, x: Any) -> Any:
+            Adjoint.apply(layer, x, layer.weight).sum().backward()
+            return layer.weight.grad
+
+    run, x = Run(), flow.tensor([[1.0, 2.0]])
+    assert (run(x) if compiled else run.build(x)).tolist() == [[1.0, 2.0]] * 3

@@ -385,3 +385,18 @@ def test_multilabel_margin_loss_takes_a_target_of_the_inputs_shape(sizes: Any) -
         torch.nn.functional.multilabel_margin_loss(x, target)
     with pytest.raises(WeftError, match="target"):
         flow.nn.functional.multilabel_margin_loss(flow.tensor(x.numpy()), flow.tensor(target.numpy()))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda f, x: f.histc(x, 4, min=f.tensor(0.25), max=f.tensor(0.75)),
+        lambda f, x: f.dist(x, x * 2, f.tensor(3.0)),
+        lambda f, x: f.renorm(x, 2, 0, f.tensor(0.5)),
+        lambda f, x: x.clone().uniform_(f.tensor(2.0), f.tensor(2.0)),
+        lambda f, x: f.cdist(x, x * 2, p=f.tensor(1.0)),
+    ],
+)
+def test_a_tensor_is_taken_as_an_option(call: Any) -> None:
+    x = torch.rand(2, 3)
+    torch.testing.assert_close(call(flow, of_torch(x.clone())).to_torch(), call(torch, x))

@@ -152,6 +152,8 @@ class Counting(torch.nn.Module):
             self.seen = self.seen * 0.5 + now
         elif self.how == "set in a list":
             self.all[0] = self.all[0] * 0.5 + now
+        elif self.how == "moved to where it is":  # as CLIP's blocks do with their mask
+            self.seen = self.seen.to(dtype=x.dtype, device=x.device)
         elif self.how == "written":
             self.seen.mul_(0.5).add_(now)
         else:
@@ -160,7 +162,7 @@ class Counting(torch.nn.Module):
 
 
 @pytest.mark.parametrize("everywhere", [False, True])
-@pytest.mark.parametrize("how", ["set", "set in a list", "written", "written in a list"])
+@pytest.mark.parametrize("how", ["set", "set in a list", "moved to where it is", "written", "written in a list"])
 def test_what_a_module_keeps_in_an_attribute_is_kept_or_refused(how: str, everywhere: bool):
     """A launch writes what is written in place; it can't set attributes, and says so."""
     x, theirs = torch.ones(3, 2), Counting(how)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import weft as flow
+from tests.ranks import on
 from weft import nn
 from weft.core.errors import GraphError, TraceError
 
@@ -195,3 +196,18 @@ def test_a_graph_is_local_or_global_as_a_whole() -> None:
             Traced(lambda _, x, convert=convert: convert(x))(flow.ones(2))
     with pytest.raises(TraceError, match=r"to_local inside build\(\)"):
         Traced(lambda _, x: x.to_local())(flow.ones(2, placement=P, sbp=B))
+
+
+@pytest.mark.parametrize("ranks", [[0, 1], [0]])  # on the second, rank 1 holds nothing
+@pytest.mark.parametrize("sbp", [flow.sbp.broadcast, flow.sbp.split(0)])
+def test_global_constants_are_read_too(ranks: list[int], sbp: Any) -> None:
+    def body(_: Any, x: Any) -> Any:
+        mask = flow.arange(4, placement=x.placement, sbp=sbp) * 2 > 3
+        return x * mask.sum().item() if mask.any() else x
+
+    @on(2)
+    def run() -> None:
+        x = flow.ones(2, 2, placement=flow.placement("cpu", ranks), sbp=flow.sbp.broadcast)
+        assert Traced(body)(x).tolist() == [[2.0, 2.0]] * 2
+
+    run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from typing import Any
 
@@ -78,6 +79,40 @@ def test_momentum_may_begin_and_pause_between_steps() -> None:
         a.step()
         b.step()
         same(theirs, ours)
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_graph_dampens_all_gradients_but_the_first_as_torch(resumed: bool) -> None:
+    theirs, ours = torch.nn.Linear(3, 1), flow.nn.Linear(3, 1)
+    ours.load_state_dict(theirs.state_dict())
+    options: dict[str, Any] = {"lr": 0.01, "momentum": 0.9, "dampening": 0.4}
+    a, b = torch.optim.SGD(theirs.parameters(), **options), flow.optim.SGD(ours.parameters(), **options)
+    if resumed:  # torch saves no count
+        theirs(torch.ones(2, 3)).sum().backward()
+        a.step()
+        b.load_state_dict(copy.deepcopy(a.state_dict()))
+        ours.load_state_dict(theirs.state_dict())
+
+    class Train(flow.nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = ours
+            self.add_optimizer(b)
+            self.set_grad_scaler(flow.amp.GradScaler(init_scale=2.0))
+
+        def build(self, x: Any) -> Any:
+            loss = self.model(x).square().sum()
+            loss.backward()
+            return loss
+
+    train = Train()
+    train(torch.full((2, 3), float("inf")))  # a step that the scaler leaves out is no first one
+    for i in range(3):
+        a.zero_grad()
+        theirs(torch.full((2, 3), i + 1.0)).square().sum().backward()
+        a.step()
+        train(torch.full((2, 3), i + 1.0))
+        same(list(theirs.parameters()), list(ours.parameters()))
 
 
 @pytest.mark.parametrize("name", ["SGD", "AdamW", "RMSprop", "NAdam"])
@@ -181,9 +216,9 @@ def test_a_state_goes_on_elsewhere(row: tuple[str, dict[str, Any]]) -> None:
     c = getattr(flow.optim, name)(copies, lr=9.0)
     state = b.state_dict()
     c.load_state_dict(state)
-    assert set(state["state"].get(0, {})) == set(a.state_dict()["state"].get(0, {})) - (
-        {"step"} if name in ("RMSprop", "Adadelta") else set()
-    ) - ({"momentum_buffer"} if not options.get("momentum") else set())
+    names = set(a.state_dict()["state"].get(0, {})) - ({"step"} if name in ("RMSprop", "Adadelta") else set())
+    names = names - ({"momentum_buffer"} if not options.get("momentum") else set())
+    assert set(state["state"].get(0, {})) == names | ({"step"} if "dampening" in options else set())
     for _ in range(3):
         give(theirs, ours)
         for p, q in zip(ours, copies, strict=True):
@@ -206,7 +241,7 @@ def test_a_state_of_torchs_goes_on_here(name: str) -> None:
 
     def converted(v: Any) -> Any:
         if isinstance(v, dict):
-            return {k: converted(x) for k, x in v.items()}
+            return {k: int(x) if k == "step" and name == "NAdam" else converted(x) for k, x in v.items()}  # old files
         return of_torch(v.clone()) if isinstance(v, torch.Tensor) else v
 
     state = a.state_dict()

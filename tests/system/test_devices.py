@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from typing import Any
 
 import pytest
@@ -86,3 +87,22 @@ def test_quantised_as_torchs(channels: bool) -> None:
         return [y.tolist(), x.grad.tolist()]
 
     assert run(flow) == run(torch)
+
+
+@pytest.mark.parametrize("channels", [False, True])
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("scale", [0.0, 1e-6, 1.0])
+def test_quantised_by_running_extremes_as_torchs(channels: bool, symmetric: bool, scale: float) -> None:
+    def run(m: Any) -> list[Any]:
+        low, high = (m.zeros(0), m.zeros(0)) if channels else (m.tensor(math.inf), m.tensor(-math.inf))
+        flag, found = m.ones(1), []
+        states = [low, high, m.ones(1), m.zeros(1, dtype=m.int32)]
+        for i, bounds in enumerate([(-128, 127), (0, 255), (-128, 127)]):
+            x = (m.tensor([[-3.0, -0.26, 0.0], [0.31, 0.9, 5.0]]) + i - 1).mul(scale).requires_grad_()
+            y = m.fused_moving_avg_obs_fake_quant(x, flag, flag, *states, 0.01, *bounds, 0, channels, symmetric)
+            (y * y).sum().backward()
+            found += [y, x.grad, *states]
+        return [t.clone().double().reshape(-1).tolist() for t in found]
+
+    for ours, theirs in zip(run(flow), run(torch), strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-5, abs=1e-12)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from weft.amp.autocast import autocast, innermost
@@ -13,18 +14,21 @@ from weft.tensor.tensor import Tensor
 
 
 def custom_fwd(
-    fwd: Callable[..., Any] | None = None, *, device_type: str = "cpu", cast_inputs: Any = None
+    fwd: Callable[..., Any] | None = None, *, device_type: str | None = None, cast_inputs: Any = None
 ) -> Callable[..., Any]:
-    """A decorator of `forward`, which keeps the active autocast; with `cast_inputs`, floating inputs are cast to that
-    dtype and autocast is off inside."""
+    """A decorator of `forward`, which keeps the autocast of a device type, by default the one that is active; with
+    `cast_inputs`, floating inputs are cast to that dtype, and autocast is off inside and in `backward`."""
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
     forward = fwd
 
     @functools.wraps(forward)
     def run(ctx: Any, *args: Any, **kwargs: Any) -> Any:
-        ctx._autocast = found = innermost()
-        if cast_inputs is None or found is None or not found.enabled:
+        found = innermost(device_type)
+        on = found is not None and found.enabled
+        kept = on and cast_inputs is None
+        ctx._autocast = found and (found.device_type, found.dtype, kept)
+        if found is None or kept or not on:
             return forward(ctx, *args, **kwargs)
         kind = dtypes.of(cast_inputs)
         with autocast(found.device_type, enabled=False):
@@ -37,18 +41,17 @@ def _in(kind: Any, value: Any) -> Any:
     return ops.cast(value, kind) if isinstance(value, Tensor) and value.is_floating_point() else value
 
 
-def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str = "cpu") -> Callable[..., Any]:
-    """A decorator of `backward`: it runs under the autocast of `forward`."""
+def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str | None = None) -> Callable[..., Any]:
+    """A decorator of `backward`: it runs under the autocast of `forward`, or under none."""
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)
     backward = bwd
 
     @functools.wraps(backward)
     def run(ctx: Any, *gradients: Any) -> Any:
-        found = getattr(ctx, "_autocast", None)
-        if found is None:
-            return backward(ctx, *gradients)
-        with autocast(found.device_type, found.dtype, found.enabled):
+        active = innermost(device_type)
+        kind, dtype, kept = getattr(ctx, "_autocast", None) or (active and active.device_type, None, False)
+        with autocast(kind, dtype, kept) if kind else nullcontext():
             return backward(ctx, *gradients)
 
     return run

@@ -141,7 +141,8 @@ def source_of(f: Callable[..., Any], way: Way) -> str:
     elif isinstance(way, InOne):
         asked = {*re.findall(r"\b(?:d_)?([a-zA-Z]\w*)\b(?!=)", way.call)}
         unasked = [n for n in (*plain, *others) if n not in asked]
-        body = _of_one(way, unasked, {p.name: p.annotation for p in parameters})
+        options = [n for n in (*plain, *others) if n in asked]
+        body = _of_one(way, unasked, options, {p.name: p.annotation for p in parameters})
     else:
         body = _of_parts(way) if isinstance(way, Parts) else _of_making(way, plain, spread)
     usual = "(not changed or here.local)" if isinstance(way, Making) and "x.blob" not in way.call else PLAIN
@@ -254,10 +255,12 @@ def _usual_call(parameters: Sequence[inspect.Parameter]) -> str:
     return ", ".join(text(p) for p in parameters if p.name not in ("dtype", "generator"))
 
 
-def _of_one(way: InOne, unasked: Sequence[str], types: Mapping[str, str]) -> list[str]:
-    """Likewise, for a function that torch has as one kernel."""
+def _of_one(way: InOne, unasked: Sequence[str], asked: Sequence[str], types: Mapping[str, str]) -> list[str]:
+    """Likewise, for a function that torch has as one kernel. A tensor as an option isn't the kernel's: it would ask for
+    this function again."""
     read, ready, wants = [], [f"{n} is default_{n}" for n in unasked], []
     first, *_ = operands = dict.fromkeys(re.findall(r"\bd_(\w+)", way.call))
+    ready += [f"{n}.__class__ not in tensors" for n in asked if n not in operands]
     for n in operands:
         if types[n] == "Tensor":
             read.append(f"            d_{n} = {n}.blob.now")

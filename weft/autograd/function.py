@@ -27,6 +27,7 @@ class Context:
 
     def __init__(self) -> None:
         self._saved: tuple[Any, ...] | str = ()  # or, once released, the reason
+        self._given: tuple[Any, ...] = ()  # the saved tensors as they were given, of which leaves are found by identity
         self._versions: tuple[int, ...] = ()  # of the saved tensors' memory after forward
         self._non_differentiable: set[int] = set()
         self._dirty: tuple[Tensor, ...] = ()
@@ -57,7 +58,8 @@ class Context:
                     f"{describe(t)}, given to save_for_backward, is at version {version(t)}; expected version {was} "
                     "instead. Save a copy, t.clone(), or write into another tensor"
                 )
-        return tuple(opened(t) if type(t) is Packed else t for t in self._saved)
+        found = (opened(t) if type(t) is Packed else t for t in self._saved)
+        return tuple(map(_leaf_again, found, self._given or self._saved))
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         self._non_differentiable = {id(t) for t in tensors}
@@ -68,6 +70,14 @@ class Context:
 
     def set_materialize_grads(self, value: bool) -> None:
         self.materialize_grads = value
+
+
+def _leaf_again(saved: Any, given: Any) -> Any:
+    """The leaf itself for the symbol that a trace saved of it, if nothing was written into it since."""
+    if saved is given or not isinstance(given, Tensor) or given.node is not None or not given._requires_grad:
+        return saved
+    symbol = given.value if given.value is not None or here.trace is None else here.trace.read(given)
+    return given if symbol is not None and symbol == saved.value else saved
 
 
 class CustomNode(Hooked):
@@ -203,7 +213,7 @@ class Function:
         if not (here.grad and any(context.needs_input_grad)):
             return result
         if type(context._saved) is tuple:
-            context._saved = tuple(map(as_it_is, context._saved))
+            context._given, context._saved = context._saved, tuple(map(as_it_is, context._saved))
             context._versions = tuple(map(version, context._saved))
         edges = tuple(edge(a) if isinstance(a, Tensor) and a._requires_grad else None for a in args)
         held = {id(a) for a in args} | {id(y) for y in outputs if isinstance(y, Tensor) and y._requires_grad}

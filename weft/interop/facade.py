@@ -307,8 +307,10 @@ def _property(name: str) -> property:
 
 def method(ours: Function, name: str) -> Function:
     """A method of Weft's, wrapped for facades."""
+    writes = name.startswith("__i") or (name.endswith("_") and not name.endswith("__"))
 
     def call(self: Facade, *args: Any, **kwargs: Any) -> Any:
+        given = self
         with without_torch_function():
             if inside.everywhere:
                 (self, *rest), kwargs = on_one_placement((self, *args), kwargs)
@@ -316,7 +318,9 @@ def method(ours: Function, name: str) -> Function:
             if kwargs:
                 kwargs = {k: inward(v) for k, v in kwargs.items()}
             y = ours(self.of, *[inward(a) for a in args], **kwargs)
-            return self if y is self.of else outward(y)
+            if y is self.of:  # not moved for nothing: `self.mask = self.mask.to(x.dtype)` leaves what was there
+                return self if writes else given
+            return outward(y)
 
     call.__name__ = call.__qualname__ = name
     return call

@@ -160,9 +160,9 @@ def traced(t: Tensor, error: str) -> Tensor:
 def _constant(v: Value, builder: Builder) -> bool:
     node = builder.job.producer[v]
     if node.op == "variable":
-        return v.spec is None and builder.fixed(v) is not None
+        return builder.fixed(v) is not None
     op = OPS.get(node.op)
-    return v.spec is None and op is not None and not (op.random or op.writes)
+    return op is not None and not (op.random or op.writes)
 
 
 hooks.traced = traced

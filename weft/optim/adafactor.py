@@ -54,14 +54,15 @@ class Adafactor(Optimizer):
                     "flow.view_as_real(p) to it, or p to Adam"
                 )
 
-    def _fill(self, group: Mapping[str, Any], p: Tensor, names: tuple[str, ...]) -> bool:
-        fresh, state = super()._fill(group, p, names), self.state[p]
+    def _fill(self, group: Mapping[str, Any], p: Tensor, names: tuple[str, ...]) -> None:
+        state = self.state[p]
+        fresh = not state
+        super()._fill(group, p, names)
         if fresh:
             step = state.pop("step")
             zeros = ops.zeros_like(p.detach(), None)
             state |= dict(zip(FACTORS, _means(zeros), strict=True)) if p.ndim > 1 else {"variance": ops.clone(zeros)}
             state["step"] = step
-        return fresh
 
     def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
         with no_grad():

@@ -40,7 +40,6 @@ class Adagrad(Optimizer):
 class RMSprop(Optimizer):
     """Divides by the root of a running mean square; `centered` subtracts the mean gradient."""
 
-    counts_steps = False
     nonnegative = ("lr", "eps", "weight_decay", "momentum", "alpha")
 
     def __init__(
@@ -53,6 +52,9 @@ class RMSprop(Optimizer):
     def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
         return ("square_avg", *["grad_avg"] * bool(group["centered"]), *["momentum_buffer"] * bool(group["momentum"]))
 
+    def counts_steps(self, group: Mapping[str, Any]) -> bool:
+        return False
+
     def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
         states = bucket.states
         _rmsprop(
@@ -64,7 +66,6 @@ class RMSprop(Optimizer):
 class Adadelta(Optimizer):
     """Scales gradients by the ratio of the running mean squares of steps and gradients."""
 
-    counts_steps = False
     first_values = {"square_avg": 0.0, "acc_delta": 0.0}
 
     def __init__(
@@ -77,6 +78,9 @@ class Adadelta(Optimizer):
     def check_options(self, options: Mapping[str, Any]) -> None:
         super().check_options(options)
         below_one(rho=options["rho"])
+
+    def counts_steps(self, group: Mapping[str, Any]) -> bool:
+        return False
 
     def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
         states = bucket.states

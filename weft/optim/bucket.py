@@ -16,10 +16,10 @@ RATES = {"cpu": torch.float64}  # kernels for GPUs read a rate as float32
 class Bucket:
     """Parameters that one op updates, with their states: by name, a list along the parameters, or the common step."""
 
-    __slots__ = ("params", "states", "step", "first", "_rate")
+    __slots__ = ("params", "states", "step", "_rate")
 
-    def __init__(self, params: list[Tensor], states: dict[str, list[Tensor]], step: Tensor | None, first: bool) -> None:
-        self.params, self.states, self.step, self.first = params, states, step, first
+    def __init__(self, params: list[Tensor], states: dict[str, list[Tensor]], step: Tensor | None) -> None:
+        self.params, self.states, self.step = params, states, step
         self._rate: tuple[float, Tensor] | None = None
 
     def rate(self, lr: Any) -> Any:

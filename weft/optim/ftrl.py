@@ -17,7 +17,6 @@ class Ftrl(Composed):
     As in OneFlow: the exponent is `lr_power` itself, where the papers have -lr_power.
     """
 
-    counts_steps = False
     first_values = {"accumulator_value": "initial_accumulator_value", "z": 0.0}
     nonnegative = ("lr", "weight_decay", "initial_accumulator_value", "lambda1", "lambda2", "beta")
 
@@ -26,6 +25,9 @@ class Ftrl(Composed):
         initial_accumulator_value: float = 0.1, lambda1: float = 0.0, lambda2: float = 0.0, beta: float = 0.0,
     ) -> None:  # fmt: skip
         super().__init__(params, options(locals()) | {"maximize": False})
+
+    def counts_steps(self, group: Mapping[str, Any]) -> bool:
+        return False
 
     def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
         before, z = states["accumulator_value"], states["z"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from weft.core.device import Device
 from weft.core.errors import CheckpointError
 from weft.core.sbp import broadcast
@@ -17,10 +19,12 @@ from weft.tensor.tensor import Tensor, of_torch
 def placed_state(what: str, value: Any, p: Tensor, placed: dict[Any, Tensor], named: bool) -> Any:
     """A copy of a saved state on its parameter's device or layout, with its shape if it is `named` (one that an op
     writes). Parameters of one layout that shared a step share its copy."""
-    if not isinstance(value, Tensor):
-        return value
     home = layout(p)
     key = id(value), home and home.placement
+    if isinstance(value, torch.Tensor):
+        value = of_torch(value)
+    if not isinstance(value, Tensor):
+        return value
     known = placed.get(key)
     if known is not None:
         return known

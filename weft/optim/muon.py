@@ -22,7 +22,6 @@ class Muon(Composed):
     scales the rate by a matrix's sides: "original", or "match_rms_adamw" for Adam's rates.
     """
 
-    counts_steps = False
     first_values = {"momentum_buffer": 0.0}
     by_element = False
 
@@ -45,6 +44,9 @@ class Muon(Composed):
                     f"Muon is for matrices; a parameter has shape {list(p.shape)}. Give vectors, embeddings and "
                     "convolutions to another optimizer, such as AdamW"
                 )
+
+    def counts_steps(self, group: Mapping[str, Any]) -> bool:
+        return False
 
     def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
         keep = group["momentum"]

@@ -41,7 +41,6 @@ class Optimizer:
     """Subclasses define a parameter's states (`first_values`, or `states_of` where options decide) and the op that
     updates a bucket (`update`); or, for eager programs only, a custom `step`, as in PyTorch, with any `state`."""
 
-    counts_steps = True  # whether the update needs the count of steps
     rate_on_device = False  # whether a graph's update reads the rate where the parameters lie, and not on the host
     first_values: Mapping[str, float | str] = {}  # of states: a number, or the name of the option that gives it
     nonnegative: tuple[str, ...] = ("lr", "weight_decay", "eps", "momentum", "lr_decay")  # options
@@ -92,6 +91,10 @@ class Optimizer:
             self.add_param_group(group)
 
     # ---- for subclasses ------------------------------------------------------------------------------
+
+    def counts_steps(self, group: Mapping[str, Any]) -> bool:
+        """Whether the update needs the count of steps."""
+        return True
 
     def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
         """The names of the states of each parameter of a group."""
@@ -213,7 +216,6 @@ class Optimizer:
             lr = group["lr"]
             for bucket in plan.buckets:
                 self.update(group, bucket, [p._grad for p in bucket.params], bucket.rate(lr))  # type: ignore[misc]
-                bucket.first = False
         for hook in tuple(self._after.values()):
             hook(self, (), {})
         return loss
@@ -247,7 +249,6 @@ class Optimizer:
                 else:
                     lr = rates[i](p.device if self.rate_on_device else Device("cpu"))
                 self.update(group, bucket, [gradients[p] for p in bucket.params], lr)
-                bucket.first = False
 
     def _plan(self, group: dict[str, Any], params: list[Tensor]) -> Plan:
         names = self.states_of(group)
@@ -256,11 +257,12 @@ class Optimizer:
         with no_grad():
             for p in params:
                 self._follow(p, moved)
-                fresh = self._fill(group, p, names)
+                self._fill(group, p, names)
                 step = self.state[p].get(STEP)
                 where = p.spec and (p.placement, p.sbp, p.dtype)
-                together.setdefault((where or (p.device, p.dtype), fresh, _count(step)), []).append(p)
-            buckets = [self._bucket(names, key[1], members) for key, members in together.items()]
+                together.setdefault((where or (p.device, p.dtype), _count(step)), []).append(p)
+            counted = self.counts_steps(group)
+            buckets = [self._bucket(names, counted, members) for members in together.values()]
         wanted = {id(p) for p in params}
         return Plan([form(p) if id(p) in wanted else None for p in group["params"]], names, buckets)
 
@@ -272,27 +274,27 @@ class Optimizer:
                 state[name] = placed_state(f"state {name}", t, p, moved, False)
                 self.exchanges += 1
 
-    def _fill(self, group: Mapping[str, Any], p: Tensor, names: tuple[str, ...]) -> bool:
-        """Create a parameter's missing states; returns whether it had none."""
+    def _fill(self, group: Mapping[str, Any], p: Tensor, names: tuple[str, ...]) -> None:
+        """Create a parameter's missing states. One that has others, as torch's SGD saves, has made a step;
+        old files count by numbers."""
         state = self.state[p]
         fresh = not state
         for name in names:
             if name not in state:
                 state[name] = filled_like(p, self.first_value(group, name))
-        if self.counts_steps and STEP not in state:
-            state[STEP] = self._zero(p)
-        return fresh
+        if self.counts_steps(group) and not isinstance(state.get(STEP), Tensor):
+            state[STEP] = self._count_of(p, float(state.get(STEP, not fresh)))
 
     @staticmethod
-    def _zero(p: Tensor) -> Tensor:
+    def _count_of(p: Tensor, steps: float) -> Tensor:
         if p.spec is not None:
-            return whole(torch.zeros((), device=p._meta.device), p.spec)
-        return of_torch(torch.zeros((), device=p.device.torch))
+            return whole(torch.tensor(steps, device=p._meta.device), p.spec)
+        return of_torch(torch.tensor(steps, device=p.device.torch))
 
-    def _bucket(self, names: tuple[str, ...], fresh: bool, members: list[Tensor]) -> Bucket:
+    def _bucket(self, names: tuple[str, ...], counted: bool, members: list[Tensor]) -> Bucket:
         """A bucket of parameters with the same count of steps, which share one step tensor, unless others share it."""
         step = None
-        if self.counts_steps:
+        if counted:
             inside = {id(p) for p in members}
             step = self.state[members[0]][STEP]
             if any(s.get(STEP) is step for p, s in self.state.items() if isinstance(p, Tensor) and id(p) not in inside):
@@ -300,7 +302,7 @@ class Optimizer:
             for p in members:
                 self.exchanges += self.state[p][STEP] is not step
                 self.state[p][STEP] = step
-        return Bucket(members, {n: [self.state[p][n] for p in members] for n in names}, step, fresh)
+        return Bucket(members, {n: [self.state[p][n] for p in members] for n in names}, step)
 
     # ---- hooks ---------------------------------------------------------------------------------------
 
@@ -359,7 +361,7 @@ class Optimizer:
                 f"an optimizer's state has 'param_groups' and 'state', as from state_dict(); this lacks "
                 f"{', '.join(map(repr, sorted(lacking)))} and has {list(state_dict)[:5]}"
             )
-        state_dict = of_oneflow(state_dict, self.param_groups, self.counts_steps)
+        state_dict = of_oneflow(state_dict, self.param_groups, any(map(self.counts_steps, self.param_groups)))
         groups, state = state_dict["param_groups"], state_dict["state"]
         if len(groups) != len(self.param_groups):
             raise CheckpointError(

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from weft.core.dispatch import here
-from weft.core.errors import OptionError, TraceError
+from weft.autograd import no_grad
+from weft.autograd.overwrite import assign
+from weft.core.dtype import float64
+from weft.core.errors import OptionError
+from weft.ops import ops
 from weft.ops.update.optimizer import sgd_update
 from weft.optim.fast_call import fast_call
 from weft.optim.optimizer import Bucket, Optimizer
@@ -22,7 +25,6 @@ class SGD(Optimizer):
     `fused`, `foreach` and `contiguous_params` are accepted and ignored: updates are always fused.
     """
 
-    counts_steps = False
     rate_on_device = True
 
     def __init__(
@@ -40,14 +42,16 @@ class SGD(Optimizer):
     def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
         return ("momentum_buffer",) if group["momentum"] else ()
 
+    def counts_steps(self, group: Mapping[str, Any]) -> bool:
+        return bool(group["momentum"] and group["dampening"])
+
     def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
-        dampening = group["dampening"]
-        if dampening and bucket.first and here.trace is not None:
-            raise TraceError(
-                "with dampening, the first step differs from the later ones, but a graph's steps are the same; take "
-                "one step eagerly before the graph is traced, or use dampening=0"
-            )
+        dampening: Any = 0.0
+        if bucket.step is not None:  # the first gradient counts whole
+            with no_grad():
+                step = assign(bucket.step, bucket.step + 1)
+                dampening = ops.cast(step > 1, float64) * group["dampening"]
         update(
             bucket.params, grads, bucket.states.get("momentum_buffer", ()), lr, group["momentum"], dampening,
-            group["weight_decay"], group["nesterov"], group["maximize"], bucket.first and dampening != 0,
+            group["weight_decay"], group["nesterov"], group["maximize"],
         )  # fmt: skip

@@ -12,17 +12,23 @@ from weft.tensor.described import Described
 def local_data(t: Described, what: str) -> torch.Tensor:
     """A local tensor's data, or this rank's part of a global one, there to be read: what is pending is waited for.
     `what` names who asks, for the error if there is none yet."""
-    if t.value is not None:
-        t = hooks.traced(
-            t,
-            f"{what} needs the data of a tensor, but inside a graph's build() there is none yet: the tensor is a "
-            "symbol. Return it from build() and read it there, or use an op that stays in the graph",
-        )
+    t = _there(t, what)
     blob = t.shard if t.shard is not None else t.blob
     if blob.now is None:
         hooks.wait_read(blob)
     assert blob.data is not None
     return blob.data
+
+
+def _there(t: Described, what: str) -> Described:
+    """The tensor, or what a symbol stands for in every launch."""
+    if t.value is None:
+        return t
+    return hooks.traced(
+        t,
+        f"{what} needs the data of a tensor, but inside a graph's build() there is none yet: the tensor is a "
+        "symbol. Return it from build() and read it there, or use an op that stays in the graph",
+    )
 
 
 def own_data(t: Described, what: str) -> torch.Tensor:
@@ -38,8 +44,9 @@ def own_data(t: Described, what: str) -> torch.Tensor:
 def whole_data(t: Described, what: str) -> torch.Tensor:
     """The logical data: of a global tensor, gathered on every rank of the world from those that hold a part. So every
     rank must ask."""
-    if t.spec is not None and t.value is None:
-        return local_data(hooks.whole(t, what), what)
-    if here.trace is not None and t.value is None:
+    known = _there(t, what)
+    if known.spec is not None:
+        return local_data(hooks.whole(known, what), what)
+    if here.trace is not None and known is t:
         here.trace.seen(t)
-    return local_data(t, what)
+    return local_data(known, what)

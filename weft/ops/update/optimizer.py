@@ -82,8 +82,12 @@ def _give_back(lists: Sequence[Sequence[Tensor]], dense: Sequence[Sequence[Tenso
                 t.copy_(copy)
 
 
-def _number(lr: Tensor | Scalar) -> Any:
-    return lr.item() if isinstance(lr, Tensor) else lr
+def _number(option: Tensor | Scalar) -> Any:
+    return option if _fixed(option) else option.item()  # type: ignore[union-attr]
+
+
+def _fixed(option: Tensor | Scalar) -> bool:
+    return not isinstance(option, Tensor)
 
 
 def _fused_sgd_skips(params: Sequence[Tensor]) -> bool:
@@ -92,16 +96,13 @@ def _fused_sgd_skips(params: Sequence[Tensor]) -> bool:
 
 
 def _plain_sgd(
-    params: Any, grads: Any, momenta: Any, lr: float, momentum: float, dampening: float, weight_decay: float,
-    nesterov: bool, maximize: bool, first: bool,
+    params: Any, grads: Any, momenta: Any, lr: float, momentum: float, dampening: Any, weight_decay: float,
+    nesterov: bool, maximize: bool,
 ) -> None:  # fmt: skip
     grads = _decayed(params, grads, weight_decay, maximize)
     if momenta:
-        if first:
-            over._foreach_copy_(momenta, grads)
-        else:
-            over._foreach_mul_(momenta, momentum)
-            over._foreach_add_(momenta, grads, alpha=1 - dampening)
+        over._foreach_mul_(momenta, momentum)
+        over._foreach_add_(momenta, grads, alpha=1 - dampening)
         grads = over._foreach_add(grads, momenta, alpha=momentum) if nesterov else momenta
     over._foreach_add_(params, grads, alpha=-lr)
 
@@ -110,22 +111,20 @@ def _plain_sgd(
 @_update
 def sgd_update(
     params: Sequence[Tensor], grads: Sequence[Tensor], momenta: Sequence[Tensor], lr: Tensor | Scalar,
-    momentum: float = 0.0, dampening: float = 0.0, weight_decay: float = 0.0, nesterov: bool = False,
-    maximize: bool = False, first: bool = False,
+    momentum: float = 0.0, dampening: Tensor | Scalar = 0.0, weight_decay: float = 0.0, nesterov: bool = False,
+    maximize: bool = False,
 ) -> None:  # fmt: skip
-    """params -= lr * (grads + weight_decay * params), with momentum if there are momenta.
-
-    `first`: the momenta start as this gradient, undampened.
-    """
+    """params -= lr * (grads + weight_decay * params), with momentum if there are momenta."""
+    dampening = _number(dampening)
     if _fused_sgd_skips(params):
-        rule = momentum, dampening, weight_decay, nesterov, maximize, first
+        rule = momentum, dampening, weight_decay, nesterov, maximize
         _plain_sgd(params, grads, momenta, _number(lr), *rule)
         return
     written = (params, momenta)
     dense = _dense((params, momenta, grads))
     over._fused_sgd_(
         dense[0], dense[2], dense[1], weight_decay=weight_decay, momentum=momentum, lr=lr, dampening=dampening,
-        nesterov=nesterov, maximize=maximize, is_first_step=first,
+        nesterov=nesterov, maximize=maximize, is_first_step=False,
     )  # fmt: skip
     _give_back(written, dense[:2])
     _written(*written)
@@ -137,12 +136,12 @@ def _sgd_dense(params: Any, grads: Any, momenta: Any, options: Any) -> None:
 
 
 @sgd_update.prepared
-def _(params, grads, momenta, lr, momentum, dampening, weight_decay, nesterov, maximize, first):
-    if not params or not _all_dense(params, grads, momenta) or _fused_sgd_skips(params):
+def _(params, grads, momenta, lr, momentum, dampening, weight_decay, nesterov, maximize):
+    if not params or not _all_dense(params, grads, momenta) or _fused_sgd_skips(params) or not _fixed(dampening):
         return None
     options = {
         "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
-        "maximize": maximize, "is_first_step": first,
+        "maximize": maximize, "is_first_step": False,
     }  # fmt: skip
     return _sgd_dense, (params, grads, momenta, options), {}
 
