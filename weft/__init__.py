@@ -212,7 +212,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name.startswith("_foreach_") and hasattr(_torch, name):
         return importlib.import_module(f"{__name__}.interop.torch_compositions").COMPOSED[getattr(_torch, name)]
-    found = table.lookup("flow", name) if name in surface.PUBLIC["flow"] else _GIVEN.get(f"torch.{name}")
+    private = _GIVEN.get(f"torch.{name}") if name.startswith("_") else None  # as public programs call some
+    found = table.lookup("flow", name) if name in surface.PUBLIC["flow"] else private
     if found is None:
         theirs = ", and torch has: `import torch` for it; its tensors are x.to_torch(), and flow.from_torch(y) back"
         raise AttributeError(

@@ -57,6 +57,9 @@ def test_what_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     for x in forms(M, K).values():
         assert takes(x, b) and takes(x, b, bias) and takes(x, torch.randn(N, K).t())
     assert takes(a.to("meta"), b.to("meta"))
+    narrow = torch.randn(64, 4 * M).t(), torch.randn(64, 4 * N)
+    assert takes(*narrow) and not onednn.writes(*narrow) and onednn.writes(narrow[0].contiguous(), narrow[1])
+    assert onednn.writes(a, b) and onednn.writes(forms(M, K)["columns"], b)
     refused: list[Any] = [
         (a[:-1], b), (a, forms(K, N)["gaps"]), (a.double(), b.double()), (a, b[:-1]), (a, b, bias[None]),
         (a, b, bias.double()), (a[0], b), (a, b.clone().requires_grad_()),

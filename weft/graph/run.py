@@ -116,11 +116,12 @@ class Running:
     def _at(self, device: str) -> torch.device:
         return _torch(device) if device else self.device
 
-    def _arena(self, task: Task) -> None:
-        """Have an arena for the tasks of a stream, which act one at a time, that is large enough for this one."""
-        key = task.stream, task.device
-        if key not in self.arenas or self.arenas[key].nbytes < task.step.arena:
-            self.arenas[key] = torch.empty(task.step.arena, dtype=torch.uint8, device=self._at(task.device))
+    def _have_arenas(self) -> None:
+        """Have an arena for the tasks of each stream, which act one at a time, that is large enough for all of them."""
+        for task in sorted(self.lowered.plan.tasks, key=lambda t: t.step.arena, reverse=True):
+            key = task.stream, task.device
+            if task.step.calls and (key not in self.arenas or self.arenas[key].nbytes < task.step.arena):
+                self.arenas[key] = torch.empty(task.step.arena, dtype=torch.uint8, device=self._at(task.device))
 
     def _registers(self) -> None:
         plan = self.lowered.plan
@@ -144,7 +145,6 @@ class Running:
 
     def _chain(self, task: Task) -> Callable[[Turn], None]:
         """A chain's act: it runs the function bound to the turn's copies, which is generated at its first use."""
-        self._arena(task)
         functions: dict[Any, Callable[[], None]] = {}
         self.chains.append(functions)
         acts = task.acts
@@ -381,8 +381,7 @@ class Running:
     def _rebind(self) -> None:
         """Bind the chains again after a variable got other memory, once nothing is in flight."""
         self.vm.drain()
-        for id in lower_again(self.lowered):
-            self._arena(self.lowered.plan.task(id))
+        lower_again(self.lowered)
         self.bound = {v: _data(b) for v, b in self.variables.items()}
         self.named = {v.name: t for v, t in self.bound.items()}
         self.stale = False
@@ -394,6 +393,7 @@ class Running:
                 places = {r.name: r.place for c in task.step.calls for r in c.results}
                 for call in task.step.calls:
                     coalesce.gather(call, self.named, places)
+        self._have_arenas()  # now: what is moved was held twice
 
     def close(self) -> None:
         with contextlib.suppress(ValueError):

@@ -33,7 +33,7 @@ from weft.plan.usage import show
 
 COUNTS: Final = (2, 4, 8, 16)  # of slices
 REACH: Final = 48  # nodes on each side of the peak that a run may have
-ROOM: Final = 40  # the part of what is held beside parameters that is left for what kernels allocate
+ROOM: Final = 16  # the part of what is held beside parameters that is left for what kernels allocate
 TRIES: Final = 8  # peaks that no run lowers, before it is given up
 
 

@@ -75,7 +75,7 @@ def _(y, a, b):
 
 def _product(y: Tensor, a: Tensor, b: Tensor, bias: Tensor | None = None) -> list[Any]:
     """The calls that write a @ b + bias into given memory."""
-    if MAY and onednn.takes(a, b, bias):
+    if MAY and onednn.writes(a, b, bias):
         return onednn.requests(y, a, b, bias)
     return [(torch.mm, (a, b), {"out": y}) if bias is None else (torch.addmm, (bias, a, b), {"out": y})]
 
@@ -259,7 +259,7 @@ def _(dw, total, dy, x):
 
 def _added(dw: Tensor, total: Tensor, a: Tensor, b: Tensor) -> list[Any]:
     same = total.data_ptr() == dw.data_ptr()
-    if same and MAY and onednn.takes(a, b):
+    if same and MAY and onednn.writes(a, b):
         return onednn.requests(dw, a, b, add=True)
     return [(torch.addmm, (dw if same else total, a, b), {"out": dw})]  # one object, so that nothing is copied first
 

@@ -17,6 +17,7 @@ LEAST: Final = 1 << 22  # multiplications, and
 SIDE: Final = 32  # rows and columns, from which on the calls save more than they cost:
 SIZE: Final = SIDE * SIDE  # elements of a matrix
 SHARE: Final = 0.75  # of MKL's time: some CPUs take 0.5 of it, and others 0.9 or more
+NARROW: Final = 64  # columns of a transposed matrix
 SLICE: Final = 1 << 18  # bytes that a call allocates where the result's memory is given
 ROWS: Final = 256  # of a slice with a large matrix, which is packed anew for each slice; fewer with a smaller one:
 PACKED: Final = 1 << 13  # one for so many elements
@@ -74,9 +75,18 @@ def product(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
     return _LINEAR(a, b.t(), bias, *_AS_IT_IS)
 
 
+def writes(a: Tensor, b: Tensor, bias: Tensor | None = None) -> bool:
+    """Likewise, into given memory: what is narrow takes as long to be transposed, in slices, as it saves."""
+    return takes(a, b, bias) and not (_turned(a) and a.shape[1] <= NARROW)
+
+
+def _turned(a: Tensor) -> bool:
+    return a.stride(0) == 1 != a.stride(1)
+
+
 def requests(out: Tensor, a: Tensor, b: Tensor, bias: Tensor | None = None, add: bool = False) -> list[Any]:
     """The calls that write a @ b + bias into given memory, or add it to what is there, slice by slice of its rows."""
-    turned, weight = a.stride(0) == 1 != a.stride(1), b.t()
+    turned, weight = _turned(a), b.t()
     write = Tensor.add_ if add else Tensor.copy_
     copies = 2 if turned else int(not a.is_contiguous())
     rows = max(SLICE // 4 // (b.shape[1] + copies * a.shape[1]), min(b.numel() // PACKED, ROWS))
