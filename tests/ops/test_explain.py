@@ -115,6 +115,7 @@ def test_a_tensor_in_the_place_of_a_number(name: str) -> None:
         (lambda: flow.gather(x, 0, x), DtypeError, "takes index as int64: cast it"),
         (lambda: flow.gather(x, 0, flow.tensor([[7]])), IndexingError, "index 7 is out of bounds"),
         (lambda: flow.mean(x.long()), DtypeError, "takes x as float32"),
+        (lambda: flow.sort(x + 1j), DtypeError, "takes x as float32"),
         (lambda: flow.ones(300, 300) @ flow.ones(300, 300).double(), DtypeError, "takes input as float64"),
         (lambda: flow.ones(300, 300) @ flow.ones(200, 300), ShapeError, "The inner dimensions must agree"),
         (lambda: flow.nn.functional.conv2d(flow.ones(1, 1, 4, 4), flow.ones(1, 1, 2, 2), padding=-7), ShapeError,
@@ -128,6 +129,7 @@ def test_a_tensor_in_the_place_of_a_number(name: str) -> None:
         (lambda: flow.div(x, 2, rounding_mode="up"), ArgumentError, "rounding_mode"),
     ],
 )  # fmt: skip
+@pytest.mark.filterwarnings("error")
 def test_a_class_is_chosen_by_what_would_work(call: Any, kind: Any, words: str) -> None:
     with pytest.raises(kind, match=f"(?s){words}"):
         call()

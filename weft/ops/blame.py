@@ -166,6 +166,7 @@ def _counts(t: torch.Tensor) -> bool:
 
 def _as(t: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """Of another dtype. Fractions become zeros as integers: their values were never meant as indices."""
+    t = t.real if t.is_complex() and not dtype.is_complex else t  # torch would warn
     return t.to(dtype) if dtype.is_floating_point or not t.is_floating_point() else torch.zeros_like(t, dtype=dtype)
 
 
