@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -57,7 +58,7 @@ def _(y, a, b):
     if a.dim() == 3 == b.dim() and a.shape[0] == b.shape[0]:
         torch.bmm(a, b, out=y)
     elif a.dim() >= 2 == b.dim():
-        _write(_rows(y), _rows(a), b)
+        _write(_place(y), _rows(a), b)
     elif a.dim() == 1 or b.dim() == 1:  # torch would resize y
         y.copy_(torch.matmul(a, b))
     else:
@@ -69,7 +70,7 @@ def _(y, a, b):
     if a.dim() == 3 == b.dim() and a.shape[0] == b.shape[0]:
         return torch.bmm, (a, b), {"out": y}
     if b.dim() == 2 and (a.dim() == 2 or (a.dim() > 2 and a.is_contiguous())):
-        return _product(_rows(y), _rows(a), b)
+        return _product(_place(y), _rows(a), b)
     return None
 
 
@@ -161,14 +162,14 @@ def _(x, weight, bias):
 
 @linear.out
 def _(y, x, weight, bias):
-    _write(_rows(y), _rows(x), weight.t(), bias)
+    _write(_place(y), _rows(x), weight.t(), bias)
 
 
 @linear.prepared
 def _(y, x, weight, bias):
     if x.dim() != 2 and not (x.is_contiguous() and x.dim() > 2):
         return None
-    return _product(_rows(y), _rows(x), weight.t(), bias)
+    return _product(_place(y), _rows(x), weight.t(), bias)
 
 
 linear.reads(lambda node: any(e is not None for e in node.edges[:2]))
@@ -197,6 +198,11 @@ def _(rand):
 def _rows(x: Tensor) -> Tensor:
     """The tensor as a matrix of rows; also for empty tensors, where -1 can't be inferred."""
     return x.flatten(0, -2) if x.dim() > 1 else x.unsqueeze(0)
+
+
+def _place(y: Tensor) -> Tensor:
+    """Likewise of given memory, which must not be copied."""
+    return y.view(math.prod(y.shape[:-1]), y.shape[-1])
 
 
 @op("... n, ... k -> n k", linear="dy x", returns="dw", uniform=True)
