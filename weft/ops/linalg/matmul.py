@@ -127,7 +127,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     >>> flow.nn.functional.linear(flow.ones(1, 3), flow.ones(2, 3)).tolist()
     [[3.0, 3.0]]
     """
-    if MAY and x.numel() >= SIZE and x.dim() > 1:
+    if MAY and x.numel() >= SIZE and x.dim() > 1 < weight.dim():
         rows = _rows(x)
         if onednn.takes(rows, weight.t(), bias):
             return onednn.product(rows, weight.t(), bias).view(*x.shape[:-1], weight.shape[0])
@@ -162,12 +162,15 @@ def _(x, weight, bias):
 
 @linear.out
 def _(y, x, weight, bias):
-    _write(_place(y), _rows(x), weight.t(), bias)
+    if weight.dim() == 1:
+        y.copy_(torch.nn.functional.linear(x, weight, bias))
+    else:
+        _write(_place(y), _rows(x), weight.t(), bias)
 
 
 @linear.prepared
 def _(y, x, weight, bias):
-    if x.dim() != 2 and not (x.is_contiguous() and x.dim() > 2):
+    if weight.dim() == 1 or (x.dim() != 2 and not (x.is_contiguous() and x.dim() > 2)):
         return None
     return _product(_place(y), _rows(x), weight.t(), bias)
 
