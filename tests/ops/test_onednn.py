@@ -51,8 +51,7 @@ def test_it_multiplies_into_given_memory(
 
 def test_what_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onednn, "LEAST", M * K * N)
-    monkeypatch.setattr(onednn, "SHARE", math.inf)
-    monkeypatch.setattr(onednn, "faster", onednn.faster.__wrapped__)
+    monkeypatch.setattr(onednn, "share", lambda threads: 0.0)
     a, b, bias = torch.randn(M, K), torch.randn(K, N), torch.randn(N)
     for x in forms(M, K).values():
         assert takes(x, b) and takes(x, b, bias) and takes(x, torch.randn(N, K).t())
@@ -75,11 +74,11 @@ def test_what_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_it_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = torch.randn(256, 256), torch.randn(256, 256)
-    for share in (0.0, math.inf):
-        monkeypatch.setattr(onednn, "SHARE", share)
-        monkeypatch.setattr(onednn, "faster", functools.cache(onednn.faster.__wrapped__))
+    for faster in (0.0, math.inf):
+        monkeypatch.setattr(onednn, "FASTER", faster)
+        monkeypatch.setattr(onednn, "share", functools.cache(onednn.share.__wrapped__))
         with Watch() as watch:
-            assert takes(a, b) == (share > 0)
+            assert takes(a, b) == (faster > 0)
         assert not watch.most  # what a program's mode sees is the program's
 
 
@@ -94,8 +93,8 @@ class Two(nn.Module):
 
 @pytest.mark.parametrize("taken", [False, True])
 def test_gradients_and_a_graph_are_torchs(taken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matmul, "MAY", taken)
-    monkeypatch.setattr(onednn, "faster", lambda threads: taken)
+    monkeypatch.setattr(matmul, "AVX512", taken)
+    monkeypatch.setattr(onednn, "share", lambda threads: 0.0 if taken else 1.0)
     scratch._measured.cache_clear()
     torch.manual_seed(0)
     theirs = torch.nn.Sequential(torch.nn.Linear(192, 768), torch.nn.ReLU(), torch.nn.Linear(768, 192, bias=False))

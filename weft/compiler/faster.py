@@ -44,8 +44,8 @@ def prepared(
 ) -> tuple[list[Node], bool]:  # fmt: skip
     """A chain's nodes, fused where that is faster, if the options ask for it; and whether one thread is enough."""
     alone = one_is_enough(nodes, torch.get_num_threads())
-    if onednn.MAY:
-        onednn.faster(1 if alone else torch.get_num_threads())  # now, not in a launch, whose memory is told
+    if onednn.AVX512:
+        onednn.share(1 if alone else torch.get_num_threads())  # now, not in a launch, whose memory is told
     if inductor.asked(options):
         device = _device(nodes)
         if why := inductor.missing(device.type):

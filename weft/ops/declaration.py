@@ -72,6 +72,7 @@ class Where:
 
 
 OPERAND_FACTS: Final = frozenset({"shape", "shapes", "dtype", "placement", "sbp"})  # a gradient may ask for x_shape
+BUILT_IN: Final = "weft.ops."
 WRITTEN_LATER: Final = frozenset({"unpack", "__doc__"})
 
 
@@ -231,6 +232,11 @@ class Op:
 
     # ---- queries ----------------------------------------------------------------------------------
 
+    @property
+    def built_in(self) -> bool:
+        """Whether Weft declares it, not a program."""
+        return self.__module__.startswith(BUILT_IN)
+
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Complete positional arguments, defaults included; raises a TypeError like Python's."""
         n = len(self.params)
@@ -365,7 +371,7 @@ def _declaring() -> str:
     while frame is not None and frame.f_code.co_name != "<module>":
         frame = frame.f_back
     name = "" if frame is None else frame.f_globals.get("__name__", "")
-    return name if name.startswith("weft.ops.") else ""
+    return name if name.startswith(BUILT_IN) else ""
 
 
 def _params(kernel: Callable[..., Any]) -> Iterable[Param]:

@@ -11,7 +11,7 @@ import functools
 import itertools
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import torch
@@ -24,8 +24,6 @@ from weft.core import random
 from weft.ops import OPS
 from weft.plan.calls import Call, Ref, Result
 from weft.plan.spans import contiguous
-
-WEFT: Final = __name__.partition(".")[0] + "."
 
 
 def meanwhile(call: Call, forms: Mapping[str, Result], run: bool = False) -> int:
@@ -40,7 +38,7 @@ def meanwhile(call: Call, forms: Mapping[str, Result], run: bool = False) -> int
     straight = placed and op.out_kernel is not None and bool(outs) and call.option("where") is None and not op.random
     into = outs if straight else ()
     try:
-        if run and op.__module__.startswith(WEFT) and not _autograd._profiler_enabled():
+        if run and op.built_in and not _autograd._profiler_enabled():
             with contextlib.suppress(Exception):  # such values may be impossible
                 return _measured(call.op, args, into, "cpu", torch.get_num_threads())
         inside = op.workspace(*(_blank(a, "meta") for a in args)) if op.workspace is not None else 0

@@ -19,7 +19,6 @@ from weft.core.device import capturing
 from weft.ops import OPS
 from weft.plan.calls import Call, Ref, Step
 
-OURS: Final = "weft.ops."
 BOOKKEEPING: Final = ("read", "variable", "accumulate", "pack", "box.same", "box.slice", "box.copy", "box.joined")
 Function = Callable[[], None]
 
@@ -106,7 +105,7 @@ def _repeats(call: Call) -> bool:
     op = OPS.get(call.op)
     if op is None:
         return all(map(_repeats, call.calls)) if call.op == "fused" else call.op in BOOKKEEPING
-    return op.__module__.startswith(OURS) and not (op.dynamic or op.rejection)
+    return op.built_in and not (op.dynamic or op.rejection)
 
 
 def _tensors(values: Sequence[Any]) -> Iterator[torch.Tensor]:

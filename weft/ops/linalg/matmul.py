@@ -13,7 +13,7 @@ from weft.ops import notation
 from weft.ops.declaration import op
 from weft.ops.form import Form, alike
 from weft.ops.linalg import onednn
-from weft.ops.linalg.onednn import MAY, SIZE
+from weft.ops.linalg.onednn import AVX512, SIZE
 from weft.ops.notation import Rule, rules
 from weft.ops.pointwise.arithmetic import conjugated, mul
 from weft.ops.shape.broadcast import fit
@@ -36,7 +36,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     """
     if input.dim() == 3 == other.dim() and input.shape[0] == other.shape[0]:
         return torch.bmm(input, other)
-    if MAY and input.numel() >= SIZE and other.dim() == 2 <= input.dim():
+    if AVX512 and input.numel() >= SIZE and other.dim() == 2 <= input.dim():
         rows = _rows(input)
         if onednn.takes(rows, other):
             return onednn.product(rows, other).view(*input.shape[:-1], other.shape[1])
@@ -76,7 +76,7 @@ def _(y, a, b):
 
 def _product(y: Tensor, a: Tensor, b: Tensor, bias: Tensor | None = None) -> list[Any]:
     """The calls that write a @ b + bias into given memory."""
-    if MAY and onednn.writes(a, b, bias):
+    if AVX512 and onednn.writes(a, b, bias):
         return onednn.requests(y, a, b, bias)
     return [(torch.mm, (a, b), {"out": y}) if bias is None else (torch.addmm, (bias, a, b), {"out": y})]
 
@@ -127,7 +127,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     >>> flow.nn.functional.linear(flow.ones(1, 3), flow.ones(2, 3)).tolist()
     [[3.0, 3.0]]
     """
-    if MAY and x.numel() >= SIZE and x.dim() > 1 < weight.dim():
+    if AVX512 and x.numel() >= SIZE and x.dim() > 1 < weight.dim():
         rows = _rows(x)
         if onednn.takes(rows, weight.t(), bias):
             return onednn.product(rows, weight.t(), bias).view(*x.shape[:-1], weight.shape[0])
@@ -213,7 +213,7 @@ def linear_weight_grad(dy: Tensor, x: Tensor) -> Tensor:
     """The gradient of `linear`'s weight: dy.T @ x, summed over leading dimensions."""
     if dy.dim() != 2:
         dy, x = _rows(dy), _rows(x)
-    if MAY and dy.numel() >= SIZE and onednn.takes(dy.t(), x):
+    if AVX512 and dy.numel() >= SIZE and onednn.takes(dy.t(), x):
         return onednn.product(dy.t(), x)
     return torch.mm(dy.t(), x)
 
@@ -242,7 +242,7 @@ linear_weight_grad.samples(lambda rand: [(rand(4, 8), rand(4, 6)), (rand(2, 4, 8
 def add_linear_weight_grad(total: Tensor, dy: Tensor, x: Tensor) -> Tensor:
     """total + dy.T @ x: the weight's gradient, summed over slices."""
     a, b = _rows(dy).t(), _rows(x)
-    if MAY and onednn.takes(a, b):
+    if AVX512 and onednn.takes(a, b):
         return total + onednn.product(a, b)
     return torch.addmm(total, a, b)
 
@@ -268,7 +268,7 @@ def _(dw, total, dy, x):
 
 def _added(dw: Tensor, total: Tensor, a: Tensor, b: Tensor) -> list[Any]:
     same = total.data_ptr() == dw.data_ptr()
-    if same and MAY and onednn.writes(a, b):
+    if same and AVX512 and onednn.writes(a, b):
         return onednn.requests(dw, a, b, add=True)
     return [(torch.addmm, (dw if same else total, a, b), {"out": dw})]  # one object, so that nothing is copied first
 

@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 LEAST: Final = 1 << 22  # multiplications, and
 SIDE: Final = 32  # rows and columns, from which on the calls save more than they cost:
 SIZE: Final = SIDE * SIDE  # elements of a matrix
-SHARE: Final = 0.75  # of MKL's time: some CPUs take 0.5 of it, and others 0.9 or more
+FASTER: Final = 0.75  # share of MKL's time, far from that of any CPU seen, so that ranks decide alike: to the last bit
 NARROW: Final = 64  # columns of a transposed matrix
 SLICE: Final = 1 << 18  # bytes that a call allocates where the result's memory is given
 ROWS: Final = 256  # of a slice with a large matrix, which is packed anew for each slice; fewer with a smaller one:
@@ -24,14 +24,13 @@ PACKED: Final = 1 << 13  # one for so many elements
 
 _LINEAR: Final = cast("Callable[..., Tensor]", getattr(torch.ops.mkldnn, "_linear_pointwise", None))
 _AS_IT_IS: Final[tuple[Any, ...]] = ("none", [], "")  # nothing is computed after the product
-# whether it may be faster at all: MKL uses AVX-512, too, but not on every CPU that has it
-MAY: Final = _LINEAR is not None and torch.backends.cpu.get_cpu_capability() == "AVX512"
+# without it oneDNN isn't faster; MKL uses it, too, but not on every CPU that has it
+AVX512: Final = _LINEAR is not None and torch.backends.cpu.get_cpu_capability() == "AVX512"
 
 
 @functools.cache
-def faster(threads: int) -> bool:
-    """Whether a product of oneDNN's takes far less time here, with this number of threads: so much that each process
-    finds the same, and ranks compute the same to the last bit."""
+def share(threads: int) -> float:
+    """The time of a product of oneDNN's as a share of MKL's, with so many threads: measured once in a process."""
     took: list[list[float]] = [[], []]
     with _disable_current_modes(), torch.no_grad():
         a, b, out = torch.ones(3, 256, 256, dtype=torch.float32, device="cpu").unbind()
@@ -41,7 +40,7 @@ def faster(threads: int) -> bool:
                 start = perf_counter()
                 call()
                 samples.append(perf_counter() - start)
-    return min(took[1]) < SHARE * min(took[0])
+    return min(took[1]) / min(took[0])
 
 
 def takes(a: Tensor, b: Tensor, bias: Tensor | None = None) -> bool:
@@ -55,7 +54,7 @@ def takes(a: Tensor, b: Tensor, bias: Tensor | None = None) -> bool:
         return False
     dense = b.is_contiguous() or b.t().is_contiguous()  # over gaps it takes a hundred times as long
     fits = bias is None or (bias.shape == (n,) and bias.is_contiguous())
-    return dense and fits and faster(torch.get_num_threads())
+    return dense and fits and share(torch.get_num_threads()) < FASTER
 
 
 def _plain(t: Tensor) -> bool:
@@ -76,26 +75,27 @@ def product(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def writes(a: Tensor, b: Tensor, bias: Tensor | None = None) -> bool:
-    """Likewise, into given memory: what is narrow takes as long to be transposed, in slices, as it saves."""
-    return takes(a, b, bias) and not (_turned(a) and a.shape[1] <= NARROW)
+    """Whether oneDNN is to write a @ b + bias into given memory. What is narrow takes as long to be transposed, in
+    slices, as it saves."""
+    return takes(a, b, bias) and not (_transposed(a) and a.shape[1] <= NARROW)
 
 
-def _turned(a: Tensor) -> bool:
+def _transposed(a: Tensor) -> bool:
     return a.stride(0) == 1 != a.stride(1)
 
 
 def requests(out: Tensor, a: Tensor, b: Tensor, bias: Tensor | None = None, add: bool = False) -> list[Any]:
     """The calls that write a @ b + bias into given memory, or add it to what is there, slice by slice of its rows."""
-    turned, weight = _turned(a), b.t()
+    transposed, weight = _transposed(a), b.t()
     write = Tensor.add_ if add else Tensor.copy_
-    copies = 2 if turned else int(not a.is_contiguous())
+    copies = 2 if transposed else int(not a.is_contiguous())
     rows = max(SLICE // 4 // (b.shape[1] + copies * a.shape[1]), min(b.numel() // PACKED, ROWS))
     parts = zip(out.split(rows), a.split(rows), strict=True)
-    return [(_slice, (write, y, x.t() if turned else x, turned, weight, bias), {}) for y, x in parts]
+    return [(_slice, (write, y, x.t() if transposed else x, transposed, weight, bias), {}) for y, x in parts]
 
 
-def _slice(write: Any, out: Tensor, given: Tensor, turned: bool, weight: Tensor, bias: Tensor | None) -> None:
+def _slice(write: Any, out: Tensor, given: Tensor, transposed: bool, weight: Tensor, bias: Tensor | None) -> None:
     given = given.contiguous()
-    if turned:  # torch transposes fast what has no gaps
+    if transposed:  # torch transposes fast what has no gaps
         given = given.t().contiguous()
     write(out, _LINEAR(given, weight, bias, *_AS_IT_IS))
