@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import weft as flow
-from weft.core.errors import WeftError
+from weft.core.errors import ArgumentError, WeftError
 from weft.launch import spawn_threads
 from weft.tensor.tensor import of_torch
 
@@ -400,3 +400,13 @@ def test_multilabel_margin_loss_takes_a_target_of_the_inputs_shape(sizes: Any) -
 def test_a_tensor_is_taken_as_an_option(call: Any) -> None:
     x = torch.rand(2, 3)
     torch.testing.assert_close(call(flow, of_torch(x.clone())).to_torch(), call(torch, x))
+
+
+@pytest.mark.filterwarnings("ignore:.*read as rtol")
+def test_a_tensor_as_a_tolerance_is_refused_at_once() -> None:
+    with pytest.raises(ArgumentError, match="'rtol' must be float") as refused:
+        flow.allclose(flow.ones(3), flow.ones(3), flow.tensor([0.5]))  # type: ignore[arg-type]
+    chain: BaseException | None = refused.value
+    while chain is not None:
+        assert not isinstance(chain, RecursionError)  # torch, given the tensor, would ask Weft again
+        chain = chain.__context__

@@ -49,6 +49,8 @@ def _tolerances(f: Callable[..., Any]) -> Callable[..., Any]:
 @_tolerances
 def allclose(x: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether |x - other| <= atol + rtol * |other| for every element."""
+    if isinstance(rtol, Tensor) or isinstance(atol, Tensor):  # torch would ask for this function again, without end
+        raise TypeError("tolerances are numbers")
     return whole_data(x, "allclose").allclose(whole_data(other, "allclose"), rtol, atol, equal_nan)
 
 
