@@ -79,6 +79,20 @@ def test_messages_during_an_act_count_for_the_next() -> None:
     assert b.blocked == 0
 
 
+def test_turns_computed_before_their_acts_are_those_that_acts_compute() -> None:
+    net = line("a", "b", "c", copies=2)
+    plain, foreseen = actor(net, "b"), actor(net, "b")
+    assert len(list(foreseen.foresee())) == 1, "two copies, two turns, of which the first is there"
+    for slot in (0, 1, 0, 1):
+        said = []
+        for b in (plain, foreseen):
+            b.on_message(Message(READABLE, b.id, 0, slot))
+            said.append(act(b))
+            b.on_message(Message(FREE, b.id, 1, slot))
+        assert said == [[(READABLE, 1, slot), (FREE, 0, slot)]] * 2
+    assert not list(plain.foresee())
+
+
 def test_a_full_register_is_readable_from_the_start() -> None:
     net = Net().node("a").node("b").wire("a", "b", copies=2).wire("b", "a", copies=3, full=1)
     a, b = actor(net, "a"), actor(net, "b")

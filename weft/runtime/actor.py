@@ -23,7 +23,7 @@ Both drivers use it in the same way, one at once, the other with its clock in be
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import lcm
 from typing import Final
 
@@ -34,6 +34,7 @@ WAITING: Final = "waiting"
 ACTING: Final = "acting"
 DRAINING: Final = "draining"
 DONE: Final = "done"
+FORESEEN: Final = 1024  # turns that are computed before their acts, at most
 _NEVER: Final = 1 << 40  # added to `blocked` where no message may bring it to zero
 
 
@@ -189,6 +190,13 @@ class Actor:
         turn.messages = tuple(said)
         self._turns[key] = turn
         return turn
+
+    def foresee(self) -> Iterator[None]:
+        """Compute the turns to come, one at a step: for those who wait anyway."""
+        for act in range(min(self._cycle, FORESEEN)):
+            if act not in self._turns:
+                self._turn(act)
+                yield
 
     def _missing(self) -> int:
         """The number of unmet conditions of the next act."""

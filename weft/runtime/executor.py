@@ -12,6 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Final
 
 from weft.core import rank as ranks
@@ -84,6 +85,7 @@ class Executor:
         self._stations = {t.id: Station(Actor(t, registers), acts[t.id], self._boxes[t.id]) for t in plan.tasks}
         self.bus = Bus(plan, self._boxes, channels or {})
         self.bus.wake(self._main)
+        self._foreseen = chain.from_iterable(s.actor.foresee() for s in self._stations.values())
         self._place(plan)
         self._sources = [t for t in plan.tasks if not t.consumes]
         self._launch = [(self._boxes[t.id], Message(LAUNCH, t.id, NONE, t.acts)) for t in self._sources if not t.ahead]
@@ -235,6 +237,7 @@ class Executor:
             for look in range(LOOKS):
                 if self.bus.poll() or self._main.messages:
                     return
+                next(self._foreseen, None)
                 if look % 8 == 7:
                     os.sched_yield()
 
