@@ -93,7 +93,7 @@ class Sweep:
 
     def _all(self) -> None:
         """Visit the nodes, latest first; inlined for nodes without hooks."""
-        pending, heap, retain = self.pending, self.heap, self.retain
+        pending, heap, leaves, retain = self.pending, self.heap, self.leaves, self.retain
         watched = self.anomaly is not None or self.useful is not None or self.wanted_outputs or self.uses
         while heap:
             node = heapq.heappop(heap)[1]
@@ -112,7 +112,10 @@ class Sweep:
                 if target is None or g is None:
                     continue
                 if type(target) is not Node:
-                    self._send(target, g)
+                    if id(target) in leaves or not isinstance(target, Tensor):
+                        self._send(target, g)
+                    else:
+                        leaves[id(target)] = target, g
                     continue
                 waiting = pending.get(target)
                 if waiting is None:
@@ -229,7 +232,8 @@ class Sweep:
             hooked = _hooked(leaf._hooks, g)
             assert hooked is not None
             g = hooked
-        check_kind(leaf.is_global, g, "a hook's gradient")
+        if leaf.spec is not g.spec:
+            check_kind(leaf.is_global, g, "a hook's gradient")
         if self.wanted_leaves is not None:
             self.found[id(leaf)] = g
         if self.accumulate and leaf._requires_grad:  # it may have been frozen since
@@ -361,13 +365,14 @@ def _adding() -> Callable[..., Any]:
 
 def _own(g: Tensor, t: Tensor) -> Tensor:
     """A gradient in memory of its own, contiguous if the tensor's is: programs flatten it by view(-1)."""
-    data, own = blob_of(g).data, blob_of(t).data
-    if data is not None and not data.is_contiguous() and own is not None and own.is_contiguous():
+    data = g.blob.data if g.shard is None else g.shard.data
+    scattered = data is not None and not data.is_contiguous()
+    if scattered and (own := blob_of(t).data) is not None and own.is_contiguous():
         return ops.contiguous(g)
     if g._view_of is not None:
         return ops.clone(g)
     if g.spec is None and g.node is None:
         return g
-    if data is not None and not data.is_contiguous() and 0 in data.stride():
+    if scattered and 0 in data.stride():
         return ops.clone(g)
     return rewrap(g) if g.spec is None or g.node is not None else of_shard(blob_of(g), g.spec)
