@@ -373,6 +373,6 @@ def _own(g: Tensor, t: Tensor) -> Tensor:
         return ops.clone(g)
     if g.spec is None and g.node is None:
         return g
-    if scattered and 0 in data.stride():
+    if data is not None and scattered and 0 in data.stride():
         return ops.clone(g)
     return rewrap(g) if g.spec is None or g.node is not None else of_shard(blob_of(g), g.spec)
