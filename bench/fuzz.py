@@ -113,7 +113,7 @@ REASONS: Final = [
         ("lax", "",
             r"does not support uint8|floating point or complex|Integral inputs|not implemented for '|"
             r"only supports floating|"
-            r"omplex inputs|bool dtype is not|does not support complex|Type promoting not|did not match|"
+            r"omplex|bool dtype is not|does not support complex|Type promoting not|did not match|"
             r"result requires|same dtypes?|Integer division with|Half, Float or Double|"
             r"either float or double|"
             r"expected scalar type|Found dtype|can't be cast to the desired|Expected a long tensor|"
@@ -134,7 +134,8 @@ REASONS: Final = [
             adaptive_max_pool1d_with_indices adaptive_max_pool2d adaptive_max_pool2d_with_indices
             adaptive_max_pool3d adaptive_max_pool3d_with_indices avg_pool1d avg_pool3d channel_shuffle
             local_response_norm lp_pool1d lp_pool3d max_pool1d max_pool1d_with_indices max_pool2d
-            max_pool2d_with_indices max_pool3d max_pool3d_with_indices max_unpool1d pdist
+            max_pool2d_with_indices max_pool3d max_pool3d_with_indices max_unpool1d max_unpool2d
+            pdist
         """,
             r"Expected \d+ (to|or) \d+ dimensions|or \dD tensor|or \dD \(batch|\(batch mode\) tensor|"
             r"Expected \dD or|non-empty \dD|Input dimension should be at least|Expected \dD or higher|"
@@ -188,7 +189,7 @@ REASONS: Final = [
             r"is invalid for input of size|too many indices for tensor",
             "empty input, or shapes that torch's kernels take without a check"),
         ("strict", """
-            adaptive_avg_pool1d adaptive_avg_pool2d addcmul clamp clamp_ clip corrcoef logcumsumexp logdet
+            adaptive_avg_pool1d adaptive_avg_pool2d addcmul clamp clamp_ clip corrcoef embedding logcumsumexp logdet
             nanmedian soft_margin_loss svd
         """,
             r"has no kernel for|not supported for complex|no counterpart|does not support complex",
@@ -252,7 +253,8 @@ REASONS: Final = [
             r"non-negative p|parameter numbers|type int64|dimension 1 or 0|0D or 1D|dilation must|sum to zero|"
             r"negative entry|all 3 classes|weight tensor|must be non-empty|0 elements cannot|bins must be|"
             r"invalid norm type|must be 1D or 2D|output_size must be|same number of dimensions|must be batches of|"
-            r"repeat dims|prepend or append|incorrect size|appears multiple times|inconsistent tensor size",
+            r"repeat dims|prepend or append|incorrect size|appears multiple times|inconsistent tensor size|"
+            r"only accept 1D vector|Expected bool, got|running_mean and running_var must|dims must be unique",
             "Weft computes for shapes and values that torch's checks refuse"),
         ("lax", """
             avg_pool2d cond cross_entropy nll_loss diff fake_quantize_per_tensor_affine index_fill lp_pool2d

@@ -93,6 +93,7 @@ CALLS: dict[str, Callable[[Any, Callable[[torch.Tensor], Any]], Any]] = {
     "a number copied": lambda m, t: t(ROW[1]).index_copy(0, m.tensor([0]), t(ROW[2])),
     "complex of what broadcasts": lambda m, t: m.complex(t(X), t(ROW[1])).abs(),
     "nothing of what is no number": lambda m, t: m.addmm(t(HOLE), t(SQUARE), t(SQUARE), beta=0),
+    "integers clamped by a fraction and a tensor": lambda m, t: m.arange(4).clamp(0.5, m.tensor(2)),
     "undone by the largest": lambda m, t: m.linalg.pinv(t(SQUARE), 0.5),
     "rank of a symmetric matrix's lower triangle": lambda m, t: m.linalg.matrix_rank(t(SQUARE), hermitian=True),
     "rank of nothing": lambda m, t: m.linalg.matrix_rank(t(X[:, :0]).long(), 0.5),
