@@ -94,6 +94,12 @@ class Facade(torch.Tensor):
         with without_torch_function():
             self.of.data = inward(value)
 
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The tensor as another type; or torch's name of its type, which programs compare with theirs."""
+        with without_torch_function():
+            made: Any = self.of.type(inward(dtype))
+            return made.replace("weft", "torch", 1) if isinstance(made, str) else outward(made)
+
     def data_ptr(self) -> int:
         """The address of its memory; of a tensor without any yet, a unique number."""
         with without_torch_function():
