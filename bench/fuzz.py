@@ -104,7 +104,8 @@ REASONS: Final = [
             "options that Weft takes in more functions"),
         ("wide", """
             BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor
-            LongTensor ShortTensor exp is_conj lgamma relu tanh arccos einsum unsafe_split_with_sizes CharTensor
+            LongTensor ShortTensor exp is_conj lgamma relu tanh arccos einsum unsafe_split_with_sizes
+            as_tensor asarray new_tensor tensor
         """,
             r"argument 'equation'|argument 'split_sizes'|data must be a sequence|"
             r"TensorOptions|invalid data type|only integer tensors|"
@@ -149,7 +150,7 @@ REASONS: Final = [
         ("lax", "",
             r"INTERNAL ASSERT|isIntegral\( false\)|MKL FFT error",
             "torch itself breaks: at a bool tensor for a number, or nothing"),
-        ("lax", "as_tensor asarray tensor new_tensor",
+        ("lax", "",
             r"only one element tensors can be converted",
             "a list of tensors is stacked, as one of arrays"),
         ("lax", """
@@ -161,7 +162,7 @@ REASONS: Final = [
             adaptive_max_pool2d adaptive_max_pool3d avg_pool1d conv_transpose3d embedding lp_pool1d max_pool1d
             max_pool1d_with_indices
         """,
-            r"should contain one int|kernel_size must be an int|output_size.size\(\)",
+            r"should contain one int|must be an int|output_size.size\(\)",
             "one size, or a tensor of one number, is taken for a number, and for every dimension"),
         ("strict", "",
             r"must be [^;]*, not (Tensor|bool|list|tuple|str)|of a 0-d tensor|over a 0-d tensor|"
@@ -251,7 +252,7 @@ REASONS: Final = [
             r"Input shapes should|0-dimensional start|N must be greater|requested resize|1D target tensor|"
             r"undefined Tensor|eps must be|2 or fewer dimensions|cannot compute the|match n_fft|Only zero batch|"
             r"non-negative p|parameter numbers|type int64|dimension 1 or 0|0D or 1D|dilation must|sum to zero|"
-            r"negative entry|all 3 classes|weight tensor|must be non-empty|0 elements cannot|bins must be|"
+            r"negative entry|all 3 classes|weight tensor|must be non-empty|0 elements cannot|bins must be|non-empty vector|"
             r"invalid norm type|must be 1D or 2D|output_size must be|same number of dimensions|must be batches of|"
             r"repeat dims|prepend or append|incorrect size|appears multiple times|inconsistent tensor size|"
             r"only accept 1D vector|Expected bool, got|running_mean and running_var must|dims must be unique",

@@ -94,6 +94,7 @@ CALLS: dict[str, Callable[[Any, Callable[[torch.Tensor], Any]], Any]] = {
     "complex of what broadcasts": lambda m, t: m.complex(t(X), t(ROW[1])).abs(),
     "nothing of what is no number": lambda m, t: m.addmm(t(HOLE), t(SQUARE), t(SQUARE), beta=0),
     "integers clamped by a fraction and a tensor": lambda m, t: m.arange(4).clamp(0.5, m.tensor(2)),
+    "tensors of one element as numbers": lambda m, t: m.tensor([[m.ones(1)], [m.ones(1, 1)]]),
     "undone by the largest": lambda m, t: m.linalg.pinv(t(SQUARE), 0.5),
     "rank of a symmetric matrix's lower triangle": lambda m, t: m.linalg.matrix_rank(t(SQUARE), hermitian=True),
     "rank of nothing": lambda m, t: m.linalg.matrix_rank(t(X[:, :0]).long(), 0.5),
