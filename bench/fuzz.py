@@ -255,7 +255,8 @@ REASONS: Final = [
             r"negative entry|all 3 classes|weight tensor|must be non-empty|0 elements cannot|bins must be|"
             r"invalid norm type|must be 1D or 2D|output_size must be|same number of dimensions|must be batches of|"
             r"repeat dims|prepend or append|incorrect size|appears multiple times|inconsistent tensor size|"
-            r"only accept 1D vector|Expected bool, got|running_mean and running_var must|dims must be unique|non-empty vector",
+            r"only accept 1D vector|Expected bool, got|running_mean and running_var must|dims must be unique|"
+            r"non-empty vector",
             "Weft computes for shapes and values that torch's checks refuse"),
         ("lax", """
             avg_pool2d cond cross_entropy nll_loss diff fake_quantize_per_tensor_affine index_fill lp_pool2d
