@@ -16,8 +16,10 @@ from weft.tensor.tensor import Tensor
 from weft import (
     BFloat16Tensor as BFloat16Tensor, BoolTensor as BoolTensor, ByteTensor as ByteTensor, CharTensor as CharTensor,
     DoubleTensor as DoubleTensor, FloatTensor as FloatTensor, HalfTensor as HalfTensor, IntTensor as IntTensor,
-    LongTensor as LongTensor, ShortTensor as ShortTensor, _assert as _assert, abs as abs, acos as acos, acosh as acosh,
-    adaptive_avg_pool1d as adaptive_avg_pool1d, adaptive_avg_pool2d as adaptive_avg_pool2d,
+    LongTensor as LongTensor, ShortTensor as ShortTensor, _assert as _assert,
+    _fake_quantize_learnable_per_channel_affine as _fake_quantize_learnable_per_channel_affine,
+    _fake_quantize_learnable_per_tensor_affine as _fake_quantize_learnable_per_tensor_affine, abs as abs, acos as acos,
+    acosh as acosh, adaptive_avg_pool1d as adaptive_avg_pool1d, adaptive_avg_pool2d as adaptive_avg_pool2d,
     adaptive_avg_pool3d as adaptive_avg_pool3d, adaptive_max_pool1d as adaptive_max_pool1d, add as add,
     addbmm as addbmm, addcdiv as addcdiv, addcmul as addcmul, addmm as addmm, addmv as addmv, addr as addr,
     adjoint as adjoint, all as all, allclose as allclose, alpha_dropout as alpha_dropout, amax as amax, amin as amin,

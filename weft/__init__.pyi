@@ -147,6 +147,20 @@ def ShortTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any 
 def _assert(condition: Any, message: str = '') -> None:
     """`assert` as a function, as traced programs call it."""
 
+def _fake_quantize_learnable_per_channel_affine(
+    input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int, quant_min: _int, quant_max: _int,
+    grad_factor: _float = 1.0, *, out: Tensor | None = None
+) -> Tensor:
+    """The same with a scale and a zero point for every channel along an axis."""
+
+def _fake_quantize_learnable_per_tensor_affine(
+    input: Tensor, scale: Any, zero_point: Any, quant_min: _int, quant_max: _int, grad_factor: _float = 1.0, *,
+    out: Tensor | None = None
+) -> Tensor:
+    """`fake_quantize_per_tensor_affine` whose scale and zero point have gradients, times `grad_factor`: those of
+    (q - zero_point) * scale, where q ignores the rounding.
+    """
+
 def abs(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value.
 
@@ -1140,7 +1154,9 @@ def fake_quantize_per_channel_affine(
     input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int, quant_min: _int, quant_max: _int, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """`fake_quantize_per_tensor_affine` with a scale and a zero point for every channel along an axis."""
+    """`fake_quantize_per_tensor_affine` with a scale and a zero point for every channel along an axis; of a zero point
+    that isn't a whole number, the sum is rounded.
+    """
 
 def fake_quantize_per_tensor_affine(
     input: Tensor, scale: Any, zero_point: Any, quant_min: _int, quant_max: _int, *, out: Tensor | None = None
@@ -2557,10 +2573,10 @@ def repeat(x: Tensor, *sizes: _int | Sequence[_int], out: Tensor | None = None) 
     """
 
 def repeat_interleave(
-    x: Tensor, repeats: _int | Tensor, dim: _int | None = None, *, output_size: _int | None = None,
+    x: Tensor, repeats: _int | Tensor | None = None, dim: _int | None = None, *, output_size: _int | None = None,
     out: Tensor | None = None
 ) -> Tensor:
-    """Every element, or slice along a dimension, repeated so many times.
+    """Every element, or slice along a dimension, repeated so many times; of repeats alone, their numbers: 0, 1, ...
 
     >>> flow.repeat_interleave(flow.tensor([1, 2]), 2).tolist()
     [1, 1, 2, 2]
@@ -2616,7 +2632,7 @@ def roi_align(
     """
 
 def roll(
-    x: Tensor, shifts: _int | tuple[_int, ...] | list[_int], dims: _int | tuple[_int, ...] | list[_int] = ..., *,
+    x: Tensor, shifts: _int | tuple[_int, ...] | list[_int], dims: _int | tuple[_int, ...] | list[_int] | None = ..., *,
     out: Tensor | None = None
 ) -> Tensor:
     """x rotated along some dimensions; without dims, as if it were flat.

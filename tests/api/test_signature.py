@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
+import torch
 
 import weft as flow
+from weft.api import table
 from weft.api.signature import Signature, overloaded
 from weft.core.errors import ArgumentError, AutogradError
 
@@ -123,3 +127,12 @@ def test_inplace_is_a_keyword_of_what_can_overwrite() -> None:
         flow.relu(flow.ones(2, requires_grad=True), inplace=True)
     with pytest.raises(ArgumentError, match="unexpected argument 'inplace'"):
         flow.matmul(flow.ones(2, 2), flow.ones(2, 2), inplace=True)
+
+
+def test_signatures_tell_of_inplace_as_torchs_do() -> None:
+    for name, f in table.listed("neural"):
+        theirs = getattr(torch.nn.functional, name, None)
+        takes = list(inspect.signature(theirs).parameters) if inspect.isfunction(theirs) else []
+        if "inplace" in takes:
+            assert list(inspect.signature(f).parameters).index("inplace") == takes.index("inplace"), name
+    assert "inplace" in inspect.signature(flow.relu).parameters

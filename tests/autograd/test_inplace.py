@@ -101,6 +101,15 @@ def twice_into_the_same_view(m: Any, x: Any) -> Any:
     return h * h + row
 
 
+def data_written_after_it_is_saved(m: Any, x: Any) -> Any:
+    h = x * 2
+    y = h * h
+    h.data.mul_(3.0)
+    h.data[0] = 1.0
+    x.detach().data.copy_(m.ones(3, 4))
+    return y + h.data + h._version
+
+
 def through_a_split(m: Any, x: Any) -> Any:
     h = x * 2
     part = h.narrow(1, 1, 2)

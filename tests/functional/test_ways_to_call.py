@@ -93,6 +93,29 @@ CALLS: dict[str, Callable[[Any, Callable[[torch.Tensor], Any]], Any]] = {
     "a number copied": lambda m, t: t(ROW[1]).index_copy(0, m.tensor([0]), t(ROW[2])),
     "complex of what broadcasts": lambda m, t: m.complex(t(X), t(ROW[1])).abs(),
     "nothing of what is no number": lambda m, t: m.addmm(t(HOLE), t(SQUARE), t(SQUARE), beta=0),
+    "integers clamped by a fraction and a tensor": lambda m, t: m.arange(4).clamp(0.5, m.tensor(2)),
+    "tensors of one element as numbers": lambda m, t: m.tensor([[m.ones(1)], [m.ones(1, 1)]]),
+    "undone by the largest": lambda m, t: m.linalg.pinv(t(SQUARE), 0.5),
+    "rank of a symmetric matrix's lower triangle": lambda m, t: m.linalg.matrix_rank(t(SQUARE), hermitian=True),
+    "rank of nothing": lambda m, t: m.linalg.matrix_rank(t(X[:, :0]).long(), 0.5),
+    "one vector for several matrices": lambda m, t: m.linalg.solve_ex(t(SQUARE).expand(4, 3, 3), t(ROW[:3]))[0],
+    "one vector for several matrices, checked": lambda m, t: m.linalg.solve(t(SQUARE).expand(4, 3, 3), t(ROW[:3])),
+    "rolled as if flat": lambda m, t: t(X).roll(2, None),
+    "a complex constant": lambda m, t: m.full([2], 1j).abs(),
+    "the integral of bytes": lambda m, t: m.trapezoid(m.tensor([[200, 100, 9], [1, 2, 255]], dtype=m.uint8), dx=2),
+    "the integral over nothing": lambda m, t: m.trapezoid(t(X[:, :0]), dim=1),
+    "repeats alone": lambda m, t: m.repeat_interleave(m.tensor([2, 0, 1], dtype=m.int32)),
+    "repeats in a number": lambda m, t: t(ROW).repeat_interleave(m.tensor(3)),
+    "filled with a number of another dtype": lambda m, t: t(X).index_fill(1, m.tensor([0, 2]), m.tensor(3)),
+    "filled with a real complex number": lambda m, t: t(X).masked_fill(t(X) > 0, m.tensor(2 + 0j)),
+    "quantile of bytes": lambda m, t: m.special.ndtri(m.tensor([0, 1], dtype=m.uint8)),
+    "halves and an odd zero point": lambda m, t: m.fake_quantize_per_tensor_affine(t(X).float(), 0.5, 1, -8, 7),
+    "halves and an odd zero point for each": lambda m, t: m.fake_quantize_per_channel_affine(
+        (t(X) * 4).round().float() / 4, m.full((3,), 0.5), m.ones(3, dtype=m.int32), 1, -8, 7
+    ),
+    "a zero point between numbers for each": lambda m, t: m.fake_quantize_per_channel_affine(
+        t(X).float(), m.full((3,), 0.3), m.tensor([0.4, 1.0, -0.6]), 1, -8, 7
+    ),
     "attention without heads": lambda m, t: m.nn.functional.scaled_dot_product_attention(t(X), t(X + 1), t(X)),
     "attention without heads or batch": lambda m, t: m.nn.functional.scaled_dot_product_attention(
         t(X[0]), t(X[0] + 1), t(X[0]), is_causal=True

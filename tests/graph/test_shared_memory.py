@@ -79,6 +79,14 @@ def a_twin_from_before(m: Any, x: Any) -> Any:
 
 
 @program
+def data_from_before(m: Any, x: Any) -> Any:
+    m.b.add_(1)
+    y = x + m.held
+    m.held.mul_(2)
+    return y, x + m.b
+
+
+@program
 def a_view_from_before(m: Any, x: Any) -> Any:
     y = x + m.row
     m.table.add_(1)
@@ -151,7 +159,7 @@ class Model(nn.Module):
             b, table = spread(b, place, flow.sbp.split(0)), spread(table, place, flow.sbp.split(1))
         self.register_buffer("b", b)
         self.register_buffer("table", table)
-        self.twin, self.row, self.twins_row = b.detach(), table[0], table.detach()[0]
+        self.twin, self.row, self.twins_row, self.held = b.detach(), table[0], table.detach()[0], b.data
 
     def forward(self, x: Any) -> Any:
         return self.f(self, x)

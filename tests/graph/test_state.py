@@ -354,3 +354,56 @@ def test_a_made_tensor_that_is_left_in_an_attribute_is_told() -> None:
     with pytest.warns(UserWarning, match=r"no tensor in Counts\.count and left one there"):
         assert graph(flow.ones(1)).tolist() == [1.0]
     assert graph(flow.ones(1)).tolist() == [1.0]
+
+
+def test_a_count_of_calls_is_no_constant() -> None:
+    class Counts(nn.Module):
+        count: Any = None
+
+        def forward(self, x: Any) -> Any:
+            self.count = flow.zeros(1) if self.count is None else self.count
+            self.count = self.count + 1
+            return x + self.count
+
+    counts = Counts()
+    with pytest.warns(UserWarning, match=r"no tensor in Counts\.count and left one there"):
+        assert Run(counts)(flow.ones(1)).tolist() == [2.0]
+    assert counts.count is None
+
+
+class Table(nn.Module):
+    """A table that the first call registers, one that grows with a count, and one by length."""
+
+    def __init__(self, **where: Any) -> None:
+        super().__init__()
+        self.where = where
+        self.register_buffer("rates", 1 / flow.arange(1, 4, **where).float(), persistent=False)
+        self.register_buffer("slopes", flow.zeros(1, **where), persistent=False)
+        self.cos, self.length, self.by_length = None, 0, {}
+
+    def forward(self, x: Any) -> Any:
+        n = x.shape[1]
+        if not hasattr(self, "mask"):
+            self.register_buffer("mask", flow.tril(flow.ones(8, 8, **self.where)), persistent=False)
+        if n > self.length:
+            self.length, self.cos = n, flow.outer(flow.arange(n, **self.where).float(), self.rates).cos()
+            self.register_buffer("slopes", -flow.arange(n, **self.where).float(), persistent=False)
+        if n not in self.by_length:
+            self.by_length[n] = flow.arange(n, **self.where).float()
+        return x * self.mask[:n, :n] + self.cos[:n, 0] * self.slopes[:n] + self.by_length[n], self.cos
+
+
+@pytest.mark.filterwarnings("ignore:build.. counts in Python")
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_tables_that_the_first_call_makes_stay(ranks: int) -> None:
+    def program() -> None:
+        where = {"placement": flow.placement("cpu", [0, 1]), "sbp": flow.sbp.broadcast} if ranks > 1 else {}
+        table, plain = Table(**where), Table()
+        for n in (3, 3, 5, 2):
+            x, given = flow.full((n, n), 2.0), flow.full((n, n), 2.0, **where)
+            for run in (Run(table), table):
+                for mine, other in zip(run(given), plain(x), strict=True):
+                    np.testing.assert_allclose(mine.numpy(), other.numpy(), rtol=1e-6)
+        assert table.cos.is_eager and set(table.by_length) == {2, 3, 5}
+
+    spawn_threads(ranks, program)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
 import torch
 from torch.ao import quantization
+from torch.ao.quantization._learnable_fake_quantize import _LearnableFakeQuantize
 
 import weft as flow
 
@@ -80,3 +82,20 @@ def test_calibrated_with_histograms_as_torchs() -> None:
         ours(batch)
     whole = [quantization.convert(net) for net in (theirs, flow.to_torch(ours))]
     torch.testing.assert_close(whole[1](x[0]), whole[0](x[0]))
+
+
+@pytest.mark.parametrize("channels", [-1, 3])
+def test_learned_fake_quantization_trains(channels: int) -> None:
+    kind = "MovingAveragePerChannelMinMaxObserver" if channels > 0 else "MovingAverageMinMaxObserver"
+    options = {"ch_axis": 1, "qscheme": torch.per_channel_affine} if channels > 0 else {}
+    learned = _LearnableFakeQuantize(
+        observer=getattr(quantization, kind), quant_min=0, quant_max=255, scale=0.1, zero_point=3.0,
+        channel_len=channels, use_grad_scaling=True, **options,
+    )  # fmt: skip
+    theirs = torch.nn.Sequential(torch.nn.Linear(4, 3), learned)
+    learned.enable_param_learning()
+    x, ours = torch.randn(5, 4), flow.from_torch(copy.deepcopy(theirs))
+    theirs(x).square().sum().backward()
+    ours(flow.from_torch(x)).square().sum().backward()
+    for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(p.grad.to_torch(), q.grad, rtol=1e-4, atol=1e-4)

@@ -782,3 +782,12 @@ def test_an_adapter_goes_around_a_converted_layer_and_loads_its_state() -> None:
     assert sorted(state) == ["inner.base.bias", "inner.base.weight", "inner.down.weight"]
     held.load_state_dict(state)
     assert loaded == [base] and base.weight.tolist() == [[1.0] * 3] * 2
+
+
+def test_types_have_torchs_names_in_torchs_modules() -> None:
+    class Typed(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            assert x.type() == torch.typename(x) == "torch.LongTensor"
+            return x.type(torch.DoubleTensor).type("torch.FloatTensor")
+
+    assert flow.from_torch(Typed())(flow.tensor([1, 2])).dtype is flow.float32

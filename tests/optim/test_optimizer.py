@@ -450,7 +450,10 @@ def test_a_state_of_other_shapes_is_refused_before_anything_changes() -> None:
 def test_options_of_torchs_that_change_nothing_are_taken_and_others_refused() -> None:
     for name in ("SGD", "Adam", "AdamW", "Adagrad", "RMSprop", "Adadelta", "NAdam", "RAdam", "Adamax", "ASGD", "Rprop"):
         kind = getattr(flow.optim, name)
-        kind([flow.nn.Parameter(flow.ones(2))], foreach=False, differentiable=False)
+        made = kind([flow.nn.Parameter(flow.ones(2))], foreach=False, differentiable=False)
+        theirs = getattr(torch.optim, name)([torch.nn.Parameter(torch.ones(2))], foreach=False)
+        shown = [{k: group[k] for k in theirs.defaults} for group in (made.defaults, *made.param_groups)]
+        assert shown == [theirs.defaults] * 2
         with pytest.raises(OptionError, match="functional_call"):
             kind([flow.nn.Parameter(flow.ones(2))], differentiable=True)
 

@@ -8,7 +8,7 @@ from weft.autograd import modes as grad_mode
 from weft.autograd.call import call, whole
 from weft.autograd.engine import backward, grad
 from weft.autograd.entry import make_entry
-from weft.autograd.freshness import detached, fresh, requires_grad_by_base
+from weft.autograd.freshness import detached, fresh, requires_grad_by_base, uncounted
 from weft.autograd.function import Function
 from weft.autograd.inplace import exchange
 from weft.autograd.modes import (
@@ -38,6 +38,7 @@ hooks.whole = whole
 hooks.fresh = fresh
 hooks.requires_grad_by_base = requires_grad_by_base
 hooks.detached = detached
+hooks.uncounted = uncounted
 hooks.exchange = exchange
 hooks.backward = backward
 hooks.taken = taken

@@ -11,6 +11,7 @@ aliases of keywords or raises an error with the signature.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -23,13 +24,14 @@ from weft.autograd.plain import again
 from weft.core.dispatch import changed, here, hooks
 from weft.core.late import written_late
 from weft.ops.declaration import Op
-from weft.ops.explain import ABSENT, missing, refit
+from weft.ops.explain import ABSENT, missing, refit, taking_inplace
 from weft.tensor.blob import Alias, Blob
 from weft.tensor.tensor import Tensor
 from weft.tensor.written import next_sequence
 from weft.vm.dependency import shared
 
 PLAIN: Final = "(not changed or here.plain)"
+INPLACE: Final = inspect.Parameter("inplace", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=False, annotation="bool")
 
 
 def make_entry(op: Op, general: Callable[[Op, tuple[Any, ...]], Any] = call) -> Callable[..., Any]:
@@ -38,7 +40,16 @@ def make_entry(op: Op, general: Callable[[Op, tuple[Any, ...]], Any] = call) -> 
         return _general(op)
     space = {**space_of(op), "call": general}
     entry: Any = written_late(op.name, lambda: source_of(op), space, f"<weft entry of {op.name}>")
+    return _described(entry, op)
+
+
+def _described(entry: Any, op: Op) -> Callable[..., Any]:
     entry.__doc__, entry.__module__, entry.__wrapped__ = op.__doc__, op.__module__, op.__wrapped__
+    if taking_inplace(op):
+        own = inspect.signature(entry)
+        takes = list(own.parameters.values())
+        takes.insert(len(takes) - len(op.keywords), INPLACE)
+        entry.__signature__ = own.replace(parameters=takes)
     return entry
 
 
@@ -62,9 +73,7 @@ def _general(op: Op) -> Callable[..., Any]:
         return call(op, args)
 
     entry.__name__ = entry.__qualname__ = op.name
-    entry.__doc__, entry.__module__ = op.__doc__, op.__module__
-    entry.__wrapped__ = op.__wrapped__  # type: ignore[attr-defined]
-    return entry
+    return _described(entry, op)
 
 
 def header_of(op: Op) -> list[str]:

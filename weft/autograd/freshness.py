@@ -17,7 +17,7 @@ from weft.tensor.blob import Alias, Blob
 from weft.tensor.counters import counters
 from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, View, rewrap
-from weft.vm.dependency import shared
+from weft.vm.dependency import alias, shared
 
 
 def fresh(t: Tensor) -> Tensor:
@@ -238,6 +238,14 @@ def detached(t: Tensor) -> Tensor:
     if here.trace is not None:
         here.trace.memories.share(t, twin)
     return first
+
+
+def uncounted(t: Tensor) -> Tensor:
+    """A local tensor detached from autograd, over the same memory with another count of versions."""
+    made = rewrap(current(t))
+    assert made.blob.data is not None
+    made.blob = alias(made.blob, made.blob.data.data)
+    return made
 
 
 MAX_DETACHED = 4  # nested views stay views when detached, up to here: only graphs ask, as local memory is shared anyway

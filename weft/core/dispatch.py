@@ -76,13 +76,14 @@ class Hooks:
     fresh: Callable[[Any], Any]  # autograd: a view brought up to date
     requires_grad_by_base: Callable[[Any], bool]  # autograd: of a view whose base was overwritten
     detached: Callable[[Any], Any]  # autograd: `detach()` of a view, or while a graph is traced
+    uncounted: Callable[[Any], Any]  # autograd: `x.data`, whose overwriting isn't seen by gradients
     exchange: Callable[[Any, Any], None]  # autograd: `x.data = y` while a graph is traced
     backward: Callable[..., None]  # autograd: Tensor.backward
     taken: Callable[[Any], Any]  # autograd: a torch tensor as a Weft one
     cast: Callable[..., Any]  # amp: a call of a function that autocast casts as a whole
     cast_operands: Callable[[Any, tuple[Any, ...]], tuple[Any, ...]]  # amp: an op's operands, as autocast casts them
     ruled: frozenset[str]  # api: the ops whose operands autocast casts
-    traced: Callable[[Any, str], Any]  # interpreter: the value of a symbol that follows from constants, or that error
+    traced: Callable[..., Any]  # interpreter: the value of a symbol that follows from constants, or that error
     placed: Callable[[Any, Any, Any, Any], Any]  # functional: a global tensor from data that every rank has
 
 

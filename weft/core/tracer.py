@@ -64,8 +64,8 @@ class TracedAttributes(Protocol):
         """The ids of modules of inner graphs, and of those already warned of."""
         ...
 
-    def see(self, module: Any) -> None:
-        """Save a module's attributes when the program first calls it, or sets one of them."""
+    def see(self, module: Any, name: str = "") -> None:
+        """Save a module's attributes when the program first calls it, or sets one of them, whose name is given."""
 
     def make(self, module: Any) -> None:
         """Note a module whose `__init__` runs during the trace."""

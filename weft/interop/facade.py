@@ -27,8 +27,7 @@ from weft.interop.inside import inside
 from weft.ops import ops
 from weft.tensor.data import whole_data
 from weft.tensor.parameter import Buffer, Parameter
-from weft.tensor.tensor import Tensor, of_torch, rewrap
-from weft.vm.dependency import alias
+from weft.tensor.tensor import Tensor, of_torch
 
 Function = Callable[..., Any]
 without_torch_function = torch._C.DisableTorchFunction  # a context in which torch's functions are its own
@@ -87,19 +86,19 @@ class Facade(torch.Tensor):
 
     @property
     def data(self) -> Any:
-        """The same memory, with a count of versions of its own: a write into it isn't seen by gradients, as torch's."""
         with without_torch_function():
-            of = self.of
-            if here.trace is not None or of.is_global or of.value is not None or of.blob.data is None:
-                return outward(of.data)  # a graph knows what it captures by its blob
-            made = rewrap(of)
-            made.blob = alias(of.blob, of.blob.data.data)
-            return facade(made)
+            return outward(self.of.data)
 
     @data.setter
     def data(self, value: Any) -> None:
         with without_torch_function():
             self.of.data = inward(value)
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The tensor as another type; or torch's name of its type, which programs compare with theirs."""
+        with without_torch_function():
+            made: Any = self.of.type(inward(dtype))
+            return made.replace("weft", "torch", 1) if isinstance(made, str) else outward(made)
 
     def data_ptr(self) -> int:
         """The address of its memory; of a tensor without any yet, a unique number."""

@@ -129,8 +129,10 @@ def _symbol(a: Any, builder: Builder) -> Any:
     return a
 
 
-def traced(t: Tensor, error: str) -> Tensor:
-    """The value of a symbol that is the same in every launch: computed now, if it follows from constants alone."""
+def traced(t: Tensor, error: str, read: bool = True) -> Tensor:
+    """The value of a symbol that is the same in every launch: computed now, if it follows from constants alone. `read`:
+    the program goes on by it.
+    """
     builder = here.trace
     if not isinstance(builder, Builder) or not (t.value is None or t.value in builder.job.producer):
         raise TraceError(f"{error} ({program_line.brief()})")
@@ -145,12 +147,15 @@ def traced(t: Tensor, error: str) -> Tensor:
             raise TraceError(f"{error} ({program_line.brief()})")
         needed.add(v)
         waiting += builder.job.producer[v].operands()
+    captured: dict[Value, Any] = {v: builder.fixed(v) for v in needed if v in builder.job.variables}
+    for c in captured.values() if read else ():
+        builder.seen(c)
     values: dict[Value, Any] = {}
     with tracing(None):
         for node in builder.job.nodes:
             if not needed.isdisjoint(node.outputs):
                 if node.op == "variable":
-                    made = builder.fixed(node.outputs[0])
+                    made = captured[node.outputs[0]]
                 else:
                     made = OPS[node.op].entry(*_stand_ins(node.args, values.get))
                 values.update(zip(node.outputs, made if isinstance(made, tuple) else (made,), strict=True))

@@ -11,8 +11,8 @@ import weakref
 from typing import Any
 
 from weft.job.value import Value
-from weft.tensor.blob import Blob, blob_of
-from weft.tensor.tensor import ABSENT, Tensor
+from weft.tensor.blob import Alias, Blob, blob_of
+from weft.tensor.tensor import ABSENT, Tensor, View
 
 
 class Memory:
@@ -32,6 +32,17 @@ class Memory:
 
     def tensors(self) -> list[Tensor]:
         return [t for t in [r() for r in self._tensors] if t is not None]
+
+
+def _counted(blob: Any) -> Blob:
+    """The blob of which this is another one over the same elements, `x.data`; or itself."""
+    firsts = (r() for r in blob.access.firsts or ())
+    region = _region(blob.data)
+    return next((first for first in firsts if first is not None and _region(first.data) == region), blob)
+
+
+def _region(data: Any) -> Any:
+    return data if data is None else (data.data_ptr(), data.dtype, data.shape, data.stride())
 
 
 class Memories:
@@ -76,6 +87,10 @@ class Memories:
         known = self._of.get(id(blob_of(t)))
         return t if known is None else next(iter(known[1].tensors()), t)
 
+    def is_written(self, t: Tensor) -> bool:
+        """Whether the program has written into a traced tensor's memory, or into what it is a view of."""
+        return self.of(View(*t._view_of).base if t._view_of is not None else t).symbol is not None
+
     def alone(self, t: Tensor) -> bool:
         return all(each is t for each in self.of(t).tensors())
 
@@ -116,7 +131,11 @@ class Memories:
 
     def follow(self, t: Tensor) -> None:
         """Let an eager tensor stand for the symbol that was written into its memory by an alias, if any."""
-        known = self._of.get(id(blob_of(t))) if t.value is None and t._view_of is None else None
+        if t.value is not None or t._view_of is not None:
+            return
+        if type(t.blob) is Alias:
+            t.blob = _counted(t.blob)
+        known = self._of.get(id(blob_of(t)))
         if known is not None and known[1].symbol is not None:
             known[1].add(t)
             self.become(t, known[1].symbol)

@@ -6,10 +6,12 @@ the next launch reads it; other state that launches would lose is an error or a 
 
 from __future__ import annotations
 
+import contextlib
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from weft.core.dispatch import hooks
+from weft.core.dispatch import hooks, tracing
 from weft.core.errors import TraceError
 from weft.core.program_line import warn
 from weft.core.stored import stored
@@ -42,11 +44,13 @@ class Attributes:
     def __init__(self, memories: Memories) -> None:
         self.memories = memories
         self._held: dict[int, tuple[Any, list[Held]]] = {}
+        self._times: Counter[tuple[int, str]] = Counter()  # how often attributes were set
         self.others: set[int] = set()  # modules of inner graphs, and those already warned of
         self._born: set[int] = set()  # modules made during the trace
 
-    def see(self, module: Any) -> None:
-        """Save a module's attributes when the program first calls it, or sets one of them."""
+    def see(self, module: Any, name: str = "") -> None:
+        """Save a module's attributes when the program first calls it, or sets one of them, whose name is given."""
+        self._times[id(module), name] += 1
         if "_roles" not in stored(module):
             self.make(module)
         elif id(module) not in self._held:
@@ -72,6 +76,8 @@ class Attributes:
         """The tensors that the program replaced, each with its replacement; the attributes are restored."""
         found, read = [], self._read_as_no_state(was_read)
         for module, held in self._held.values():
+            for each in [*held, *(Held(module, name, None, None) for name in self._late(module, held))]:
+                self._keep_constants(each, was_read)
             for each in held:
                 pair = self._judged(each, was_read if each.is_state else read)
                 if pair is not None:
@@ -80,6 +86,21 @@ class Attributes:
             for name in self._late(module, held):
                 self._judged(Held(module, name, None, None), was_read)
         return found
+
+    def _keep_constants(self, each: Held, was_read: Callable[[Tensor], bool]) -> None:
+        """Give new tensors that follow from constants alone their data, as the program's tables stay for later calls;
+        but those that were set twice, written into, or are to be written into others, are what changes."""
+        old = each.value
+        if self._times[id(each.module), each.name] > 1 or (
+            isinstance(old, Tensor) and (was_read(old) or (each.is_state and _form(old) == _form(each.now)))
+        ):
+            return
+        for t in filter(self._is_new, _tensors(each.now)):
+            if not t.requires_grad and not self.memories.is_written(t):
+                with contextlib.suppress(TraceError):
+                    known = hooks.traced(t, f"{each} isn't constant", read=False)
+                    with tracing(None):
+                        t.data = known
 
     def _late(self, module: Any, held: list[Held]) -> list[str]:
         """The attributes that a module of before the trace has got since."""
@@ -121,7 +142,9 @@ class Attributes:
         if now is old or self._is_new(old) or not isinstance(now, Tensor) or not (each.is_state or read):
             return None
         now = hooks.fresh(now)
-        alike = now.shape == old.shape and now.dtype is old.dtype
+        alike = _form(now) == _form(old)
+        if not (read or alike or self._is_new(now)):
+            return None
         if read and not (each.is_state and alike):
             before, after = (f"{t.dtype.name}{list(t.shape)}" for t in (old, now))
             raise TraceError(
@@ -158,6 +181,10 @@ class Attributes:
                 if type(each.value) in (list, dict) and any(map(self._is_new, _tensors(each.value))):
                     each.value.clear()
                     (each.value.extend if isinstance(each.value, list) else each.value.update)(each.inside)
+
+
+def _form(t: Any) -> Any:
+    return isinstance(t, Tensor) and (t.shape, t.dtype)
 
 
 def _copy(value: Any) -> Any:

@@ -236,10 +236,7 @@ class Builder:
     def fixed(self, v: Value) -> Tensor | None:
         """A captured tensor, there to be read while tracing; but not one that changes."""
         t = self.job.variables[v]
-        if id(blob_of(t)) in self._written or t.requires_grad:
-            return None
-        self.seen(t)
-        return t
+        return None if id(blob_of(t)) in self._written or t.requires_grad else t
 
     def seen(self, t: Tensor) -> None:
         """The program has read a captured tensor's value: the graph holds for this value alone."""

@@ -56,10 +56,7 @@ class AdamW(Adam):
         fused: Any = None, foreach: Any = None, capturable: bool = False, contiguous_params: bool = False,
         differentiable: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(
-            params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, do_bias_correction=do_bias_correction,
-            differentiable=differentiable, decoupled_weight_decay=True,
-        )  # fmt: skip
+        super().__init__(params, **options(locals()), decoupled_weight_decay=True)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         super().load_state_dict(state_dict)

@@ -9,6 +9,7 @@ from weft.core.dispatch import here, hooks
 from weft.ops.declaration import Op
 from weft.ops.explain import explain
 from weft.tensor.tensor import Tensor
+from weft.vm.dependency import writable
 
 
 def fast_call(op: Op) -> Callable[..., None]:
@@ -30,7 +31,7 @@ def fast_call(op: Op) -> Callable[..., None]:
             for t in args[i]:
                 blob = t.blob
                 now = blob.now
-                if now is None or blob.access is not None:
+                if now is None or not (blob.access is None or writable(blob)):
                     return general(args)
                 data.append(now)
             local[i] = data
@@ -38,7 +39,7 @@ def fast_call(op: Op) -> Callable[..., None]:
             t = args[i]
             if isinstance(t, Tensor):
                 local[i] = t.blob.now
-                if local[i] is None or t.blob.access is not None:
+                if local[i] is None or not (t.blob.access is None or writable(t.blob)):
                     return general(args)
         try:
             kernel(*local)

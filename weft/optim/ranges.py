@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from weft.core.errors import ArgumentError, OptionError
 from weft.tensor.tensor import Tensor
 
-IGNORED: Final = {"foreach", "fused", "capturable", "contiguous_params"}  # updates are always fused
-
 
 def options(given: Mapping[str, Any], *ignored: str) -> dict[str, Any]:
-    """The options among the arguments of an `__init__`, its `locals()`."""
-    others = {"self", "params", "__class__", *IGNORED, *ignored}
+    """The options among the arguments of an `__init__`, its `locals()`. Those without effect that torch's groups have
+    are among them, as programs read and copy groups."""
+    others = {"self", "params", "__class__", "contiguous_params", *ignored}
     return {name: value for name, value in given.items() if name not in others}
 
 

@@ -31,8 +31,8 @@ def numbers(data: Any) -> Any:
 
 def _plain(data: Any) -> Any:
     tensor: Any = data if isinstance(data, (Described, np.ndarray)) else None
-    if tensor is not None:
-        return tensor.tolist()
+    if tensor is not None:  # of one element, a number, as in torch
+        return tensor.item() if not isinstance(data, np.ndarray) and tensor.numel() == 1 else tensor.tolist()
     return [_plain(v) for v in data] if isinstance(data, (list, tuple)) else data
 
 

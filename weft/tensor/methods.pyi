@@ -1387,9 +1387,9 @@ class Methods:
         """Copies of x, so many along each dimension."""
 
     def repeat_interleave(
-        self, repeats: _int | Tensor, dim: _int | None = None, *, output_size: _int | None = None
+        self, repeats: _int | Tensor | None = None, dim: _int | None = None, *, output_size: _int | None = None
     ) -> Tensor:
-        """Every element, or slice along a dimension, repeated so many times."""
+        """Every element, or slice along a dimension, repeated so many times; of repeats alone, their numbers: 0, 1, ..."""
 
     def reshape(self, *shape: _int | Sequence[_int]) -> Tensor:
         """x with another shape, sharing memory if strides allow; -1 is inferred."""
@@ -1416,7 +1416,7 @@ class Methods:
         """x: conjugation and negation are never lazy here."""
 
     def roll(
-        self, shifts: _int | tuple[_int, ...] | list[_int], dims: _int | tuple[_int, ...] | list[_int] = ...
+        self, shifts: _int | tuple[_int, ...] | list[_int], dims: _int | tuple[_int, ...] | list[_int] | None = ...
     ) -> Tensor:
         """x rotated along some dimensions; without dims, as if it were flat."""
 

@@ -214,7 +214,10 @@ class Tensor(Described):
 
     @property
     def data(self) -> Tensor:
-        return self.detach()
+        """The same memory, with a count of versions of its own: a write into it isn't seen by gradients, as torch's."""
+        if here.trace is not None or self.spec is not None or self.value is not None or self.blob.data is None:
+            return self.detach()  # a graph knows what it captures by its blob
+        return hooks.uncounted(self)
 
     @data.setter
     def data(self, other: Tensor) -> None:

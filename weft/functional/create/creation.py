@@ -152,6 +152,8 @@ def full(
 def _kind(value: Any, dtype: Any) -> DType:
     if dtype is not None:
         return dtypes.of(dtype)
+    if isinstance(value, complex):
+        return get_default_dtype().to_complex()
     return get_default_dtype() if isinstance(value, float) else dtypes.of(type(value))
 
 

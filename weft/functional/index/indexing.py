@@ -14,7 +14,7 @@ from weft.autograd.overwrite import assign
 from weft.core import dtype as dtypes
 from weft.core.dispatch import here
 from weft.core.dtype import bool_
-from weft.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError
+from weft.core.errors import ArgumentError, IndexingError, ShapeError
 from weft.functional.create import creation
 from weft.functional.index.subscripts import (
     Step,
@@ -28,6 +28,7 @@ from weft.functional.index.subscripts import (
     positions_by_dim,
     positions_listed,
 )
+from weft.functional.pointwise.complex_numbers import imag, real
 from weft.functional.shape.broadcasting import broadcast_shapes
 from weft.functional.shape.splitting import unbind
 from weft.functional.tensor.conversion import cast
@@ -271,7 +272,7 @@ def _filled(x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
         )
     said = f"masked_fill(): value cannot be converted to type {x.dtype.name} without overflow"
     if value.dtype.is_complex and not x.dtype.is_complex:
-        raise DtypeError(f"{said}: it is a complex number")
+        value = ops.add(real(value), ops.require(imag(value), ops.eq(imag(value), 0), f"{said}: an imaginary part"))
     if value.dtype is not x.dtype and bool_ not in (x.dtype, value.dtype) and not value.dtype.is_complex:
         of_x, of_value = ((torch.finfo if t.dtype.differentiable else torch.iinfo)(t.dtype.torch) for t in (x, value))
         wide = cast(value, dtypes.float64) if value.dtype.differentiable else value  # limits aren't rounded to it

@@ -104,7 +104,7 @@ def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """
     if not x.ndim:  # as a vector of one element
         return ops.reshape(index_copy(ops.reshape(x, (1,)), 0, index, ops.reshape(source, (-1,))), ())
-    d = dim_of(dim, x.ndim)
+    d, index = dim_of(dim, x.ndim), _places("index_copy", index)
     wanted = (*x.shape[:d], index.numel(), *x.shape[d + 1 :])
     if tuple(source.shape) != wanted and (source.ndim or math.prod(wanted) != 1):
         raise IndexingError(
@@ -112,8 +112,15 @@ def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
             f"those of x: source must have shape {list(wanted)}; got {list(source.shape)}"
         )
     moved = source if not source.ndim else movedim(source, d, 0)
-    y = ops.index_put(movedim(x, d, 0), [ops.reshape(index, (-1,))], moved)
+    y = ops.index_put(movedim(x, d, 0), [index], moved)
     return movedim(y, 0, d)
+
+
+def _places(name: str, index: Tensor) -> Tensor:
+    """Indices as a vector of int64: as bytes they would be a mask."""
+    if index.ndim > 1:
+        raise IndexingError(f"{name}(): Index has to be a vector/scalar; got shape {list(index.shape)}")
+    return cast(ops.reshape(index, (-1,)), dtypes.int64)
 
 
 @with_in_place
@@ -123,21 +130,21 @@ def index_fill(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     >>> flow.index_fill(flow.zeros(3), 0, flow.tensor([0, 2]), 5).tolist()
     [5.0, 0.0, 5.0]
     """
-    if index.ndim > 1:
-        raise IndexingError(f"index_fill(): Index has to be a vector/scalar; got shape {list(index.shape)}")
+    index = _places("index_fill", index)
     if not x.ndim:
         return ops.reshape(index_fill(ops.reshape(x, (1,)), dim, index, value), ())
     d = dim_of(dim, x.ndim)
     if isinstance(value, Tensor) and value.requires_grad:  # a duplicate index is filled once
         named = ops.index_put(
             creation.zeros(x.shape[d], dtype="bool", **device_of(x)),
-            [ops.reshape(index, (-1,))],
+            [index],
             creation.tensor(True, **device_of(x)),
         )
         named = ops.reshape(named, (-1, *(1,) * (x.ndim - d - 1)))
-        return ops.where(named, value if value.dtype is x.dtype else cast(value, x.dtype), x)
+        return ops.where(named, cast(value, x.dtype), x)
     filled = value if isinstance(value, Tensor) else filling(x, value)
-    return ops.index_put(x, [*[None] * d, ops.reshape(index, (-1,))], filled)
+    filled = filled if filled.dtype.is_complex else cast(filled, x.dtype)
+    return ops.index_put(x, [*[None] * d, index], filled)
 
 
 @with_in_place

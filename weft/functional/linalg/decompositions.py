@@ -9,6 +9,8 @@ from weft.api.signature import door
 from weft.api.table import public
 from weft.core.dispatch import in_own_dtypes
 from weft.core.errors import ArgumentError
+from weft.functional.create import creation
+from weft.functional.create.likeness import device_of
 from weft.functional.results import QR, SVD, Eigen, Packed, SVDWithV, Triangles, result, returning
 from weft.ops import ops
 from weft.ops.linalg.decompositions import with_ones
@@ -59,7 +61,7 @@ def _qr(x: Tensor, mode: str = "reduced") -> QR:
 
 def nothing(x: Tensor) -> Tensor:
     """An empty tensor of x's dtype."""
-    return ops.narrow(ops.reshape(x.detach(), (-1,)), 0, 0, 0)
+    return creation.zeros(0, dtype=x.dtype, **device_of(x))
 
 
 def check_pivot(pivot: bool) -> None:

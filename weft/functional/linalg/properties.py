@@ -13,7 +13,7 @@ from weft.core import dtype as dtypes
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.functional.linalg import norms
-from weft.functional.linalg.decompositions import svdvals
+from weft.functional.linalg.decompositions import eigvalsh, svdvals
 from weft.functional.results import SignAndSize, returning
 from weft.ops import ops
 from weft.ops.shape.views import dim_of
@@ -43,9 +43,9 @@ def cond(x: Any, p: Any = None) -> Any:
 
 def matrix_rank(x: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
     """The number of singular values above the tolerance."""
-    s: Any = svdvals(x)
-    if 0 in s.shape[-1:]:
-        return creation.zeros(tuple(s.shape[:-1]), dtype=dtypes.int64, **device_of(x))
+    if x.ndim > 1 and not x.numel():
+        return creation.zeros(tuple(x.shape[:-2]), dtype=dtypes.int64, **device_of(x))
+    s: Any = ops.abs(eigvalsh(x)) if hermitian else svdvals(x)
     limit = tolerance(x, s, atol, rtol) if tol is None else tolerance(x, s, tol, 0.0)
     return ops.sum(ops.cast(s > limit, dtypes.int64), -1)
 

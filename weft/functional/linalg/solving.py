@@ -29,9 +29,14 @@ def solve(a: Tensor, b: Tensor, *, left: bool = True) -> Tensor:
     """
     if not left:
         return ops.solve(a.mT, b.mT).mT  # type: ignore[attr-defined]
-    if b.ndim == a.ndim - 1 and tuple(b.shape) == tuple(a.shape)[:-1]:
+    if is_vector(a, b):
         return ops.solve(a, ops.unsqueeze(b, -1)).squeeze(-1)  # type: ignore[attr-defined]
     return ops.solve(a, b)
+
+
+def is_vector(a: Any, b: Any) -> bool:
+    """Whether the b of a @ x = b is one vector, or one for each matrix."""
+    return b.ndim == 1 or (b.ndim == a.ndim - 1 and tuple(b.shape) == tuple(a.shape)[:-1])
 
 
 def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
@@ -93,12 +98,13 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
 
 
 @in_own_dtypes
-def pinv(x: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
-    """The pseudo-inverse of matrices; singular values below the tolerance count as zero.
+def pinv(x: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
+    """The pseudo-inverse of matrices; singular values below the tolerance count as zero. `rcond` is rtol.
 
     >>> flow.linalg.pinv(flow.tensor([[2.0, 0.0], [0.0, 0.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.0]]
     """
+    rtol = rcond if rtol is None else rtol
     if not isinstance(atol, Tensor) and not isinstance(rtol, Tensor):
         return ops.pinv(x, atol, rtol, hermitian)
     if 0 in x.shape[-2:]:
@@ -112,7 +118,7 @@ def pinv(x: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) ->
 @public("flow tensor")
 def pinverse(x: Any, rcond: float = 1e-15) -> Any:
     """`linalg.pinv` with singular values below `rcond` times the largest taken as zero."""
-    return pinv(x, rtol=rcond)
+    return pinv(x, rcond)
 
 
 @public("flow tensor")

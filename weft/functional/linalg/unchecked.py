@@ -7,6 +7,7 @@ from typing import Any
 from weft.api.signature import door
 from weft.core.errors import OpError
 from weft.functional.linalg.decompositions import check_pivot
+from weft.functional.linalg.solving import is_vector
 from weft.functional.results import Inverse, PackedInfo, Root, Solved, result
 from weft.ops import ops
 
@@ -39,7 +40,7 @@ def inv_ex(x: Any, *, check_errors: bool = False) -> Inverse:
 
 def solve_ex(a: Any, b: Any, *, left: bool = True, check_errors: bool = False) -> Solved:
     """The x of a @ x = b, or of x @ a = b; and an error code: 0, or the index (from 1) of a zero pivot."""
-    vector = left and b.ndim == a.ndim - 1 and tuple(b.shape) == tuple(a.shape)[:-1]
+    vector = left and is_vector(a, b)
     if left:
         x, info = ops.solve_ex(a, ops.unsqueeze(b, -1) if vector else b)
     else:

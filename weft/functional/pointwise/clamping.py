@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.api.table import public
+from weft.functional.create.creation import get_default_dtype
 from weft.functional.pointwise.arithmetic import _clamp_
 from weft.functional.tensor.in_place import into, number_like
 from weft.ops import OPS, ops
@@ -43,6 +44,8 @@ def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     [-1.0, 0.5, 1.0]
     """
     if isinstance(min, Tensor) or isinstance(max, Tensor):
+        if (isinstance(min, float) or isinstance(max, float)) and not x.dtype.differentiable:
+            x = ops.cast(x, get_default_dtype())
         low = x if min is None else _bounded("lt", x, number_like(x, min))
         return low if max is None else _bounded("gt", low, number_like(x, max))
     return ops.clamp(x, min, max)

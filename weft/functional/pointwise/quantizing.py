@@ -25,7 +25,13 @@ def fake_quantize_per_tensor_affine(
     >>> flow.fake_quantize_per_tensor_affine(flow.tensor([0.6, -9.0]), 0.25, 0, -8, 7).tolist()
     [0.5, -2.0]
     """
-    steps = ops.round(input.detach() * (1.0 / scale) + zero_point)
+    if isinstance(zero_point, Tensor):
+        zero_point = ops.trunc(zero_point) if zero_point.dtype.is_floating_point else zero_point
+    steps = ops.round(input.detach() * (1.0 / scale)) + zero_point
+    return _quantized(input, scale, steps, zero_point, quant_min, quant_max)
+
+
+def _quantized(input: Tensor, scale: Any, steps: Any, zero_point: Any, quant_min: int, quant_max: int) -> Tensor:
     inside = ops.logical_and(steps >= quant_min, steps <= quant_max)
     known = (ops.clamp(steps, float(quant_min), float(quant_max)) - zero_point) * scale
     through = ops.where(inside, input, 0.0)
@@ -36,10 +42,48 @@ def fake_quantize_per_tensor_affine(
 def fake_quantize_per_channel_affine(
     input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int
 ) -> Tensor:
-    """`fake_quantize_per_tensor_affine` with a scale and a zero point for every channel along an axis."""
-    along = [-1 if d == dim_of(axis, input.ndim) else 1 for d in range(input.ndim)]
-    steps, zero = (ops.reshape(t, tuple(along)) for t in (scale, zero_point))
-    return fake_quantize_per_tensor_affine(input, steps, zero, quant_min, quant_max)
+    """`fake_quantize_per_tensor_affine` with a scale and a zero point for every channel along an axis; of a zero point
+    that isn't a whole number, the sum is rounded.
+    """
+    scale, zero = (_along(axis, t, input) for t in (scale, zero_point))
+    steps: Any = input.detach() * (1.0 / scale)
+    steps = ops.round(steps + zero) if zero.dtype.is_floating_point else ops.round(steps) + zero
+    return _quantized(input, scale, steps, zero, quant_min, quant_max)
+
+
+def _along(axis: int, each: Tensor, x: Tensor) -> Any:
+    """One number for each channel, to compute with x."""
+    d = dim_of(axis, x.ndim)
+    return ops.reshape(each, (x.shape[d], *(1,) * (x.ndim - d - 1)))
+
+
+@public("flow", "_fake_quantize_learnable_per_tensor_affine")
+def fake_quantize_learnable(
+    input: Tensor, scale: Any, zero_point: Any, quant_min: int, quant_max: int, grad_factor: float = 1.0
+) -> Tensor:
+    """`fake_quantize_per_tensor_affine` whose scale and zero point have gradients, times `grad_factor`: those of
+    (q - zero_point) * scale, where q ignores the rounding.
+    """
+    scale, zero_point = (_unlike(t * grad_factor, t) for t in (scale, zero_point))
+    zero = _unlike(zero_point, ops.clamp(ops.round(zero_point), float(quant_min), float(quant_max)))
+    steps: Any = input / scale
+    q = ops.clamp(_unlike(steps, ops.round(steps)) + zero, float(quant_min), float(quant_max))
+    return (q - zero) * scale
+
+
+def _unlike(x: Any, value: Any) -> Any:
+    """The value, with x's gradient."""
+    return x + (value - x).detach()
+
+
+@public("flow", "_fake_quantize_learnable_per_channel_affine")
+def fake_quantize_learnable_per_channel(
+    input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int,
+    grad_factor: float = 1.0,
+) -> Tensor:  # fmt: skip
+    """The same with a scale and a zero point for every channel along an axis."""
+    steps, zero = (_along(axis, t, input) for t in (scale, zero_point))
+    return fake_quantize_learnable(input, steps, zero, quant_min, quant_max, grad_factor)
 
 
 @public("flow")

@@ -42,7 +42,7 @@ def ndtr(x: Any) -> Any:
 
 def ndtri(p: Any) -> Any:
     """The normal distribution's quantile function."""
-    return ops.erfinv(2 * p - 1) * math.sqrt(2)
+    return ops.erfinv(2.0 * p - 1.0) * math.sqrt(2)
 
 
 def xlog1py(x: Any, y: Any) -> Any:

@@ -16,6 +16,7 @@ from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.functional.reduce.sums import in_dtype
 from weft.functional.results import Ranked, returning
+from weft.functional.tensor.conversion import cast
 from weft.functional.tensor.in_place import with_in_place
 from weft.ops import OPS, ops
 from weft.ops.shape.views import dim_of
@@ -94,10 +95,10 @@ def _derivative(y: Any, d: int, step: Any, order: int) -> Tensor:
     first, last = ops.narrow(rise, d, 0, 1), ops.narrow(rise, d, n - 2, 1)
     if n == 2:
         return ops.cat([first, last], d)
-    left, right = ops.narrow(rise, d, 0, n - 2), ops.narrow(rise, d, 1, n - 2)
     if gaps is None:
-        inner = (left + right) * 0.5
+        inner = (ops.narrow(y, d, 2, n - 2) - ops.narrow(y, d, 0, n - 2)) / (2 * float(step))
     else:
+        left, right = ops.narrow(rise, d, 0, n - 2), ops.narrow(rise, d, 1, n - 2)
         a, b = ops.narrow(gaps, d, 0, n - 2), ops.narrow(gaps, d, 1, n - 2)
         inner = (left * b + right * a) / (a + b)
     if order == 2:  # a parabola through the three at each end
@@ -143,9 +144,11 @@ def trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Any:
     2.0
     """
     d, n = dim_of(dim, y.ndim), y.shape[dim]
-    between = (ops.narrow(y, d, 1, n - 1) + ops.narrow(y, d, 0, n - 1)) / 2
+    if not n:
+        return cast(ops.sum(y, d), y.dtype)
     if x is None:
-        return ops.sum(between, d) * dx
+        return (ops.sum(y, d) - (ops.select(y, d, 0) + ops.select(y, d, -1)) * 0.5) * dx
+    between = (ops.narrow(y, d, 1, n - 1) + ops.narrow(y, d, 0, n - 1)) / 2
     steps = diff(x, dim=d if x.ndim == y.ndim else -1)
     if x.ndim == 1:
         steps = ops.reshape(steps, (-1, *(1,) * (y.ndim - d - 1)))

@@ -7,7 +7,9 @@ from contextlib import nullcontext
 from weft.api.table import public
 from weft.core.dispatch import here, tracing
 from weft.core.errors import OptionError, ShapeError
+from weft.functional.create import creation
 from weft.functional.create.creation import Sizes, size_of
+from weft.functional.create.likeness import device_of
 from weft.ops import ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
@@ -47,13 +49,15 @@ def tile(x: Tensor, *dims: Sizes) -> Tensor:
 
 @public("flow tensor")
 def repeat_interleave(
-    x: Tensor, repeats: int | Tensor, dim: int | None = None, *, output_size: int | None = None
+    x: Tensor, repeats: int | Tensor | None = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
-    """Every element, or slice along a dimension, repeated so many times.
+    """Every element, or slice along a dimension, repeated so many times; of repeats alone, their numbers: 0, 1, ...
 
     >>> flow.repeat_interleave(flow.tensor([1, 2]), 2).tolist()
     [1, 1, 2, 2]
     """
+    if repeats is None:
+        x, repeats = creation.arange(x.numel(), dtype=x.dtype, **device_of(x)), x
     if dim is None:
         x, dim = ops.reshape(x, (-1,)), 0
     d, shape = dim_of(dim, x.ndim), tuple(x.shape)
@@ -65,7 +69,7 @@ def repeat_interleave(
         return ops.reshape(ops.contiguous(wide), (*shape[:d], shape[d] * repeats, *shape[d + 1 :]))  # not a view
     known = here.trace is not None and not repeats.is_lazy  # then the result's shape is known while tracing, too
     with tracing(None) if known else nullcontext():
-        if repeats.numel() != shape[d]:
+        if tuple(repeats.shape) != (shape[d],):
             repeats = ops.expand(repeats, (shape[d],))
         if here.trace is not None and output_size is not None:  # a launch checks it
             places = ops.repeat_places_in(repeats, output_size)

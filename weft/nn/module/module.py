@@ -79,7 +79,7 @@ class Module(Owner):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if here.trace is not None:
-            here.trace.attributes.see(self)
+            here.trace.attributes.see(self, name)
         role = PARAMETER if isinstance(value, Parameter) else MODULE if isinstance(value, Module) else None
         if role is None and isinstance(value, TORCHS):
             value = refusals.of_torch(self, name, value, stored(self).get("_roles", {}).get(name))

@@ -31,15 +31,15 @@ flip.samples(lambda rand: [(rand(4, 6), (1,)), (rand(2, 4, 6), (0, -1))])
 
 
 @op(linear="x", memory_order="all channels")
-def roll(x: Tensor, shifts: int | Size, dims: int | Size = ()) -> Tensor:
+def roll(x: Tensor, shifts: int | Size, dims: int | Size | None = ()) -> Tensor:
     """x rotated along some dimensions; without dims, as if it were flat.
 
     >>> flow.roll(flow.arange(4), 1, 0).tolist()
     [3, 0, 1, 2]
     """
-    return torch.roll(x, shifts, dims)
+    return torch.roll(x, shifts, () if dims is None else dims)
 
 
 roll.layout(lambda x, shifts, dims: _in_order(x, (dims,) if isinstance(dims, int) else dims))
 roll.grad(lambda dy, shifts, dims: roll(dy, -shifts if isinstance(shifts, int) else tuple(-s for s in shifts), dims))
-roll.samples(lambda rand: [(rand(4, 6), 2, 1), (rand(4, 6), (1, -2), (0, 1)), (rand(4, 6), 3)])
+roll.samples(lambda rand: [(rand(4, 6), 2, 1), (rand(4, 6), (1, -2), (0, 1)), (rand(4, 6), 3), (rand(4, 6), 3, None)])
