@@ -16,6 +16,7 @@ from weft.core import collecting
 from weft.core.dispatch import here
 from weft.core.errors import GraphError
 from weft.core.idle import idle
+from weft.core.literal import cleaned
 from weft.core.log import logger
 from weft.core.rank import current
 from weft.core.reading import nearest
@@ -75,7 +76,7 @@ class Graph:
 
     def numbered(self) -> str:
         """A numbered name for a new graph of this class: the same on every rank."""
-        kind, counts = type(self).__name__, current().resource("graph counts", lambda rank: {})
+        kind, counts = cleaned(type(self).__name__), current().resource("graph counts", lambda rank: {})
         number = counts[kind] = counts.get(kind, -1) + 1
         return f"{kind}_{number}"
 
