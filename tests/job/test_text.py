@@ -199,3 +199,11 @@ def test_names_of_any_characters(name: str) -> None:
     twin = type("Blank", (nn.Graph,), {})()
     twin.load_runtime_state_dict(graph.runtime_state_dict())
     assert twin(flow.ones(2)).tolist() == [4.0, 4.0]
+
+
+def test_what_is_printed_for_readers_has_no_long_lines() -> None:
+    graph = Train(nn.Sequential(*[nn.Linear(4, 4) for _ in range(40)]), adam=True)
+    graph.compile(flow.ones(8, 4))
+    for text in (str(graph), str(graph.job), *(t.text for t in graph.plan.tasks)):
+        assert max(map(len, text.splitlines())) < 500
+    assert "161 variables, 6.4 KB" in str(graph) and str(graph).count(".exp_avg") <= 2

@@ -32,7 +32,7 @@ from weft.graph.simulated_launch import imagine
 from weft.graph.trace import compile_graph, settings_of
 from weft.job.job import Job
 from weft.job.movements import movements
-from weft.job.text import show_node
+from weft.job.text import folded_lines
 from weft.nn.module.module import Module
 from weft.optim import Optimizer, lr_scheduler
 from weft.optim.lr_scheduler.scheduler import Counted
@@ -361,8 +361,8 @@ class Graph:
         ops: dict[str, list[str]] = {}
         lines = [f"{self._shallow_repr()}: (", f"  {self.config!r}"]
         if self._compiled is not None:
-            for node in self._compiled.lowered.job.nodes:
-                ops.setdefault(node.scope, []).append(f"(OPERATOR: {show_node(node)})")
+            for node, line in folded_lines(self._compiled.lowered.job):
+                ops.setdefault(node.scope, []).append(f"(OPERATOR: {line})")
             lines += [f"  (INPUT:{name}:{meta_text(t)})" for name, t in self._compiled.examples]
         for block in self._blocks.values():
             lines += block.lines(ops, "  ")
