@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import weft as flow
+from weft.autograd import freshness
 from weft.core.errors import AutogradError, ShapeError
 
 Program = Callable[[Any, Any], Any]  # (module, leaf) to a tensor
@@ -335,3 +336,15 @@ def test_a_view_that_was_not_recorded_stays_out_of_gradients(where: str) -> None
             return run(w.requires_grad_())
 
     assert Graph()(w).item() == 4.0
+
+
+def test_the_time_to_follow_a_write_grows_with_the_number_of_views(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(freshness, "_made_here", lambda t, made=freshness._made_here: asked.append(t) or made(t))
+    x = flow.ones(2, requires_grad=True)
+    base = view = x * 1
+    for _ in range(100):
+        view = view[:]
+    base.mul_(3)
+    view.sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [3.0, 3.0] and len(asked) < 300

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import threading
+from typing import Any
 
 import pytest
 
 import weft as flow
+from tests.worlds import World
 from weft import nn
 from weft.core.errors import DeadlineError
 from weft.launch import spawn_threads
@@ -73,3 +77,33 @@ def test_a_launch_that_the_other_rank_does_not_make() -> None:
     assert "launch 2 of" in output
     assert "in apart: graph(x).to_local().sum().item()" in output or "in barrier" in output
     assert "there waits for rank" in output
+
+
+def waits_for_one_that_is_stopped() -> None:
+    x = flow.ones(4, 2, placement=flow.placement("cpu", ranks=[0, 1]), sbp=S(0))
+    gathered = Gathered()
+    gathered(x).numpy()
+    if flow.env.get_rank() == 1:
+        print("there", flush=True)
+        signal.pause()
+    while not os.path.exists(os.environ["STOPPED"]):
+        pass
+    try:
+        gathered(x).numpy()
+    except DeadlineError as error:
+        print(error, *error.__notes__, flush=True)
+
+
+@pytest.mark.parametrize("transport", ["shm", "c10d"])
+def test_a_rank_that_a_signal_stopped_is_told(world: Any, transport: str, tmp_path: Any) -> None:
+    def during(found: World) -> None:
+        found.wait_for(1, "there")
+        os.kill(found.pids[1], signal.SIGSTOP)
+        (tmp_path / "stopped").touch()
+        found.wait_for(0, "Gathered_0.input.0")
+        os.kill(found.pids[1], signal.SIGKILL)
+
+    env = {"STOPPED": str(tmp_path / "stopped"), "WEFT_DEADLINE": "2"}
+    said = world("waits_for_one_that_is_stopped", 2, transport, env=env, during=during).said(0)
+    assert re.search(r"rank 1 is at .* \(process \d+\), stopped by a signal: SIGCONT continues it", said), said
+    assert re.search(r"in box.all_gather of Gathered_0.input.0|is acting: box.all_gather of Gathered_0.input.0", said)

@@ -353,6 +353,32 @@ def test_the_form_of_an_input_that_nothing_reads_takes_no_memory() -> None:
             twin.load_runtime_state_dict(given)
 
 
+def test_operands_that_no_kernel_takes_are_refused_though_the_form_is_as_declared() -> None:
+    class Images(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.m = nn.Sequential(nn.Conv2d(2, 4, 3, padding=1), nn.MaxPool2d(2))
+            self.add_optimizer(flow.optim.SGD(self.m.parameters(), lr=0.1))
+
+        def build(self, x: Any) -> Any:
+            loss = self.m(x).square().sum()
+            loss.backward()
+            return loss, loss * flow.zeros_like(x)
+
+    graph = Images()
+    graph(flow.ones(2, 2, 4, 4))
+    state = graph.runtime_state_dict()
+    for old, new, says in (
+        (r"(conv_weight_grad\(.*?, \(4, 2, 3, 3\), )\(1, 1\)", r"\1(1, 9)", "conv_weight_grad"),
+        (r"(scatter_places\(.*?), %\S+, ", r"\1, %ones_like, ", "scatter_places"),
+        (r"zeros_like\(([^,]*), None\)", r"zeros_like(\1, 1)", "zeros_like"),
+    ):
+        plan = re.sub(old, new, state["plan"])
+        assert plan != state["plan"]
+        with pytest.raises(CompileError, match=f"^in `%{says}"):
+            Blank().load_runtime_state_dict({**state, "plan": plan, "checksums": None})
+
+
 def edited(plan: str, draws: random.Random) -> str:
     """The plan after one random edit: of a line, a number, a value's name, a word or a character."""
     lines = plan.split("\n")

@@ -74,3 +74,27 @@ def test_one_rank_moves_nothing() -> None:
     with flow.explain(strict=True) as moved:
         flow.relu(flow.ones(2))
     assert moved.movements == [] and str(moved) == "      0 B  moved by each rank, at most"
+
+
+def trains() -> list[float]:
+    where = flow.placement("cpu", ranks=[0, 1])
+    outer, inner = flow.nn.Linear(6, 8).to_global(where, S(0)), flow.nn.Linear(8, 2).to_global(where, B)
+    inner.weight = flow.nn.Parameter(inner.weight.detach().to_global(sbp=S(1)))
+    losses = []
+    for model, layout in ((flow.nn.Linear(6, 2).to_global(where, B), S(0)), (flow.nn.Sequential(outer, inner), B)):
+        x = flow.ones(4, 6, placement=where, sbp=layout)
+        optimizer = flow.optim.SGD(model.parameters(), lr=0.1)
+        with flow.explain(strict=True) as moved:
+            y = model(x)
+            y = y if layout == S(0) else y.to_global(sbp=B)
+            loss = y.square().mean()
+            loss.backward()
+            optimizer.step()
+        losses.append(loss.item())
+        assert all(m.planned or not m.moved for m in moved.movements) and moved.movements
+    return losses
+
+
+def test_what_each_rank_does_alone_is_not_refused() -> None:
+    first, second = spawn_threads(2, trains)
+    assert first == second

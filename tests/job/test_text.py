@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -170,3 +171,39 @@ def test_any_name_of_a_module_and_a_scaler_print_and_parse() -> None:
     graph(flow.ones(2, 4)).numpy()
     assert show(parse(show(graph.job))) == show(graph.job)
     assert plan.parse(str(graph.plan)) == graph.plan
+
+
+@pytest.mark.parametrize("name", ["weiß", "w²", "new\nline", "a\u2028b", "a # b, c: d", "br[0](1)", "@micro", '"'])
+def test_names_of_any_characters(name: str) -> None:
+    class Adds(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_parameter("ﬁ", nn.Parameter(flow.ones(2)))
+            self.register_parameter("fi", nn.Parameter(flow.ones(2)))
+
+        def forward(self, x: Any) -> Any:
+            return math.prod(self.parameters(), start=1) + x
+
+    class Once(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.m = nn.ModuleDict({name: Adds()})
+
+        build = eval(compile("lambda self, x: self.m[name](x) * 2", f"{name}.py", "eval"), {"name": name})
+
+    Once.__name__ = name
+    graph = Once()
+    assert graph(flow.ones(2)).tolist() == [4.0, 4.0]
+    assert show(parse(show(graph.job))) == show(graph.job)
+    assert plan.parse(str(graph.plan)) == graph.plan
+    twin = type("Blank", (nn.Graph,), {})()
+    twin.load_runtime_state_dict(graph.runtime_state_dict())
+    assert twin(flow.ones(2)).tolist() == [4.0, 4.0]
+
+
+def test_what_is_printed_for_readers_has_no_long_lines() -> None:
+    graph = Train(nn.Sequential(*[nn.Linear(4, 4) for _ in range(40)]), adam=True)
+    graph.compile(flow.ones(8, 4))
+    for text in (str(graph), str(graph.job), *(t.text for t in graph.plan.tasks)):
+        assert max(map(len, text.splitlines())) < 500
+    assert "161 variables, 6.4 KB" in str(graph) and str(graph).count(".exp_avg") <= 2

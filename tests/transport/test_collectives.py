@@ -101,12 +101,15 @@ def scatters(group: Group) -> None:
         (torch.float32, torch.int64, torch.bool), ("sum", "max"), ([4] * 4, [3, 0, 2, 5], [0] * 4, [700_001, 0, 1, 2])
     ):
         parts = [[data(7 * r + i, (lengths[i], 2), dtype) for i in range(group.size)] for r in range(group.size)]
-        out = strided((lengths[group.index], 2), dtype)
         mine = [p.clone() for p in parts[group.index]]
-        group.reduce_scatter(out, mine, reduce)
-        same(out, fold([p[group.index] for p in parts], reduce))
-        for part, before in zip(mine, parts[group.index], strict=True):
-            same(part, before)
+        shape, right = mine[group.index].shape, fold([p[group.index] for p in parts], reduce)
+        for out in (strided(shape, dtype), torch.empty(shape, dtype=dtype)):
+            group.reduce_scatter(out, mine, reduce)
+            same(out, right)
+            for part, before in zip(mine, parts[group.index], strict=True):
+                same(part, before)
+        group.reduce_scatter(mine[group.index], mine, reduce)
+        same(mine[group.index], right)
 
 
 def all_to_alls(group: Group) -> None:

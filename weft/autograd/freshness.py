@@ -40,8 +40,10 @@ def refresh(t: Tensor) -> None:
     while t._view_of is not None and (here.trace is not None or not _is_newer(t)):
         chain.append(t)
         t = View(*t._view_of).base
+    by_function = bool(chain) and made_by_function(t)
     for t in reversed(chain):
         assert t._view_of is not None
+        by_function = by_function or _made_here(t)
         view = original_view(t)
         base = view.base
         now, moved = version_of(base), base.node is not view.node
@@ -50,7 +52,7 @@ def refresh(t: Tensor) -> None:
         if not moved and now is view.state and not captured:
             continue
         if not shares_memory(t):
-            t._view_of = None
+            t._view_of, by_function = None, False
             continue
         if moved and not view.recorded:
             if here.grad:
@@ -61,7 +63,7 @@ def refresh(t: Tensor) -> None:
                 )
             if now is view.state and not captured:
                 continue
-        if here.grad and made_by_function(t):
+        if here.grad and by_function:
             raise AutogradError(
                 "what a view that a custom autograd.Function made looks at has been modified inplace, and that "
                 "function's gradient is no longer the view's. Return a copy from forward, or write on one: "
@@ -153,12 +155,15 @@ def made_by_function(t: Tensor) -> bool:
     """Whether a view, or a view that it is of, was made by a custom function, whose gradient isn't known to be that of
     a view."""
     while t._view_of is not None:
-        node = t.node.node if type(t.node) is Slot else t.node
-        function = getattr(node, "function", None)
-        if function is not None and not function.makes_views:
+        if _made_here(t):
             return True
         t = View(*t._view_of).base
     return False
+
+
+def _made_here(t: Tensor) -> bool:
+    function = getattr(t.node.node if type(t.node) is Slot else t.node, "function", None)
+    return function is not None and not function.makes_views
 
 
 def require_grad_of_views(base: Tensor, known: tuple[Any, ...]) -> None:

@@ -18,7 +18,7 @@ from weft.core.placement import Placement
 from weft.core.sbp import Sbp
 
 NAME: Final = r"[\w.:+/<>\[\]-]+"  # of a value in a job or plan
-NOT_NAMED: Final = re.compile(r"[^\w.:+/<>\[\]-]")  # characters that stand in no name
+_NOT_NAMED: Final = re.compile(r"[^\w.:+/<>\[\]-]")
 _TOKEN: Final = re.compile(rf"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|%({NAME})""")
 _ALONE: Final = threading.Lock()  # in Python 3.11 ast.parse fails if two threads run it at once
 LONG: Final = 4  # longer lists are abbreviated for readers
@@ -60,6 +60,11 @@ def some(texts: list[str], most: int | None) -> str:
     if most is None or len(texts) <= most:
         return ", ".join(texts)
     return f"{', '.join(texts[: most - 2])}, ... {len(texts) - most + 2} more"
+
+
+def cleaned(name: str) -> str:
+    """A name with an underscore for each character that stands in no name."""
+    return _NOT_NAMED.sub("_", name)
 
 
 def read(text: str, value: Callable[[str], Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -16,6 +16,7 @@ from weft.core import collecting
 from weft.core.dispatch import here
 from weft.core.errors import GraphError
 from weft.core.idle import idle
+from weft.core.literal import cleaned
 from weft.core.log import logger
 from weft.core.rank import current
 from weft.core.reading import nearest
@@ -31,7 +32,7 @@ from weft.graph.simulated_launch import imagine
 from weft.graph.trace import compile_graph, settings_of
 from weft.job.job import Job
 from weft.job.movements import movements
-from weft.job.text import show_node
+from weft.job.text import folded_lines
 from weft.nn.module.module import Module
 from weft.optim import Optimizer, lr_scheduler
 from weft.optim.lr_scheduler.scheduler import Counted
@@ -75,7 +76,7 @@ class Graph:
 
     def numbered(self) -> str:
         """A numbered name for a new graph of this class: the same on every rank."""
-        kind, counts = type(self).__name__, current().resource("graph counts", lambda rank: {})
+        kind, counts = cleaned(type(self).__name__), current().resource("graph counts", lambda rank: {})
         number = counts[kind] = counts.get(kind, -1) + 1
         return f"{kind}_{number}"
 
@@ -360,8 +361,8 @@ class Graph:
         ops: dict[str, list[str]] = {}
         lines = [f"{self._shallow_repr()}: (", f"  {self.config!r}"]
         if self._compiled is not None:
-            for node in self._compiled.lowered.job.nodes:
-                ops.setdefault(node.scope, []).append(f"(OPERATOR: {show_node(node)})")
+            for node, line in folded_lines(self._compiled.lowered.job):
+                ops.setdefault(node.scope, []).append(f"(OPERATOR: {line})")
             lines += [f"  (INPUT:{name}:{meta_text(t)})" for name, t in self._compiled.examples]
         for block in self._blocks.values():
             lines += block.lines(ops, "  ")

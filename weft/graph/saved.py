@@ -40,7 +40,7 @@ from weft.job.text import show
 from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.ops.form import Form
-from weft.ops.infer import infer
+from weft.ops.infer import check, infer
 from weft.plan.calls import Call, Ref, shown
 from weft.plan.plan import Plan, parse
 from weft.plan.spans import contiguous
@@ -211,10 +211,11 @@ def _check_forms(calls: tuple[Call, ...], outside: Mapping[str, Form] | None = N
         if op is None or call.option("where") is not None or call.option("part") is not None:
             continue
         with _within(call):
-            found = infer(op, tuple(map(form, call.args)))
-        for r, f in zip(call.results, found, strict=True):
-            if (r.shape, dtypes.named(r.dtype)) != (tuple(f.shape), f.dtype):
-                raise CompileError(f"{shown(call)}: %{r.name} is {f.dtype.name}{list(f.shape)}, not as it says")
+            given = tuple(map(form, call.args))
+            for r, f in zip(call.results, infer(op, given), strict=True):
+                if (r.shape, dtypes.named(r.dtype)) != (tuple(f.shape), f.dtype):
+                    raise ValueError(f"%{r.name} is {f.dtype.name}{list(f.shape)}, not as it says")
+            check(op, given)
 
 
 def _draws_of(job: Job) -> Job:

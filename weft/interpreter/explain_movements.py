@@ -67,7 +67,7 @@ class Movement(NamedTuple):
 
 class explain:
     """Record the movements of this rank's eager global tensors inside; print it. With `strict`, implicit movements
-    raise: only `to_global` moves.
+    between ranks raise: only `to_global` moves.
 
     >>> P = flow.placement("cpu", ranks=[0])
     >>> x = flow.ones(4, 2, placement=P, sbp=flow.sbp.split(0))
@@ -102,13 +102,22 @@ def strict() -> bool:
     return any(each.strict for each in current().resources.get(MOVEMENTS, ()))
 
 
-def refused(route: Route, what: str) -> SbpError:
+def refuse(route: Route, what: str) -> None:
+    """Raise if a route moves bytes between ranks. What a rank does alone, as taking its slice, costs no more than an
+    op, and backward is full of it."""
+    if not _bytes(route):
+        return
     src, dst = route.src, route.dst
-    return SbpError(
+    raise SbpError(
         f"{what}: an operand {src} would be moved to {show(dst.nd_sbp)} of {dst.placement}, by "
         f"{', '.join(map(str, route.steps))}, and nothing in the program asks for that: "
         f"flow.explain(strict=True). Say it: x.to_global(placement={dst.placement!r}, sbp={list(dst.nd_sbp)!r})"
     )
+
+
+def _bytes(route: Route) -> int:
+    """The bytes that the rank moves which moves most."""
+    return round(cost_of(route, links_of(current())).moved)
 
 
 def moving(route: Route, what: str, planned: bool, args: tuple[Any, ...], op: Op | None, run: Callable[[], Any]) -> Any:
@@ -117,12 +126,12 @@ def moving(route: Route, what: str, planned: bool, args: tuple[Any, ...], op: Op
     if not open_now:
         return run()
     if not planned and strict():
-        raise refused(route, what)
+        refuse(route, what)
     start = time.perf_counter()
     result = run()
-    took, links = time.perf_counter() - start, links_of(current())
-    why = "" if op is None else signature.reason(op, args, links)
-    moved = Movement(what, planned, route, round(cost_of(route, links).moved), line(), why, took)
+    took = time.perf_counter() - start
+    why = "" if op is None else signature.reason(op, args, links_of(current()))
+    moved = Movement(what, planned, route, _bytes(route), line(), why, took)
     for each in open_now:
         each.heard(moved)
     return result

@@ -19,7 +19,7 @@ from weft.core.errors import PlacementError, TraceError
 from weft.core.rank import current
 from weft.core.sbp import NdSbp
 from weft.core.spec import Spec
-from weft.interpreter.explain_movements import refused, strict
+from weft.interpreter.explain_movements import refuse, strict
 from weft.job.builder import Builder
 from weft.job.value import Value
 from weft.ops.declaration import OPS, Op
@@ -83,7 +83,7 @@ def _refuse_unasked(op: Op, values: list[Value], held: Sequence[Container[NdSbp]
         spec = _spec(v)
         if spec is not wanted and wanted.nd_sbp not in there:
             ends = spec.placement, spec.nd_sbp, wanted.placement, wanted.nd_sbp
-            raise refused(route(spec.shape, spec.dtype, *ends, links_of(current())), op.name)
+            refuse(route(spec.shape, spec.dtype, *ends, links_of(current())), op.name)
 
 
 _CPU = Device("cpu")

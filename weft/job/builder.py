@@ -11,7 +11,7 @@ from weft.core import program_line, random
 from weft.core.device import Device
 from weft.core.dtype import DType, float32, float64
 from weft.core.errors import SbpError, ShapeError, TraceError
-from weft.core.literal import NOT_NAMED
+from weft.core.literal import cleaned
 from weft.core.placement import Placement
 from weft.core.sbp import NdSbp, broadcast
 from weft.core.spec import Spec
@@ -104,7 +104,7 @@ class Builder:
         return self.job.micro_batches > 1 and (node.op == "steer" or node.draws)
 
     def unique(self, name: str) -> str:
-        name = NOT_NAMED.sub("_", name)
+        name = cleaned(name)
         count = self._counts.get(name)
         self._counts[name] = 0 if count is None else count + 1
         return name if count is None else self.unique(f"{name}-{count + 1}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from weft.boxing import routes, steps
@@ -37,18 +38,21 @@ def show(job: Job) -> str:
 
 
 def folded(job: Job) -> str:
-    """Abbreviated text: the first members of long lists, and the first and the last of many variables in a row, such as
-    an optimizer's states."""
-    lines = [_head(job)]
+    """Abbreviated text: see `folded_lines`."""
+    return "\n".join([_head(job), *(line for _, line in folded_lines(job))]) + "\n"
+
+
+def folded_lines(job: Job) -> Iterator[tuple[Node, str]]:
+    """Nodes and their text: with the first members of long lists, and the first and the last of many variables in a
+    row, such as an optimizer's states."""
     for state, run in itertools.groupby(job.nodes, lambda n: n.op == "variable" and not n.at):
         nodes = list(run)
         if state and len(nodes) > LONG:
             size = sum(v.bytes for n in nodes for v in n.outputs)
             ends = (nodes[0].outputs[0].name, nodes[-1].outputs[0].name)
-            lines.append(f"%{ends[0]} ... %{ends[1]}: {len(nodes)} variables, {amount(size)}")
+            yield nodes[0], f"%{ends[0]} ... %{ends[1]}: {len(nodes)} variables, {amount(size)}"
         else:
-            lines += [show_node(n, LONG) for n in nodes]
-    return "\n".join(lines) + "\n"
+            yield from ((n, show_node(n, LONG)) for n in nodes)
 
 
 def _head(job: Job) -> str:

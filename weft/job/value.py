@@ -12,6 +12,7 @@ import torch
 from weft.boxing.signature import Signature
 from weft.core.device import Device
 from weft.core.dtype import DType
+from weft.core.literal import cleaned
 from weft.core.spec import Spec
 from weft.ops import OPS
 
@@ -111,7 +112,7 @@ class Node:
     @property
     def where(self) -> str:
         """Its module, and the program's line."""
-        return ", ".join(filter(None, (self.scope, self.at)))
+        return ", ".join(map(cleaned, filter(None, (self.scope, self.at))))
 
     def replace_operands(self, table: Mapping[Value, Value]) -> None:
         if table.keys().isdisjoint(self.operands()):

@@ -146,7 +146,7 @@ class Op:
         self.__dict__.update(said)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if self._declared and name not in WRITTEN_LATER and name != "__class__":
+        if self._declared and name not in WRITTEN_LATER:
             raise AttributeError(
                 f"{self.name}.{name} = ...: an op is declared once, and its entry was generated from that. Declare "
                 f"another, @op(...), or use a decorator where it is declared: @{self.name}.grad, .layout, .form, ..."
@@ -157,7 +157,8 @@ class Op:
     def entry(self) -> Callable[..., Any]:
         """The function that is generated for it, and called under its public names."""
         made = hooks.road(self)
-        self.__class__ = type("Op", (type(self),), {"__call__": staticmethod(made)})  # spares the frame of `__call__`
+        bound: Any = {"__call__": staticmethod(made)}
+        object.__setattr__(self, "__class__", type("Op", (type(self),), bound))  # spares the frame of `__call__`
         return made
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -69,7 +69,7 @@ def _infer(name: str, frozen: tuple[Any, ...]) -> tuple[Form, ...]:
     forms = declared(op, args)
     if forms is not None:
         return forms
-    if op.kernel.__module__.startswith("weft.") and (error := _refused(op, args)) is not None:
+    if op.kernel.__module__.startswith("weft.") and (error := _refusal(op, args)) is not None:
         raise error
     meta = [_made(a, "meta") for a in args]
     if "device" in op.names:
@@ -89,11 +89,24 @@ def _infer(name: str, frozen: tuple[Any, ...]) -> tuple[Form, ...]:
     return tuple(Form(tuple(r.shape), dtypes.of_torch(r.dtype)) for r in results)
 
 
-def _refused(op: Op, args: tuple[Any, ...]) -> Exception | None:
+def check(op: Op, args: tuple[Any, ...]) -> None:
+    """Raise the error of a call whose kernel takes no such operands, which a declared form needn't tell."""
+    error = _checked(op.name, freeze(args))
+    if error is not None:
+        raise error
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _checked(name: str, frozen: tuple[Any, ...]) -> Exception | None:
+    return _refusal(OPS[name], thaw(frozen))
+
+
+def _refusal(op: Op, args: tuple[Any, ...]) -> Exception | None:
     """The error for shapes that real operands would raise: on meta tensors torch imports its compiler to raise it."""
     cause = refusal(op, tuple(_made(a, "cpu") for a in args))
     error = None if cause is None else explain(op, cause, tuple(_shown(a, "cpu") for a in args))
-    return error if type(error) in (ShapeError, IndexingError, DtypeError) else None  # others may be of the values
+    known = type(error) in (ShapeError, IndexingError, DtypeError) or isinstance(cause, (TypeError, ValueError))
+    return error if known else None  # others may be of the values
 
 
 def _made(a: Any, device: str) -> Any:

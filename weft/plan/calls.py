@@ -117,6 +117,12 @@ class Call(msgspec.Struct, frozen=True):
             elif isinstance(a, tuple):
                 yield from (v.name for v in a if isinstance(v, Ref))
 
+    @property
+    def brief(self) -> str:
+        """What it does, and for which line of the program, for errors and reports."""
+        first, *more = list(self.operands()) or [self.name]
+        return f"{self.op} of {first}{f' and {len(more)} more' * bool(more)}, of {self.at}"
+
     def __str__(self) -> str:
         return self.text()
 

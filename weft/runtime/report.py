@@ -26,7 +26,8 @@ def lines(actor: Actor, seconds: float, plan: Plan) -> Iterator[str]:
     names = {t.id: t.name for t in plan.tasks}
     head = f"  {actor.task.name} ({actor.acts} acts, {seconds:.1f} s)"
     if actor.state in (ACTING, DRAINING, DONE):
-        yield f"{head} is {actor.state}"
+        moves = [c for c in actor.task.step.calls if c.op.startswith("box.")]
+        yield f"{head} is {actor.state}" + (f": {moves[0].brief}" if actor.state == ACTING and len(moves) == 1 else "")
         return
     waits = actor.waits_for()
     for r, what in waits:

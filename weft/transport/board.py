@@ -91,7 +91,7 @@ class Board:
         self.page.write(AT, where, AT_SIZE)
 
     def whereabouts(self, rank: int) -> str:
-        return self._read(rank, AT, AT_SIZE)
+        return self._roll.whereabouts(rank, self._read(rank, AT, AT_SIZE))
 
     def leave(self, why: str | None = None, followed: bool = False) -> None:
         """This rank ends: well, or because of `why`."""

@@ -30,6 +30,7 @@ HEADER, WORD = 16, 8  # bytes; the header is a turn and a hash of the call
 FRAME, FRAMES = 4096, 1 << 15  # limits in bytes of one frame, and of all members' together
 LITTLE = 256  # bytes of data that fit into a frame of any group
 KEPT = 4096  # views kept per group
+DIRECT = 1 << 18  # bytes; larger parts are sent to each member: Gloo's gather copies, in memory of its own
 OPS = {
     "sum": dist.ReduceOp.SUM,
     "avg": dist.ReduceOp.SUM,  # and a division at the end
@@ -180,7 +181,7 @@ class C10dGroup(Group):
                     out.copy_(self._data(i, out))
             return
         self._compare(call, t.is_cuda)
-        if len({o.numel() for o in outs}) > 1:
+        if len({o.numel() for o in outs}) > 1 or (t.nbytes > DIRECT and not t.is_cuda):
             return self._exchange(outs, [t] * self.size)
         data = t.contiguous()
         into = [o if o.is_contiguous() else torch.empty_like(o, memory_format=torch.contiguous_format) for o in outs]
@@ -199,9 +200,13 @@ class C10dGroup(Group):
         else:
             self._compare(call, out.is_cuda)
             # c10d wants equal parts, and Gloo lacks some dtypes; moved as bytes and added here, all work.
-            here = torch.empty((self.size, *out.shape), dtype=out.dtype, device=out.device)
-            here[self.index].copy_(own.reshape(out.shape))
-            terms = list(here.unbind(0))
+            memory = {p.untyped_storage().data_ptr() for p in parts}
+            apart = out.is_contiguous() and out.untyped_storage().data_ptr() not in memory
+            own, free = own.reshape(out.shape), [out] * apart  # what is added first may come to where the sum will be
+            own = own if apart else own.clone()
+            terms = [
+                own if i == self.index else free.pop() if free else out.new_empty(out.shape) for i in range(self.size)
+            ]
             self._exchange(terms, parts)
         if terms:
             reduction.into(out, terms, reduce)

@@ -6,6 +6,7 @@ launcher with it. Ranks that were started by hand don't depend on a parent.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -34,6 +35,13 @@ def started(pid: int) -> int:
     if not visible():
         return 0
     return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
+
+
+def stopped(pid: int) -> bool:
+    """Whether a signal has stopped a process, which can be continued."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] in (b"T", b"t")
+    return False
 
 
 class Peers:

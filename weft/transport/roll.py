@@ -19,7 +19,7 @@ import torch.distributed as dist
 from weft.core.errors import RankError
 from weft.transport.base import PeerFailed
 from weft.transport.check import decoded
-from weft.transport.peers import Peers, started
+from weft.transport.peers import Peers, started, stopped
 from weft.transport.secret import Signed
 
 PROTOCOL = 3  # the version of messages between ranks; to be raised with each change
@@ -251,6 +251,13 @@ class Roll:
 
     def process(self, rank: int) -> str:
         return f"(process {self.here[rank].pid})" if rank in self.here else "(a process that wasn't known yet)"
+
+    def whereabouts(self, rank: int, at: str) -> str:
+        """Where a rank's program is, as it told last."""
+        there = self.here.get(rank)
+        if there is None or there.host != self.mine.host or not stopped(there.pid):
+            return at
+        return f"{at or 'a line that it has not told'} {self.process(rank)}, stopped by a signal: SIGCONT continues it"
 
     def settled(self, rank: int) -> set[int]:
         """The ranks whose processes have exited, after a moment for the kernel to report this rank's exit."""

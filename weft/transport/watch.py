@@ -105,7 +105,7 @@ class Watch:
 
     def whereabouts(self, other: int) -> str:
         page = self._pages.get(other)
-        return "" if page is None else page.read(AT, AT_SIZE)
+        return self._roll.whereabouts(other, "" if page is None else page.read(AT, AT_SIZE))
 
     def meet(self) -> None:
         """Check for new ranks, and map the pages of those on this host: their notes outlive them. Notes of other hosts

@@ -113,8 +113,7 @@ class Binder:
         call = self.source.failing(error)
         op = None if call is None else OPS.get(call.op)
         if call is not None and call.op.startswith("box."):
-            first, *more = call.operands()
-            error.add_note(f"in {call.op} of {first}{f' and {len(more)} more' * bool(more)}, of {call.at}")
+            error.add_note(f"in {call.brief}")
         if call is None or (op is None and not call.calls) or not (call.calls or ours(error)):
             return error
         if op is None:

@@ -23,6 +23,13 @@ HEAD: Final = 2  # the number of a function's first line in its source
 Tell = Callable[[Sequence[Call], Sequence[int]], object]  # calls, and when each began and the last ended
 
 
+def _identifier(hint: str) -> str:
+    """A name for Python's source, in ASCII: digits of other scripts stand in none, and Python takes some letters for
+    others."""
+    name = re.sub(r"\W", "_", hint, flags=re.ASCII).lstrip("_0123456789") or "v"
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
 class Static(dict[str, torch.Tensor]):
     """Values with known memory; and for each tensor, the first value that it was."""
 
@@ -136,7 +143,7 @@ class Source:
 
     @property
     def _name(self) -> str:
-        return re.sub(r"\W", "_", self.name)
+        return _identifier(self.name)
 
     def _compiled(self, file: str, lines: Sequence[tuple[str, Call]], given: Sequence[str]) -> CodeType:
         self.origins[file] = [call for _, call in lines]
@@ -195,10 +202,8 @@ class Source:
         if self.again is not None:
             name = next(self.again)
         else:
-            base = re.sub(r"\W", "_", hint).lstrip("_0123456789") or "v"
-            if keyword.iskeyword(base):
-                base += "_"
-            name, n = base, 1
+            base, n = _identifier(hint), 1
+            name = base
             while name in self.cells and self.cells[name] is not value:
                 n += 1
                 name = f"{base}_{n}"
