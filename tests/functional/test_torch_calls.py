@@ -62,7 +62,7 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("linalg.solve_triangular", (SQUARE.tril(), A), {"upper": False}), ("linalg.vecdot", (A, B), {}),
     ("linalg.eigvalsh", (SQUARE + SQUARE.T,), {}), ("linalg.vander", (V,), {"N": 3}), ("special.expit", (A,), {}),
     ("special.entr", (A.abs(),), {}), ("special.ndtr", (A,), {}), ("special.ndtri", (A.sigmoid(),), {}),
-    ("special.xlog1py", (A, B.abs()), {}), ("special.polygamma", (1, A.abs()), {}),
+    ("special.xlog1py", (A, B.abs()), {}), ("special.polygamma", (1, A.abs()), {}), ("polygamma", (1, A.abs()), {}),
     ("fft.rfft", (A,), {"norm": "ortho"}), ("fft.fft2", (Z,), {}), ("fft.irfft", (Z, 7), {}),
     ("fft.hfft", (Z,), {}), ("fft.hfft", (Z, 5), {"norm": "ortho"}), ("fft.ihfft", (A,), {"norm": "forward"}),
     ("linalg.lu_factor", (SQUARE,), {}), ("linalg.lu", (SQUARE,), {}), ("linalg.lu", (rand(2, 3, 3),), {}),
