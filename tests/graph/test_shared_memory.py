@@ -104,6 +104,12 @@ def exchanged(m: Any, x: Any) -> Any:
 
 
 @program
+def exchanged_for_its_own(m: Any, x: Any) -> Any:
+    m.row.data = m.row.data.to(x.dtype)
+    return m.row * x
+
+
+@program
 def exchanged_symbols(m: Any, x: Any) -> Any:
     h, k = x * 2, x * 3
     d = h.detach()
