@@ -749,6 +749,31 @@ class Registered(torch.nn.Module):
 class Known(Registered, name="known"): ...
 
 
+class OfItsOwn(torch.autograd.Function):
+    """A softmax whose gradient is what torch's own calls."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        y = torch.softmax(x, -1)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, dy: torch.Tensor) -> torch.Tensor:
+        return torch._softmax_backward_data(dy, *ctx.saved_tensors, -1, dy.dtype)  # type: ignore[attr-defined]
+
+
+def test_the_gradient_of_softmax_as_a_function() -> None:
+    class Softmax(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return OfItsOwn.apply(x).square()
+
+    x, given = flow.tensor([1.0, 2.0], requires_grad=True), torch.tensor([1.0, 2.0], requires_grad=True)
+    flow.from_torch(Softmax())(x).sum().backward()
+    Softmax()(given).sum().backward()
+    assert x.grad is not None and given.grad is not None and torch.allclose(x.grad.to_torch(), given.grad)
+
+
 def test_a_library_that_registers_its_subclasses_knows_its_own_alone() -> None:
     class Calling(flow.nn.Graph):
         def __init__(self) -> None:

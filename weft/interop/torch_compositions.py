@@ -142,6 +142,7 @@ COMPOSED: Final[dict[Any, Callable[..., Any]]] = {
     torch._pad_packed_sequence: lambda data, sizes, *how: pad_packed_sequence(PackedSequence(data, sizes), *how),
     torch.geqrf: geqrf,
     torch._assert_async: assert_async,
+    torch._softmax_backward_data: lambda dy, y, dim, dtype: (y * (dy - (dy * y).sum(dim, keepdim=True))).to(dtype),
     torch._shape_as_tensor: lambda x: tensor(tuple(x.shape)),
     "torch.Tensor._is_all_true": lambda x: x.all(),  # what torch._check_tensor_all asks
     "torch.Tensor._is_any_true": lambda x: x.any(),
