@@ -2396,12 +2396,8 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     [(2+0j)]
     """
 
-def polygamma(x: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
-    """The n-th derivative of digamma, which is the derivative of lgamma.
-
-    >>> round(flow._C.polygamma(flow.tensor([1.]), 1).item(), 4)
-    1.6449
-    """
+def polygamma(n: _int, input: Any) -> Any:
+    """The n-th derivative of digamma; as a method, `x.polygamma(n)`."""
 
 def positive(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x."""

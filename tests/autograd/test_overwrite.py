@@ -62,6 +62,15 @@ def test_what_is_computed_keeps_its_gradient() -> None:
     assert f(flow) == f(torch)
 
 
+@pytest.mark.parametrize("exponent", [2, 2.5, flow.tensor([2.0, 3.0])])
+def test_a_power_may_be_overwritten_as_its_gradient_needs_the_base(exponent: Any) -> None:
+    x = flow.tensor([1.0, 3.0], requires_grad=True)
+    expected, power = x.detach() ** (exponent - 1) * exponent / 2, x**exponent
+    power /= 2
+    power.sum().backward()
+    assert x.grad is not None and flow.allclose(x.grad, expected)
+
+
 def test_leaves_and_their_views_are_not_overwritten() -> None:
     leaf = flow.ones(2, requires_grad=True)
     with flow.no_grad():

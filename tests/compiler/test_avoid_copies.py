@@ -86,6 +86,34 @@ def test_a_part_of_several_wholes_lies_in_one_and_is_copied_into_the_others() ->
         np.testing.assert_allclose(got.numpy(), expected.numpy(), atol=1e-6)
 
 
+class Widens(nn.Module):
+    """Layers that append their channels to what they take: each part is read again by the gradient."""
+
+    def __init__(self, layers: int) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4 * n + 4, 4) for n in range(layers))
+
+    def forward(self, x: Any) -> Any:
+        x = x * 2
+        for layer in self.layers:
+            x = flow.cat([x, layer(x.square())], 1)
+        return x
+
+
+def test_parts_of_parts_are_kept_until_their_last_reader() -> None:
+    a, b = Widens(3).double(), Widens(3).double()
+    b.load_state_dict(a.state_dict())
+    graph, optimizer = Trains(a), flow.optim.SGD(b.parameters(), lr=0.1)
+    x = flow.randn(1, 4, dtype=flow.float64)
+    for _ in range(2):
+        loss = b(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        assert math.isclose(graph(x).item(), loss.item(), rel_tol=1e-9)
+    assert "cat(" not in graph.source()
+
+
 def test_an_order_of_dimensions_in_memory() -> None:
     flat = torch.arange(24)
     y = arranged(lambda shape: flat.view(shape), (2, 3, 4), (1, 2, 0))

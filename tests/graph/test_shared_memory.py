@@ -210,6 +210,15 @@ def test_as_eagerly_on_two_ranks() -> None:
                     np.testing.assert_allclose(a, b, rtol=1e-5, err_msg=name)
 
 
+def test_data_exchanged_for_itself_stays() -> None:
+    def same(m: Any, x: Any) -> Any:
+        m.b.data = m.b.data.to(x.dtype)
+        return x + m.b
+
+    traced, eager = Model(same), Model(same)
+    assert np.array_equal(Graph(traced)(flow.ones(2, 3)).numpy(), eager(flow.ones(2, 3)).numpy())
+
+
 def test_each_micro_batch_sees_what_the_one_before_it_wrote() -> None:
     def count(m: Any, x: Any) -> Any:
         m.b.data.add_(x.sum(0))

@@ -722,6 +722,7 @@ def test_a_modules_properties_are_read_as_its_methods() -> None:
 class Checking(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         torch._check_tensor_all(x > 0, lambda: "x must be positive")
+        torch._assert_async(x.sum() < 9, "x must be small")
         return x + (x > 2)._is_any_true()
 
 
@@ -730,6 +731,59 @@ def test_checks_of_all_elements_see_their_values() -> None:
     assert checking(flow.tensor([1.0, 3.0])).tolist() == Checking()(torch.tensor([1.0, 3.0])).tolist() == [2.0, 4.0]
     with pytest.raises(RuntimeError, match="x must be positive"):
         checking(flow.tensor([1.0, -3.0]))
+    with pytest.raises(RuntimeError, match="x must be small"):
+        checking(flow.tensor([9.0]))
+
+
+class Registered(torch.nn.Module):
+    known: dict[str, type] = {}
+
+    def __init_subclass__(cls, name: str) -> None:
+        cls.known[name] = cls
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        n = torch._shape_as_tensor(x)[0] if torch.jit.is_tracing() else x.shape[0]
+        return x.expand(n, 3)
+
+
+class Known(Registered, name="known"): ...
+
+
+class OfItsOwn(torch.autograd.Function):
+    """A softmax whose gradient is what torch's own calls."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        y = torch.softmax(x, -1)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, dy: torch.Tensor) -> torch.Tensor:
+        return torch._softmax_backward_data(dy, *ctx.saved_tensors, -1, dy.dtype)  # type: ignore[attr-defined]
+
+
+def test_the_gradient_of_softmax_as_a_function() -> None:
+    class Softmax(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return OfItsOwn.apply(x).square()
+
+    x, given = flow.tensor([1.0, 2.0], requires_grad=True), torch.tensor([1.0, 2.0], requires_grad=True)
+    flow.from_torch(Softmax())(x).sum().backward()
+    Softmax()(given).sum().backward()
+    assert x.grad is not None and given.grad is not None and torch.allclose(x.grad.to_torch(), given.grad)
+
+
+def test_a_library_that_registers_its_subclasses_knows_its_own_alone() -> None:
+    class Calling(flow.nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = flow.from_torch(Known())
+
+        def build(self, x: flow.Tensor) -> flow.Tensor:
+            return self.layer(x)
+
+    assert Calling()(flow.ones(2, 1)).shape == (2, 3) and Registered.known == {"known": Known}
 
 
 def test_data_has_a_count_of_versions_of_its_own() -> None:

@@ -56,6 +56,7 @@ KEEPING: dict[str, Callable[[Any], Any]] = {
     "rms_norm": lambda x: F.rms_norm(x, (8,)),
     "layer_norm": lambda x: F.layer_norm(x, (8,)),
     "group_norm": lambda x: F.group_norm(x, 3),
+    "instance_norm": lambda x: F.instance_norm(x),
     "softmax": lambda x: F.softmax(x, 1),
     "masked_fill": lambda x: x.masked_fill(x > 0, 1.0),
     "index_put": lambda x: x.index_put((flow.tensor([0]),), flow.ones(3, 8, 8)),
@@ -63,7 +64,29 @@ KEEPING: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("turn", [(0, 2, 3, 1), (0, 1, 3, 2), (0, 2, 1, 3)], ids=str)
+TURNS = pytest.mark.parametrize("turn", [(0, 2, 3, 1), (0, 1, 3, 2), (0, 2, 1, 3)], ids=str)
+
+
+CHANNELS: list[Callable[[Any, Any], Any]] = [
+    lambda F, x: F.group_norm(x, 3), lambda F, x: F.instance_norm(x), lambda F, x: F.pad(x, (1, 2, 1, 0), "reflect"),
+    lambda F, x: F.pad(x, (1, 2, 1, 0), "replicate"),
+]  # fmt: skip
+
+
+@TURNS
+@pytest.mark.parametrize("call", CHANNELS)
+def test_channels_lie_as_torchs_after_a_kernel(call: Callable[[Any, Any], Any], turn: tuple[int, ...]) -> None:
+    back = [turn.index(d) for d in range(4)]
+    theirs = torch.rand(2, 3, 8, 8, dtype=torch.float64).permute(turn).contiguous().permute(back).requires_grad_()
+    mine = flow.from_torch(theirs.detach()).requires_grad_()
+    expected, found = call(torch.nn.functional, theirs), call(F, mine)
+    assert torch.allclose(expected, found.to_torch()) and lies(found.to_torch(), expected.stride())
+    expected.square().mul(torch.arange(expected.numel()).view(expected.shape)).sum().backward()
+    found.square().mul(flow.arange(found.numel()).view(found.shape)).sum().backward()
+    assert theirs.grad is not None and mine.grad is not None and torch.allclose(theirs.grad, mine.grad.to_torch())
+
+
+@TURNS
 @pytest.mark.parametrize("name", KEEPING)
 def test_a_graph_drops_what_eager_calls_drop_of_results_in_another_order(name: str, turn: tuple[int, ...]) -> None:
     back = [turn.index(d) for d in range(4)]

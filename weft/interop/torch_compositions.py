@@ -11,6 +11,7 @@ from torch.utils._pytree import tree_map_only
 from weft.autograd.overwrite import guarded
 from weft.core.dispatch import changed, here
 from weft.core.errors import ArgumentError, ours
+from weft.functional.create.creation import tensor
 from weft.functional.neural.grouped_product import grouped_mm
 from weft.nn.layers.recurrence import CELLS, recurrent
 from weft.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence, pad_sequence
@@ -114,6 +115,12 @@ def on_memory(kernel: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def assert_async(x: Tensor, message: str = "Expected Tensor with single nonzero value, but got zero") -> None:
+    """Checked at once; a graph leaves the check out, as its launches know values when they are done."""
+    if here.trace is None and not x:
+        raise RuntimeError(message)
+
+
 def geqrf(x: Tensor) -> tuple[Tensor, ...]:
     """Of a local tensor, as a value: what torch's parametrizations begin with."""
     return tuple(of_torch(y) for y in torch.geqrf(whole_data(x.detach(), "geqrf()")))
@@ -134,6 +141,9 @@ COMPOSED: Final[dict[Any, Callable[..., Any]]] = {
     torch._pack_padded_sequence: lambda *args: pack_padded_sequence(*args)[:2],
     torch._pad_packed_sequence: lambda data, sizes, *how: pad_packed_sequence(PackedSequence(data, sizes), *how),
     torch.geqrf: geqrf,
+    torch._assert_async: assert_async,
+    torch._softmax_backward_data: lambda dy, y, dim, dtype: (y * (dy - (dy * y).sum(dim, keepdim=True))).to(dtype),
+    torch._shape_as_tensor: lambda x: tensor(tuple(x.shape)),
     "torch.Tensor._is_all_true": lambda x: x.all(),  # what torch._check_tensor_all asks
     "torch.Tensor._is_any_true": lambda x: x.any(),
     torch._grouped_mm: _grouped_mm,

@@ -319,7 +319,11 @@ def _derived_class(kind: type) -> type:
                 space[name] = _wrap_method(value, name.startswith("_"))
             elif isinstance(value, property) and value.fget is not None and value is getattr(kind, name):
                 space[name] = value.getter(_wrap_method(value.fget, name.startswith("_")))
-    return type(kind)(kind.__name__, (kind, TorchModule), space)
+    registered = hasattr(kind.__init_subclass__, "__func__")  # by a library's base class, which isn't to know this one
+    made = type(kind)(kind.__name__, (TorchModule,) if registered else (kind, TorchModule), space)
+    if registered:
+        made.__bases__ = kind, TorchModule
+    return made
 
 
 def _wrap_method(f: Callable[..., Any], as_it_is: bool) -> Callable[..., Any]:

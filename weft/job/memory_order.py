@@ -12,10 +12,10 @@ import torch
 from weft.job.job import Job
 from weft.job.value import Node, Value
 from weft.ops import OPS
+from weft.ops.kernels import FORMATS, channels_innermost
 from weft.tensor.tensor import Tensor
 
 FLAT = torch.contiguous_format
-FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
 CHANNELS = {"any channels": any, "all channels": all}
 
 
@@ -55,16 +55,6 @@ def alike(shape: tuple[int, ...], operands: Sequence[torch.Tensor]) -> tuple[int
     for d in order:
         strides[d], step = step, step * max(shape[d], 1)
     return tuple(strides)
-
-
-def channels_innermost(x: torch.Tensor) -> bool:
-    """Whether torch's kernels take a tensor, or a slice, for one with channels innermost."""
-    least, first = 1, x.stride(1)
-    for d in (1, *range(x.dim() - 1, 1, -1)):
-        if x.stride(d) < least:
-            return False
-        least = x.stride(d) * x.shape[d]
-    return x.stride(0) >= least != first  # alike where all but the batch is one element
 
 
 def lies(x: torch.Tensor, strides: tuple[int, ...]) -> bool:

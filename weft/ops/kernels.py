@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
 _BOUND = [getattr(torch._C, name) for name in ("_nn", "_VariableFunctions")]
 
 
@@ -24,3 +25,19 @@ class Kernels:
 
 
 aten = Kernels()
+
+
+def channels_innermost(x: torch.Tensor) -> bool:
+    """Whether torch's kernels take a tensor, or a slice, for one with channels innermost."""
+    least, first = 1, x.stride(1)
+    for d in (1, *range(x.dim() - 1, 1, -1)):
+        if x.stride(d) < least:
+            return False
+        least = x.stride(d) * x.shape[d]
+    return x.stride(0) >= least != first  # alike where all but the batch is one element
+
+
+def memory_format(x: torch.Tensor) -> torch.memory_format:
+    """In which order torch's kernels for CPUs lay out their results on a tensor with channels."""
+    kept = x.is_cpu and x.dim() in FORMATS and channels_innermost(x)
+    return FORMATS[x.dim()] if kept else torch.contiguous_format

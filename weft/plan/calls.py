@@ -358,15 +358,19 @@ def _check_bounds(call: Call, r: Result, arena: int, registers: Mapping[int, int
 
 
 def _check_overlaps(step: Step, results: Mapping[str, Result], last: Mapping[str, int], acts: int) -> None:
-    until, root = dict(last), {}
+    until, root, made = dict(last), {}, {r.name: c.op for c in step.calls for r in c.results}
     for r in results.values():
         root[r.name] = root[r.place.of] if r.place.kind == "view" else r.name
     for r in reversed(list(results.values())):  # a view keeps its base alive
         if r.place.kind == "view":
             until[r.place.of] = max(until.get(r.place.of, 0), until.get(r.name, 0))
-    shared = {  # reused in place
-        (name, r.name) for c in step.calls if c.op in IN_PLACE for name in c.operands() for r in c.results
-    }
+    within: dict[str, set[str]] = {}  # what may share a value's memory: it was made in place
+    for c in step.calls:
+        if c.op in IN_PLACE:
+            names = {*c.operands()}
+            if c.op == "box.joined":  # and whatever lies in parts that were joined themselves
+                names = names.union(*(within.get(name, ()) for name in names if made[name] == c.op))
+            within.update((r.name, names) for r in c.results)
     by_memory: dict[tuple[str, int], list[Span]] = {}
     pieces: dict[str, list[Span]] = {}
     for i, call in enumerate(step.calls):
@@ -387,7 +391,7 @@ def _check_overlaps(step: Step, results: Mapping[str, Result], last: Mapping[str
                 name == a.name for name in call.operands() if root[name] == a.name
             ):  # no view of it as well
                 continue
-            if {(a.name, b.name), (b.name, a.name)} & shared or _interleaved(was, now):
+            if a.name in within.get(b.name, ()) or b.name in within.get(a.name, ()) or _interleaved(was, now):
                 continue
             pieces = pieces or _pieces(step, results)
             ends = (p.last for p in pieces.get(a.name, ()) if a.begin + p.end > b.begin and a.begin + p.begin < b.end)

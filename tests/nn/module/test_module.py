@@ -452,3 +452,5 @@ def test_handles_of_hooks_have_ids() -> None:
     assert first.id != second.id and list(layer._forward_hooks) == [first.id, second.id]
     first.remove()
     assert list(layer._forward_hooks) == [second.id]
+    third = layer.register_full_backward_hook(lambda *_: None)
+    assert list(layer._backward_hooks) == [third.id] and not layer._backward_pre_hooks

@@ -231,6 +231,10 @@ class _Lowering:
             """When the first part of a value is made."""
             return min([self.made_at[v], *map(begun, parts.get(v, ()))])
 
+        def ended(v: Value) -> int:
+            """When it, or a part of it, is last read."""
+            return max([last.get(v, self.made_at[v]), *map(ended, parts.get(v, ()))])
+
         for i, n in enumerate(nodes):
             row = self.rows.get(n)
             if row is not None:
@@ -240,9 +244,8 @@ class _Lowering:
                 want(("scratch", n), self.scratch[n], i, i)
             for v in n.outputs:
                 if self._in_arena(n, v):
-                    own = parts.get(v, [])
-                    until = max([i, *(last.get(w, i) for w in (v, *own))])
-                    over = None if own else self._over(n, v)
+                    until = ended(v)
+                    over = None if v in parts else self._over(n, v)
                     if over in block_of and blocks[block_of[over]].last == i:
                         block_of[v] = block_of[over]
                         b = blocks[block_of[v]]

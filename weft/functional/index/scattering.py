@@ -204,6 +204,10 @@ def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     shape = tuple(broadcast_shapes(tuple(x.shape), tuple(mask.shape)))
     x = x if tuple(x.shape) == shape else ops.expand(x, shape)
     flat = ops.reshape(ops.expand(mask, shape), (-1,))
-    at: Any = ops.cumsum(cast(flat, dtypes.int64), 0) - 1
-    picked = ops.index(ops.reshape(source, (-1,)), [ops.clamp(at, 0)])
-    return ops.reshape(ops.where(flat, picked, ops.reshape(x, (-1,))), tuple(x.shape))
+    into, values = ops.reshape(x, (-1,)), ops.reshape(source, (-1,))
+    at: Any = cast(flat, dtypes.int64)
+    if source.numel() or not x.numel():
+        at = ops.clamp(ops.cumsum(at, 0) - 1, 0)
+    else:  # one element, to be read where the mask isn't true
+        values = ops.cat([values, ops.narrow(into, 0, 0, 1)], 0)
+    return ops.reshape(ops.where(flat, ops.index(values, [at]), into), tuple(x.shape))

@@ -119,4 +119,4 @@ def instance_norm(
             spread = ops.mul(ops.mean(ops.square(ops.sub(x, centre)), (0, *inside), False), count / (count - 1))
             for running, now in ((running_mean, ops.mean(x, (0, *inside), False)), (running_var, spread)):
                 assign(running, ops.add(ops.mul(running, 1 - momentum), ops.mul(now, momentum)))
-    return ops.group_norm(input, input.shape[1], weight, bias, eps)
+    return ops.group_norm(ops.contiguous(input), input.shape[1], weight, bias, eps)

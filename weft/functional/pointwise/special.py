@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from weft.api.signature import door
 from weft.api.surface import PUBLIC
+from weft.api.table import public
 from weft.functional.create import creation
 from weft.functional.neural.softmax import log_softmax, softmax
 from weft.functional.pointwise.arithmetic import round
@@ -21,9 +22,10 @@ OTHERS: Final = {  # ops that have another name here
 }  # fmt: skip
 
 
-def polygamma(n: int, x: Any) -> Any:
-    """The n-th derivative of digamma."""
-    return ops.polygamma(x, n)
+@public("flow")
+def polygamma(n: int, input: Any) -> Any:
+    """The n-th derivative of digamma; as a method, `x.polygamma(n)`."""
+    return ops.polygamma(input, n)
 
 
 def entr(x: Any) -> Any:

@@ -127,6 +127,7 @@ class Module(Owner):
         object.__delattr__(self, name)
 
     _forward_pre_hooks, _forward_hooks = hooks.table("forward_pre"), hooks.table("forward")
+    _backward_pre_hooks, _backward_hooks = hooks.table("backward_pre"), hooks.table("backward")
     _state_dict_hooks, _load_state_dict_pre_hooks = hooks.table("state_dict"), hooks.table("load_pre")
 
     def _register(self, role: str, name: str, value: Any, kind: Any) -> None:

@@ -14,7 +14,7 @@ from weft.core.sbp import broadcast
 from weft.ops.create.convert import to_global
 from weft.ops.declaration import op
 from weft.ops.form import FLOATS, WIDE, Form, alike
-from weft.ops.kernels import aten
+from weft.ops.kernels import aten, memory_format
 from weft.ops.neural.layer_norm import absent, gradients, in_kernels_dtype, second_gradient, statistics_of, widen
 from weft.ops.pointwise.arithmetic import add, mul, square, sub
 from weft.ops.pointwise.copies import cast
@@ -247,7 +247,7 @@ def _(rand):
 # ---- group_norm --------------------------------------------------------------------------------------
 
 
-@op(returns="y | mean rstd")
+@op(returns="y | mean rstd", memory_order="any channels")
 def group_norm(
     x: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
@@ -261,7 +261,8 @@ def group_norm(
             "group_norm: Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{list(x.shape)} and num_groups={num_groups}; x is (batch, channels, ...)"
         )
-    y, mean, rstd = aten.native_group_norm(x.contiguous(), _dense(weight), _dense(bias), *_sizes(x), num_groups, eps)
+    x = x.contiguous(memory_format=memory_format(x))
+    y, mean, rstd = aten.native_group_norm(x, _dense(weight), _dense(bias), *_sizes(x), num_groups, eps)
     return y, widen(mean), widen(rstd)  # type: ignore[return-value]
 
 
@@ -310,8 +311,9 @@ def group_norm_grad(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of group_norm's x, weight and bias; those that aren't needed are zero."""
     mean, rstd = in_kernels_dtype(x, weight, mean, rstd)
+    dy, x = (t.contiguous(memory_format=memory_format(x)) for t in (dy, x))  # the kernel takes both for alike
     grads = aten.native_group_norm_backward(
-        dy.contiguous(), x.contiguous(), _dense(mean), _dense(rstd), _dense(weight), *_sizes(x), num_groups,
+        dy, x, _dense(mean), _dense(rstd), _dense(weight), *_sizes(x), num_groups,
         [bool(n) for n in wanted],
     )  # fmt: skip
     return tuple(absent(x, g if n else None) for g, n in zip(grads, wanted, strict=True))  # type: ignore[return-value]

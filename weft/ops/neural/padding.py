@@ -74,7 +74,7 @@ def _edges(pad: Size, mode: str) -> tuple[int, Any, Any]:
     return dims, forward[dims - 1], backward[dims - 1]
 
 
-@op(linear="x", steady="x")
+@op(linear="x", steady="x", memory_order="any channels")
 def pad_edges(x: Tensor, pad: Size, mode: str) -> Tensor:
     """x padded with its own elements: mirrored (mode "reflect") or repeated (mode "replicate").
 
@@ -85,6 +85,8 @@ def pad_edges(x: Tensor, pad: Size, mode: str) -> Tensor:
     lead = x.shape[: x.dim() - dims]
     if 0 in lead:
         return x.new_empty(_padded(tuple(x.shape), pad)[1])
+    if len(lead) == 2:
+        return kernel(x, tuple(pad))
     y = kernel(x.reshape((1, -1, *x.shape[x.dim() - dims :])), tuple(pad))
     return y.reshape((*lead, *y.shape[2:]))
 

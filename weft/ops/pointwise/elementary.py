@@ -26,7 +26,7 @@ pow = binary(
 
 
 @pow.grad
-def _(dy, input, exponent: Any, y, input_shape, exponent_shape, needs):
+def _(dy, input, exponent: Any, input_shape, exponent_shape, needs):
     da = db = None
     if needs[0] and exponent_shape is None:
         power = input if exponent == 2 else pow(input, exponent - 1)
@@ -35,7 +35,7 @@ def _(dy, input, exponent: Any, y, input_shape, exponent_shape, needs):
         derivative = where(eq(exponent, 0), 0.0, mul(pow(input, sub(exponent, 1)), exponent))
         da = fit(mul(dy, conjugated(derivative)), input_shape)
     if needs[1]:  # powers of 0 are constant, too
-        derivative = mul(y, log(input) if input_shape is not None else log_number(input))
+        derivative = mul(pow(input, exponent), log(input) if input_shape is not None else log_number(input))
         if input_shape is not None or input == 0:
             of: Any = exponent
             constant = derivative if of.dtype.is_complex else where(ge(of, 0), 0.0, derivative)

@@ -21,7 +21,7 @@ lgamma.grad(lambda dy, x: mul(dy, polygamma(x, 0)))
 def polygamma(x: Tensor, n: int) -> Tensor:
     """The n-th derivative of digamma, which is the derivative of lgamma.
 
-    >>> round(flow._C.polygamma(flow.tensor([1.]), 1).item(), 4)
+    >>> round(flow.tensor([1.]).polygamma(1).item(), 4)
     1.6449
     """
     return torch.polygamma(n, x)
