@@ -30,7 +30,8 @@ NOT_TOLD = {  # what torch takes, and its documents don't say
     "unsafe_split_with_sizes": "split_sizes", "embedding": "indices", "copy_": "other", "fill": "input",
     "isin": "element test_element", "tensor_split": "sections indices tensor_indices_or_sections",
     "scatter": "value", "scalar_tensor": "s",
-    "record_stream": "s", "resize_as_": "the_template",
+    "record_stream": "s", "resize_as_": "the_template", "_fake_quantize_learnable_per_tensor_affine": "input",
+    "_fake_quantize_learnable_per_channel_affine": "input",
 }  # fmt: skip
 
 
