@@ -12,7 +12,9 @@ import torch
 import weft as flow
 import weft.nn.functional as F
 from weft import nn
-from weft.job.memory_order import alike, lies
+from weft.job.job import Job
+from weft.job.memory_order import Order, alike, lies
+from weft.job.value import Node, Value
 
 
 def tensor(r: random.Random, shape: tuple[int, ...]) -> torch.Tensor:
@@ -84,6 +86,18 @@ def test_channels_lie_as_torchs_after_a_kernel(call: Callable[[Any, Any], Any], 
     expected.square().mul(torch.arange(expected.numel()).view(expected.shape)).sum().backward()
     found.square().mul(flow.arange(found.numel()).view(found.shape)).sum().backward()
     assert theirs.grad is not None and mine.grad is not None and torch.allclose(theirs.grad, mine.grad.to_torch())
+
+
+def test_channels_lie_innermost_only_where_a_kernel_lays_them_so() -> None:
+    def of_norm(device: str) -> tuple[int, ...]:
+        job = Job("norm")
+        values = [Value(name, (2, 3, 8, 8), flow.float32, None, flow.device(device)) for name in "xyms"]
+        order = Order(job)
+        order.known[values[0]] = values[0].meta.contiguous(memory_format=torch.channels_last)
+        job.append(Node("group_norm", "group_norm", (values[0], 3, None, None, 1e-5), tuple(values[1:])))
+        return order.strides(values[1])
+
+    assert of_norm("cpu") == (192, 1, 24, 3) and of_norm("cuda:0") == (192, 64, 8, 1)
 
 
 @TURNS

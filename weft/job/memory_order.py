@@ -16,7 +16,7 @@ from weft.ops.kernels import FORMATS, channels_innermost
 from weft.tensor.tensor import Tensor
 
 FLAT = torch.contiguous_format
-CHANNELS = {"any channels": any, "all channels": all}
+CHANNELS = {"any channels": any, "all channels": all, "any channels on CPUs": any}
 
 
 def alike(shape: tuple[int, ...], operands: Sequence[torch.Tensor]) -> tuple[int, ...]:
@@ -105,7 +105,8 @@ class Order:
         elif op is not None and op.random and node.operands():
             made = self.known[node.operands()[0]]
         elif op is not None and op.memory_order in CHANNELS:
-            operands = [self.known[o] for o in node.operands() if len(o.shape) in FORMATS]
+            here = node.outputs[0].device_type == "cpu" or not op.memory_order.endswith("CPUs")
+            operands = [self.known[o] for o in node.operands() if here and len(o.shape) in FORMATS]
             if operands and CHANNELS[op.memory_order](map(channels_innermost, operands)):
                 made = [v.meta.contiguous(memory_format=FORMATS.get(len(v.shape), FLAT)) for v in node.outputs]
         elif op is not None and (op.memory_order == "first" or op.elementwise) and node.operands():

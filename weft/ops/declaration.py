@@ -351,8 +351,8 @@ def op(
     contractions how many products over all axes of the notation it computes: a measure of time
     strided    its `out` copies into the given memory, which may have any strides
     memory_order of its results: "first" as that of its first operand, "any channels" or "all channels" with channels
-               innermost (channels_last) if they are so in any operand, or all of them, "contiguous"; else elementwise
-               ones as their operands, others contiguous
+               innermost (channels_last) if they are so in any operand, or all of them, "any channels on CPUs", and
+               contiguous elsewhere, "contiguous"; else elementwise ones as their operands, others contiguous
     """
 
     def declare(kernel: Callable[..., Any]) -> Op:

@@ -247,7 +247,7 @@ def _(rand):
 # ---- group_norm --------------------------------------------------------------------------------------
 
 
-@op(returns="y | mean rstd", memory_order="any channels")
+@op(returns="y | mean rstd", memory_order="any channels on CPUs")
 def group_norm(
     x: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:

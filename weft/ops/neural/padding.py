@@ -74,7 +74,7 @@ def _edges(pad: Size, mode: str) -> tuple[int, Any, Any]:
     return dims, forward[dims - 1], backward[dims - 1]
 
 
-@op(linear="x", steady="x", memory_order="any channels")
+@op(linear="x", steady="x", memory_order="any channels on CPUs")
 def pad_edges(x: Tensor, pad: Size, mode: str) -> Tensor:
     """x padded with its own elements: mirrored (mode "reflect") or repeated (mode "replicate").
 
