@@ -75,8 +75,7 @@ ABSENT: dict[str, dict[str, str]] = {
             reduce_min_device_stage reduce_min_global_stage""",
         CUDA: """fused_cross_feature_interaction fused_get_boundding_boxes_coord
             fused_get_center_dist fused_get_ciou_diagonal_angle fused_get_ciou_result
-            fused_get_convex_diagonal_squared fused_get_intersection_area fused_get_iou
-            fused_multi_head_attention_inference""",
+            fused_get_convex_diagonal_squared fused_get_intersection_area fused_get_iou""",
     },
     "nn.Module methods": {INSIDE: "_shallow_repr"},
     "nn.Graph methods": {
