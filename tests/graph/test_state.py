@@ -333,24 +333,63 @@ def test_a_made_total_over_micro_batches_and_ranks() -> None:
 
 def test_a_made_tensor_that_is_left_in_an_attribute_is_told() -> None:
     class Counts(nn.Module):
-        def __init__(self) -> None:
+        def __init__(self, constant: bool) -> None:
             super().__init__()
             self.count: Any = None
+            self.constant = constant
 
         def forward(self, x: Any) -> Any:
             self.count = flow.tensor(0.0)
-            self.count += 1
+            self.count += 1 if self.constant else x.sum()
             return x * self.count
 
     class Calls(nn.Graph):
-        def __init__(self) -> None:
+        def __init__(self, constant: bool) -> None:
             super().__init__()
-            self.m = Counts()
+            self.m = Counts(constant)
 
         def build(self, x: Any) -> Any:
             return self.m(x)
 
-    graph = Calls()
+    graph = Calls(False)
     with pytest.warns(UserWarning, match=r"no tensor in Counts\.count and left one there"):
         assert graph(flow.ones(1)).tolist() == [1.0]
     assert graph(flow.ones(1)).tolist() == [1.0]
+    graph = Calls(True)
+    assert graph(flow.ones(1)).tolist() == graph(flow.ones(1)).tolist() == [1.0]
+    assert graph.m.to(nn.Module).count.item() == 1.0
+
+
+@pytest.mark.parametrize("before", [(), (None,)])
+def test_a_new_buffer_that_follows_from_constants_is_kept_as_eagerly(before: tuple[None, ...]) -> None:
+    """Such as a mask or a table of angles, which models make when they first need it."""
+
+    def masked(m: Any, x: Any) -> Any:
+        if getattr(m, "mask", None) is None or len(m.mask) < len(x):
+            m.register_buffer("mask", (1 - flow.ones(len(x), len(x)).triu(1)) * m.scale, persistent=False)
+        return m.mask[: len(x), : len(x)] @ x
+
+    model = Keeper(masked)
+    model.register_buffer("scale", flow.tensor(2.0))
+    for none in before:
+        model.register_buffer("mask", none, persistent=False)
+    x, graph = flow.arange(6.0).reshape(3, 2), Run(model)
+    y = graph(x)
+    assert model.mask.tolist() == [[2, 0, 0], [2, 2, 0], [2, 2, 2]] and "mask" not in model.state_dict()
+    assert y.tolist() == graph(x).tolist() == model(x).tolist() == Run(model)(x).tolist()
+
+    def plain(m: Any, x: Any) -> Any:
+        m.mask = getattr(m, "mask", flow.ones(3, 3).tril())
+        return m.mask @ x
+
+    model = Keeper(plain)
+    assert Run(model)(x).tolist() == model(x).tolist() and model.mask.tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+
+    def remembers(m: Any, x: Any) -> Any:
+        m.register_buffer("last", x * 2)
+        return x
+
+    model = Keeper(remembers)
+    with pytest.raises(TraceError, match=r"build\(\) makes Keeper.last"):
+        Run(model)(x)
+    assert not hasattr(model, "last")

@@ -44,6 +44,7 @@ class Attributes:
         self._held: dict[int, tuple[Any, list[Held]]] = {}
         self.others: set[int] = set()  # modules of inner graphs, and those already warned of
         self._born: set[int] = set()  # modules made during the trace
+        self._constants: dict[int, Tensor] = {}  # by id: new buffers' values that follow from constants alone
 
     def see(self, module: Any) -> None:
         """Save a module's attributes when the program first calls it, or sets one of them."""
@@ -97,7 +98,7 @@ class Attributes:
         if isinstance(old, Tensor):
             return self._exchange(each, was_read)
         if old is None and each.is_state:
-            self._refuse_new(each)
+            self._keep_or_refuse(each)
         elif type(old) in (int, float) and type(now) in (int, float) and old != now:
             warn(
                 f"build() counts in Python: it found {each} = {old} and left {now}. Launches don't: all go by what it "
@@ -108,7 +109,7 @@ class Attributes:
                 f"build() reads tensors of {each} and then puts others there, which the next launch would not see. "
                 "What a graph keeps is buffers, register_buffer(name, tensor): set those anew, or write into them"
             )
-        elif not _tensors(each.inside) and any(map(self._is_new, _tensors(now))):
+        elif not _tensors(each.inside) and any(map(self._is_new, _tensors(now))) and not self._keep(each):
             warn(
                 f"build() found no tensor in {each} and left one there. Launches don't: each finds what was there when "
                 "the graph was traced. What a launch leaves to the next is a buffer, register_buffer(name, tensor), "
@@ -131,16 +132,28 @@ class Attributes:
             )
         return (old, now if alike else old)
 
-    def _refuse_new(self, each: Held) -> None:
-        if self._is_made(each.now):
+    def _keep_or_refuse(self, each: Held) -> None:
+        """Keep a new buffer that is the same in every launch, such as a mask or a table of positions, as an eager call
+        would."""
+        if self._is_made(each.now) and not self._keep(each):
             raise TraceError(
                 f"build() makes {each}, which the next launch would make again. What a graph keeps is there before: "
                 "let __init__ make it, or register it, register_buffer(name, tensor), in the form that it will have"
             )
 
+    def _keep(self, each: Held) -> bool:
+        if not isinstance(each.now, Tensor) or each.module._roles.get(each.name, "buffer") != "buffer":
+            return False
+        try:
+            value = hooks.traced(each.now, "")
+        except TraceError:
+            return False
+        self._constants[id(value)] = stored(each.module)[each.name] = value
+        return True
+
     def _is_new(self, t: Tensor) -> bool:
         """Whether a tensor was made in the trace."""
-        return not self.memories.stands_over(t)
+        return not self.memories.stands_over(t) and id(t) not in self._constants
 
     def _is_made(self, value: Any) -> bool:
         """Whether a tensor or a module was made in the trace."""
