@@ -486,6 +486,10 @@ def fused_bias_add_scale_mask_softmax_dropout(
     train: _bool = True
 ) -> tuple[Tensor, Tensor]: ...
 
+def fused_cross_feature_interaction(
+    x: Tensor, weight: Tensor, x0: Tensor, bias: Tensor, interaction_mode: str = 'vector'
+) -> Tensor: ...
+
 def fused_dot_feature_interaction(
     features: Sequence[Tensor], output_concat: Tensor | None = None, self_interaction: _bool = False,
     output_padding: _int = 0, pooling: str = 'none'

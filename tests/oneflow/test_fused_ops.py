@@ -64,6 +64,11 @@ CALLS: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
         lambda x, y, z: interacted(x, y, z, 0, 2), lambda f, x, y, z: f([x, y], output_concat=z, output_padding=2),
         (rand(2, 1, 4), rand(2, 3, 4), rand(2, 5))
     ),
+    "fused_cross_feature_interaction": (
+        lambda x, w, y, b, v, c: (TF.linear(x, w) * y + b + x, TF.linear(x, v, c) * y + x),
+        lambda f, x, w, y, b, v, c: (f(x, w, y, b, "vector"), f(x, v, y, c, "matrix")),
+        (rand(3, 4), rand(1, 4), rand(3, 4), rand(4), rand(4, 4), rand(4)),
+    ),
     "T": (lambda x: x.permute(2, 1, 0), lambda f, x: f(x), (X,)),
     "vector_norm": (torch.linalg.vector_norm, lambda f, x: f(x), (X,)),
     "mse_loss": (TF.mse_loss, lambda f, *a: f(*a), (X, X + 1)),
@@ -83,6 +88,8 @@ def test_interactions_of_features_in_their_other_forms() -> None:
     agree(lambda a, b: interacted(a, b, nothing, 0, 0).sum(1, True), lambda *f: interaction(f, pooling="sum"), (x, y))
     with pytest.raises(flow.errors.OptionError, match="takes no output_concat"):
         interaction([flow.tensor(x)], pooling="sum", output_padding=1)
+    with pytest.raises(flow.errors.OptionError, match='"vector" or "matrix"; got'):
+        flow._C.fused_cross_feature_interaction(*(flow.ones(1, 1) for _ in range(4)), "all")
     with pytest.raises(flow.errors.ShapeError, match="the width, 10, is"):
         flow._C.fused_self_attention(flow.ones(2, 2, 10), 3)
     P = flow.placement("cpu", ranks=[0])
