@@ -73,8 +73,8 @@ ABSENT: dict[str, dict[str, str]] = {
             dispatch_sgd_update multi_tensor_adam_update multi_tensor_momentum_update multi_tensor_sgd_update
             multi_tensor_yolov5_weight_update reduce_max_device_stage reduce_max_global_stage
             reduce_min_device_stage reduce_min_global_stage""",
-        CUDA: """fused_get_boundding_boxes_coord fused_get_center_dist fused_get_ciou_diagonal_angle fused_get_ciou_result
-            fused_get_convex_diagonal_squared fused_get_intersection_area fused_get_iou""",
+        CUDA: """fused_get_boundding_boxes_coord fused_get_center_dist fused_get_ciou_diagonal_angle
+            fused_get_ciou_result fused_get_convex_diagonal_squared fused_get_intersection_area fused_get_iou""",
     },
     "nn.Module methods": {INSIDE: "_shallow_repr"},
     "nn.Graph methods": {

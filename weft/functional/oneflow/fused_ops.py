@@ -111,8 +111,8 @@ def fused_dot_feature_interaction(
 def fused_cross_feature_interaction(
     x: Tensor, weight: Tensor, x0: Tensor, bias: Tensor, interaction_mode: str = "vector"
 ) -> Tensor:
-    """A layer of a cross network: x @ weight.T * x0 + bias + x with a vector as the weight, (x @ weight.T + bias) * x0 + x
-    with a "matrix"."""
+    """A layer of a cross network: x @ weight.T * x0 + bias + x, with a vector as the weight, or with a "matrix"
+    (x @ weight.T + bias) * x0 + x."""
     if interaction_mode not in ("vector", "matrix"):
         raise OptionError(f'interaction_mode is "vector" or "matrix"; got {interaction_mode!r}')
     product = ops.matmul(x, ops.transpose(weight, 0, 1))
