@@ -497,6 +497,31 @@ def fused_dot_feature_interaction(
 
 def fused_fast_gelu_mul(x: Tensor, multiplier: Tensor) -> Tensor: ...
 
+def fused_get_boundding_boxes_coord(
+    x1: Tensor, y1: Tensor, w1: Tensor, h1: Tensor, x2: Tensor, y2: Tensor, w2: Tensor, h2: Tensor
+) -> tuple[Tensor, ...]: ...
+
+def fused_get_center_dist(
+    b1_x1: Tensor, b1_x2: Tensor, b2_x1: Tensor, b2_x2: Tensor, b1_y1: Tensor, b1_y2: Tensor, b2_y1: Tensor,
+    b2_y2: Tensor
+) -> Tensor: ...
+
+def fused_get_ciou_diagonal_angle(w1: Tensor, h1: Tensor, w2: Tensor, h2: Tensor, eps: _float) -> Tensor: ...
+
+def fused_get_ciou_result(v: Tensor, iou: Tensor, rho2: Tensor, c2: Tensor, eps: _float) -> tuple[Tensor, Tensor]: ...
+
+def fused_get_convex_diagonal_squared(
+    b1_x1: Tensor, b1_x2: Tensor, b2_x1: Tensor, b2_x2: Tensor, b1_y1: Tensor, b1_y2: Tensor, b2_y1: Tensor,
+    b2_y2: Tensor, eps: _float
+) -> Tensor: ...
+
+def fused_get_intersection_area(
+    b1_x1: Tensor, b1_x2: Tensor, b2_x1: Tensor, b2_x2: Tensor, b1_y1: Tensor, b1_y2: Tensor, b2_y1: Tensor,
+    b2_y2: Tensor
+) -> Tensor: ...
+
+def fused_get_iou(w1: Tensor, h1: Tensor, w2: Tensor, h2: Tensor, inter: Tensor, eps: _float) -> Tensor: ...
+
 def fused_glu(
     x: Tensor, w: Tensor, b: Tensor | None = None, v: Tensor | None = None, c: Tensor | None = None,
     activation: str = 'none'
