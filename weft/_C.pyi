@@ -465,6 +465,18 @@ def fractional_max_pool3d_at(
     x: Tensor, samples: Tensor, kernel_size: tuple[_int, ...] | list[_int], output_size: tuple[_int, ...] | list[_int]
 ) -> tuple[Tensor, Tensor]: ...
 
+def fused_apply_rotary_emb(
+    x: Tensor, *, cos: Tensor | None = None, sin: Tensor | None = None, position_ids: Tensor | None = None,
+    x_layout: str = 'BHMK', output_layout: str | None = None, mode: str = 'plane', tensor_index: _int | None = None,
+    k_size: _int | None = None, base: _float = 10000.0, rotary_size: _int | None = None
+) -> Tensor: ...
+
+def fused_attention_concat_past_key_value(
+    past_key: Tensor | None = None, past_key_layout: str = 'BM(HK)', past_value: Tensor | None = None,
+    past_value_layout: str = 'BM(HK)', key: Tensor | None = None, key_layout: str = 'BM(HK)',
+    value: Tensor | None = None, value_layout: str = 'BM(HK)', key_head_size: _int | None = None
+) -> tuple[Tensor, Tensor]: ...
+
 def fused_bias_add_dropout(
     x: Tensor, bias: Tensor, p: _float = 0.5, axis: _int = 1, training: _bool = True
 ) -> Tensor: ...
@@ -476,12 +488,41 @@ def fused_bias_add_scale_mask_softmax_dropout(
     train: _bool = True
 ) -> tuple[Tensor, Tensor]: ...
 
+def fused_cross_feature_interaction(
+    x: Tensor, weight: Tensor, x0: Tensor, bias: Tensor, interaction_mode: str = 'vector'
+) -> Tensor: ...
+
 def fused_dot_feature_interaction(
     features: Sequence[Tensor], output_concat: Tensor | None = None, self_interaction: _bool = False,
     output_padding: _int = 0, pooling: str = 'none'
 ) -> Tensor: ...
 
 def fused_fast_gelu_mul(x: Tensor, multiplier: Tensor) -> Tensor: ...
+
+def fused_get_boundding_boxes_coord(
+    x1: Tensor, y1: Tensor, w1: Tensor, h1: Tensor, x2: Tensor, y2: Tensor, w2: Tensor, h2: Tensor
+) -> tuple[Tensor, ...]: ...
+
+def fused_get_center_dist(
+    b1_x1: Tensor, b1_x2: Tensor, b2_x1: Tensor, b2_x2: Tensor, b1_y1: Tensor, b1_y2: Tensor, b2_y1: Tensor,
+    b2_y2: Tensor
+) -> Tensor: ...
+
+def fused_get_ciou_diagonal_angle(w1: Tensor, h1: Tensor, w2: Tensor, h2: Tensor, eps: _float) -> Tensor: ...
+
+def fused_get_ciou_result(v: Tensor, iou: Tensor, rho2: Tensor, c2: Tensor, eps: _float) -> tuple[Tensor, Tensor]: ...
+
+def fused_get_convex_diagonal_squared(
+    b1_x1: Tensor, b1_x2: Tensor, b2_x1: Tensor, b2_x2: Tensor, b1_y1: Tensor, b1_y2: Tensor, b2_y1: Tensor,
+    b2_y2: Tensor, eps: _float
+) -> Tensor: ...
+
+def fused_get_intersection_area(
+    b1_x1: Tensor, b1_x2: Tensor, b2_x1: Tensor, b2_x2: Tensor, b1_y1: Tensor, b1_y2: Tensor, b2_y1: Tensor,
+    b2_y2: Tensor
+) -> Tensor: ...
+
+def fused_get_iou(w1: Tensor, h1: Tensor, w2: Tensor, h2: Tensor, inter: Tensor, eps: _float) -> Tensor: ...
 
 def fused_glu(
     x: Tensor, w: Tensor, b: Tensor | None = None, v: Tensor | None = None, c: Tensor | None = None,
@@ -497,6 +538,20 @@ def fused_matmul_bias_add_relu_dropout(
 
 def fused_mlp(
     x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], skip_final_activation: _bool
+) -> Tensor: ...
+
+def fused_multi_head_attention_inference(
+    query: Tensor, key: Tensor, value: Tensor, num_heads: _int, causal: _bool = False,
+    query_hidden_slice_start: _int = 0, query_hidden_slice_end: _int = -1, key_hidden_slice_start: _int = 0,
+    key_hidden_slice_end: _int = -1, value_hidden_slice_start: _int = 0, value_hidden_slice_end: _int = -1,
+    attn_bias: Tensor | None = None, causal_diagonal_offset: _int = 0
+) -> Tensor: ...
+
+def fused_multi_head_attention_inference_v2(
+    query: Tensor, query_layout: str = 'BM(HK)', query_head_size: _int | None = None, *, key: Tensor | None = None,
+    key_layout: str | None = None, value: Tensor | None = None, value_layout: str | None = None,
+    attn_bias: Tensor | None = None, output_layout: str = 'BM(HK)', scale: _float | None = None,
+    causal: _bool | None = None, attn_mask_type: str | None = None, causal_diagonal_offset: _int = 0
 ) -> Tensor: ...
 
 def fused_scale_mask_softmax(x: Tensor, mask: Tensor, fill_value: _float = 0.0, scale: _float = 1.0) -> Tensor: ...

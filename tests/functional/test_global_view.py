@@ -100,6 +100,9 @@ def test_new_tensors_are_split_as_far_as_their_own_sizes_allow() -> None:
         x = flow.ones(4, 6, placement=place, sbp=S(1))
         assert x.new_zeros(3, 4).sbp == (S(1),) and x.new_zeros(4, 6, sbp=S(0)).sbp == (S(0),)
         assert x.new_zeros(3, 1).sbp == x.new_ones(5).sbp == x.new_full((), 2.0).sbp == x.new_tensor([2.0]).sbp == (B,)
+        with global_mode(True, placement=place, sbp=S(1)):
+            assert flow.zeros(()).sbp == flow.tensor(3.0).sbp == flow.ones(2).sbp == (B,)
+            assert flow.ones(2, 4).sbp == (S(1),)
 
     spawn_threads(2, run, deadline=60)
 

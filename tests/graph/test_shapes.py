@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -69,6 +70,59 @@ def test_over_ranks() -> None:
 def test_it_keeps_at_least_one(size: Any) -> None:
     with pytest.raises(GraphError, match="at least one form is kept"):
         nn.Graph.with_dynamic_input_shape(size=size)
+
+
+def scaled_by(weight: float) -> tuple[Any, Any]:
+    """A graph whose __init__ is decorated, as programs for OneFlow 1.0 do, and its module."""
+
+    class Scaled(nn.Graph):
+        @nn.Graph.with_dynamic_input_shape(size=9, enable_shared=True)
+        def __init__(self, model: Any) -> None:
+            super().__init__(enable_get_runtime_state_dict=True)
+            self.model = model
+
+        def build(self, x: Any) -> Any:
+            return self.model(x)
+
+    class Named(Scaled):
+        @nn.Graph.with_dynamic_input_shape(size=3)
+        def __init__(self, model: Any) -> None:
+            super().__init__(model)
+
+    model = nn.Linear(2, 1, bias=False)
+    nn.init.constant_(model.weight, weight)
+    return Named(model), model
+
+
+def test_its_compiled_graphs_are_saved_and_loaded(tmp_path: Path) -> None:
+    graph, model = scaled_by(2.0)
+    assert isinstance(graph, nn.Graph) and type(graph).__name__ == "Named" and not graph.is_compiled
+    graph._dynamic_input_graph_cache.set_cache_size(2)
+    for n in (1, 2, 3):
+        assert graph(flow.ones(n, 2)).tolist() == [[4.0]] * n
+    nn.init.constant_(model.weight, 3.0)
+    assert graph(flow.ones(2, 2)).tolist() == [[6.0]] * 2
+    state = graph.runtime_state_dict(with_eager=True)
+    assert len(state) == 2 and all(part["plan"] for part in state.values())
+    flow.save(state, tmp_path / "graphs")
+    other, model = scaled_by(0.0)
+    other.load_runtime_state_dict(flow.load(tmp_path / "graphs"))
+    plan = other.plan
+    assert model.weight.tolist() == [[3.0, 3.0]] and other(flow.ones(2, 2)).tolist() == [[6.0]] * 2
+    assert other.plan is plan and other(flow.ones(1, 2)).tolist() == [[6.0]] and other.plan is not plan
+    for one in (graph, other):
+        one.close()
+
+
+def test_options_of_oneflow_1_0() -> None:
+    class Graph(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__(debug_v_level=0, debug_ranks=[0, 1])
+
+        def build(self, x: Any) -> Any:
+            return x
+
+    assert Graph()._debug_level == 0 and nn.Graph()._debug_level == -1
 
 
 def trains(inputs: int = 3) -> nn.Graph:

@@ -407,3 +407,38 @@ def test_tables_that_the_first_call_makes_stay(ranks: int) -> None:
         assert table.cos.is_eager and set(table.by_length) == {2, 3, 5}
 
     spawn_threads(ranks, program)
+
+
+@pytest.mark.parametrize("before", [(), (None,)])
+def test_a_new_buffer_that_follows_from_constants_is_kept_as_eagerly(before: tuple[None, ...]) -> None:
+    """Such as a mask or a table of angles, which models make when they first need it."""
+
+    def masked(m: Any, x: Any) -> Any:
+        if getattr(m, "mask", None) is None or len(m.mask) < len(x):
+            m.register_buffer("mask", (1 - flow.ones(len(x), len(x)).triu(1)) * m.scale, persistent=False)
+        return m.mask[: len(x), : len(x)] @ x
+
+    model = Keeper(masked)
+    model.register_buffer("scale", flow.tensor(2.0))
+    for none in before:
+        model.register_buffer("mask", none, persistent=False)
+    x, graph = flow.arange(6.0).reshape(3, 2), Run(model)
+    y = graph(x)
+    assert model.mask.tolist() == [[2, 0, 0], [2, 2, 0], [2, 2, 2]] and "mask" not in model.state_dict()
+    assert y.tolist() == graph(x).tolist() == model(x).tolist() == Run(model)(x).tolist()
+
+    def plain(m: Any, x: Any) -> Any:
+        m.mask = getattr(m, "mask", flow.ones(3, 3).tril())
+        return m.mask @ x
+
+    model = Keeper(plain)
+    assert Run(model)(x).tolist() == model(x).tolist() and model.mask.tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+
+    def remembers(m: Any, x: Any) -> Any:
+        m.register_buffer("last", x * 2)
+        return x
+
+    model = Keeper(remembers)
+    with pytest.raises(TraceError, match=r"build\(\) makes Keeper.last"):
+        Run(model)(x)
+    assert not hasattr(model, "last")

@@ -94,7 +94,7 @@ with flow.mock_torch.enable(extra_dict={"torch.special.zeta": "math.hypot"}):
     importlib.import_module("torch.distributed.nn")         # torch's own writes modules, and imports them
     from torch.distributed.tensor import DTensor
     assert torch.special.zeta(3, 4) == 5 and torch.uint16.itemsize == 2 and torch.Stream and torch.cuda.CUDAGraph
-    assert torch._C.DispatchKey and torch.jit._overload_method and torch.ops is helper.torch.ops
+    assert torch._C.DispatchKey and torch.jit._overload_method and torch.ops.aten.relu is helper.torch.ops.aten.relu
     assert torch._dynamo.mark_static_address(torch.ones(1)) is None
     ends = torch.tensor([1, 3], dtype=torch.int32)
     assert torch._grouped_mm(torch.ones(3, 2), torch.ones(2, 2, 1), ends).tolist() == [[2.0]] * 3
@@ -120,8 +120,11 @@ with flow.mock_torch.enable(lazy=True):
         assert "torch.nn.functional.no_such.thing" in str(error)
 sys.path.insert(0, sys.argv[1])
 import package
-with flow.mock_torch.enable(packages=["package"]):
+with flow.mock_torch.enable(packages=["package", "torchmetrics"]):
     import package as mocked
+    from torchmetrics.metric import Metric as OnOurTensors
+from torchmetrics.metric import Metric                          # whose methods get torch's tensors for Weft's
+assert OnOurTensors().kind(flow.ones(1)) is flow.Tensor is not Metric().kind(flow.ones(1))
 assert mocked.torch.ones is flow.ones and package.torch.ones is not flow.ones and sys.modules["package"] is package
 print("done")
 """
@@ -131,6 +134,9 @@ def test_what_is_not_about_tensors_is_torchs(tmp_path: Path) -> None:
     (tmp_path / "helper.py").write_text("import torch\n")
     (tmp_path / "site" / "package").mkdir(parents=True)
     (tmp_path / "site" / "package" / "__init__.py").write_text("import torch\n")
+    (tmp_path / "site" / "torchmetrics").mkdir()
+    metric = "import torch\n\nclass Metric:\n    def kind(self, x):\n        return type(x)\n"
+    (tmp_path / "site" / "torchmetrics" / "metric.py").write_text(metric)
     (tmp_path / "main.py").write_text(PASSED)
     words = [sys.executable, "main.py", str(tmp_path / "site")]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
@@ -169,6 +175,12 @@ with flow.mock_torch.enable():
     z = scaled(y) + scaled(x=y, factor=1.0)
     z.sum().backward()
     assert z.tolist() == [4.0, 4.0] and y.grad.tolist() == [40.0, 40.0]
+
+    torch.library.custom_op("weft_tests::thrice", lambda x: x * 3, mutates_args=(), schema="(Tensor x) -> Tensor")
+    torch.library.register_autograd("weft_tests::thrice", lambda ctx, dy: torch.ops.weft_tests.twice(dy) * 10)
+    x = torch.ones(2, requires_grad=True)
+    torch.ops.weft_tests.thrice(x).sum().backward()
+    assert x.grad.tolist() == [20.0, 20.0] and torch.ops.aten.relu.default.name() == "aten::relu"
 
     x = torch.ones(2, requires_grad=True)
     twice(x).sum().backward()

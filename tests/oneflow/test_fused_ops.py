@@ -64,6 +64,11 @@ CALLS: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
         lambda x, y, z: interacted(x, y, z, 0, 2), lambda f, x, y, z: f([x, y], output_concat=z, output_padding=2),
         (rand(2, 1, 4), rand(2, 3, 4), rand(2, 5))
     ),
+    "fused_cross_feature_interaction": (
+        lambda x, w, y, b, v, c: (TF.linear(x, w) * y + b + x, TF.linear(x, v, c) * y + x),
+        lambda f, x, w, y, b, v, c: (f(x, w, y, b, "vector"), f(x, v, y, c, "matrix")),
+        (rand(3, 4), rand(1, 4), rand(3, 4), rand(4), rand(4, 4), rand(4)),
+    ),
     "T": (lambda x: x.permute(2, 1, 0), lambda f, x: f(x), (X,)),
     "vector_norm": (torch.linalg.vector_norm, lambda f, x: f(x), (X,)),
     "mse_loss": (TF.mse_loss, lambda f, *a: f(*a), (X, X + 1)),
@@ -83,6 +88,8 @@ def test_interactions_of_features_in_their_other_forms() -> None:
     agree(lambda a, b: interacted(a, b, nothing, 0, 0).sum(1, True), lambda *f: interaction(f, pooling="sum"), (x, y))
     with pytest.raises(flow.errors.OptionError, match="takes no output_concat"):
         interaction([flow.tensor(x)], pooling="sum", output_padding=1)
+    with pytest.raises(flow.errors.OptionError, match='"vector" or "matrix"; got'):
+        flow._C.fused_cross_feature_interaction(one := flow.ones(1, 1), one, one, one, "all")
     with pytest.raises(flow.errors.ShapeError, match="the width, 10, is"):
         flow._C.fused_self_attention(flow.ones(2, 2, 10), 3)
     P = flow.placement("cpu", ranks=[0])
@@ -130,3 +137,35 @@ def test_boxes_that_overlap_better_ones_go() -> None:
         if all(share(j) <= 0.3 for j in best):
             best.append(i)
     assert kept == best
+
+
+def test_the_parts_of_the_complete_iou() -> None:
+    ours = flow.tensor(rand(6, 4) + 0.5, requires_grad=True)
+    theirs = torch.tensor(ours.numpy(), requires_grad=True)
+    other, eps = rand(6, 4) + 0.5, 1e-7
+    (x1, y1, w1, h1), (x2, y2, w2, h2) = ours.chunk(4, 1), flow.tensor(other).chunk(4, 1)
+    left1, right1, top1, bottom1, left2, right2, top2, bottom2 = flow._C.fused_get_boundding_boxes_coord(
+        x1, y1, w1, h1, x2, y2, w2, h2
+    )
+    edges = (left1, right1, left2, right2, top1, bottom1, top2, bottom2)
+    shared = flow._C.fused_get_intersection_area(*edges)
+    iou = flow._C.fused_get_iou(w1, h1, w2, h2, shared, eps)
+    around = flow._C.fused_get_convex_diagonal_squared(*edges, eps)
+    angle = flow._C.fused_get_ciou_diagonal_angle(w1, h1, w2, h2, eps)
+    complete, weight = flow._C.fused_get_ciou_result(angle, iou, flow._C.fused_get_center_dist(*edges), around, eps)
+    assert not weight.requires_grad
+    complete.sum().backward()
+
+    low, high = theirs[:, :2] - theirs[:, 2:] / 2, theirs[:, :2] + theirs[:, 2:] / 2
+    low2, high2 = other[:, :2] - other[:, 2:] / 2, other[:, :2] + other[:, 2:] / 2
+    both = (torch.minimum(high, high2) - torch.maximum(low, low2)).clamp_min(0).prod(1)
+    share = both / (theirs[:, 2:].prod(1) + other[:, 2:].prod(1) - both + eps)
+    diagonal = (torch.maximum(high, high2) - torch.minimum(low, low2)).square().sum(1) + eps
+    slopes = [torch.atan(sides[:, 2] / (sides[:, 3] + eps)) for sides in (theirs, other)]
+    tilt = (slopes[1] - slopes[0]) * 2 / torch.pi
+    factor = (tilt**2 / (tilt**2 - share + 1 + eps)).detach()
+    wanted = share - (theirs[:, :2] - other[:, :2]).square().sum(1) / diagonal - factor * tilt**2
+    wanted.sum().backward()
+    torch.testing.assert_close(torch.tensor(complete[:, 0].numpy()), wanted.detach())
+    assert ours.grad is not None
+    torch.testing.assert_close(torch.tensor(ours.grad.numpy()), theirs.grad)

@@ -20,7 +20,6 @@ FILES = "reads files in a format of OneFlow's own, or the records in them; data 
 BUFFERS = "tensors whose elements are byte strings, which only OneFlow's own file readers make"
 TABLES = "sparse embedding tables with their storage, a system beside OneFlow"
 BACKEND = "a kernel that OneFlow's own Python calls; the name that users call is here"
-CUDA = "a kernel that OneFlow has for CUDA alone, for one model; it is composed of names that are here"
 PROTOBUF = "shows OneFlow's protocol buffers; a graph has text here: graph.job, graph.plan, graph.source()"
 INSIDE = "how OneFlow's classes work inside; nothing a program calls"
 OLD = "marks names of OneFlow's that are on their way out, or where its files lie"
@@ -73,10 +72,6 @@ ABSENT: dict[str, dict[str, str]] = {
             dispatch_sgd_update multi_tensor_adam_update multi_tensor_momentum_update multi_tensor_sgd_update
             multi_tensor_yolov5_weight_update reduce_max_device_stage reduce_max_global_stage
             reduce_min_device_stage reduce_min_global_stage""",
-        CUDA: """fused_cross_feature_interaction fused_get_boundding_boxes_coord
-            fused_get_center_dist fused_get_ciou_diagonal_angle fused_get_ciou_result
-            fused_get_convex_diagonal_squared fused_get_intersection_area fused_get_iou
-            fused_multi_head_attention_inference""",
     },
     "nn.Module methods": {INSIDE: "_shallow_repr"},
     "nn.Graph methods": {

@@ -60,7 +60,11 @@ class Graph:
     _compiled: Compiled | None
     _debug_level: int
 
-    def __init__(self) -> None:
+    def __init__(
+        self, *, enable_get_runtime_state_dict: bool = False, debug_v_level: int = -1,
+        debug_ranks: int | Sequence[int] | None = None,
+    ) -> None:  # fmt: skip
+        """`debug_v_level` and `debug_ranks` are those of `debug()`. `runtime_state_dict()` works without asking."""
         self.__dict__.update(
             _name=self.numbered(),
             _blocks={},
@@ -73,6 +77,7 @@ class Graph:
             numbers={},
             _before=0,
         )
+        self.debug(debug_v_level, ranks=debug_ranks)
 
     def numbered(self) -> str:
         """A numbered name for a new graph of this class: the same on every rank."""
@@ -203,8 +208,9 @@ class Graph:
         if parts and STEPS in state:
             self.__dict__["_before"] += int(state[STEPS]) - self._steps()
 
-    def runtime_state_dict(self) -> dict[str, Any]:
+    def runtime_state_dict(self, *, with_eager: bool = True) -> dict[str, Any]:
         """The compiled graph of this rank: its plan, and its parts of the variables. Each rank saves its own."""
+        idle("Graph.runtime_state_dict(with_eager)", not with_eager)
         return saved.state_of(self)
 
     def load_runtime_state_dict(self, state: Mapping[str, Any]) -> None:

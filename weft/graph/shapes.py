@@ -2,20 +2,93 @@
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from weft.core.dispatch import here
 from weft.core.errors import GraphError
+from weft.core.idle import idle
 from weft.graph import tree
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
 
-def with_dynamic_input_shape(*, size: int = 10) -> Callable[[type], type]:
-    """A class decorator for dynamic input shapes: a graph of this class takes inputs of any form, and caches compiled
-    graphs for the last `size` forms. They share modules, optimizers and config. All ranks call with the same forms.
+class Forms:
+    """The compiled graphs of a graph that takes inputs of any form, those called last at the end."""
+
+    def __init__(self, size: int) -> None:
+        self.kept: OrderedDict[str, Any] = OrderedDict()
+        self.set_cache_size(size)
+
+    def set_cache_size(self, size: int) -> None:
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+            raise GraphError(f"with_dynamic_input_shape(size={size!r}): at least one form is kept, like size=10")
+        self.size = size
+
+    def of(self, graph: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The compiled graph for arguments of this form."""
+        form = repr(tree.form(tree.ours((args, kwargs))))
+        one = self.kept.pop(form, None) or self.another(graph)
+        one.compile(*args, **kwargs)
+        self.keep(graph, form, one)
+        return one
+
+    def another(self, graph: Any) -> Any:
+        """A graph that isn't compiled, over the same modules."""
+        kind = type(graph).of_one_form
+        one = object.__new__(kind)
+        one.__dict__.update({n: a for n, a in graph.__dict__.items() if n != "_dynamic_input_graph_cache"})
+        one.__dict__.update(_name=graph.numbered(), _compiled=None)
+        return one
+
+    def keep(self, graph: Any, form: str, one: Any) -> None:
+        self.kept[form] = one
+        graph.__dict__["_compiled"] = one._compiled  # for job, plan and the like
+        while len(self.kept) > self.size:
+            self.kept.popitem(last=False)[1].close()
+
+
+@functools.cache
+def _of_any_form(kind: type) -> type:
+    """A class of graphs, for inputs of any form."""
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if here.trace is not None or self._closed:
+            return kind.__call__(self, *args, **kwargs)
+        return self._dynamic_input_graph_cache.of(self, args, kwargs)(*args, **kwargs)
+
+    def compile(self: Any, *args: Any, **kwargs: Any) -> None:
+        self._dynamic_input_graph_cache.of(self, args, kwargs)
+
+    def close(self: Any) -> None:
+        for graph in self._dynamic_input_graph_cache.kept.values():
+            graph.close()
+        self.__dict__["_closed"] = True
+
+    def runtime_state_dict(self: Any, **options: Any) -> dict[str, Any]:
+        self._need()
+        kept = self._dynamic_input_graph_cache.kept
+        return {form: graph.runtime_state_dict(**options) for form, graph in kept.items()}
+
+    def load_runtime_state_dict(self: Any, state: Mapping[str, Any]) -> None:
+        forms = self._dynamic_input_graph_cache
+        for form, part in state.items():
+            one = forms.another(self)
+            one.load_runtime_state_dict(part)
+            forms.keep(self, form, one)
+
+    own = {name: getattr(kind, name) for name in ("__doc__", "__module__", "__qualname__")}
+    methods = (compile, close, runtime_state_dict, load_runtime_state_dict)
+    own |= {"__call__": call, "of_one_form": kind, **{m.__name__: m for m in methods}}
+    return type(kind.__name__, (kind,), own)
+
+
+def with_dynamic_input_shape(*, size: int = 10, enable_shared: bool = True) -> Callable[[Any], Any]:
+    """A decorator of a class of graphs, or of its `__init__`, for dynamic input shapes: its graphs take inputs of any
+    form, and cache compiled graphs for the last `size` forms. They share modules, optimizers and config. All ranks call
+    with the same forms.
 
     >>> @flow.nn.Graph.with_dynamic_input_shape(size=2)
     ... class Twice(flow.nn.Graph):
@@ -25,43 +98,26 @@ def with_dynamic_input_shape(*, size: int = 10) -> Callable[[type], type]:
     >>> [twice(flow.ones(n)).tolist() for n in (1, 2)]
     [[2.0], [2.0, 2.0]]
     """
-    if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-        raise GraphError(f"with_dynamic_input_shape(size={size!r}): at least one form is kept, like size=10")
+    Forms(size)
+    idle("with_dynamic_input_shape(enable_shared)", not enable_shared)
 
-    def decorate(kind: type) -> type:
-        if not (isinstance(kind, type) and hasattr(kind, "share_from")):
-            raise GraphError(f"with_dynamic_input_shape() decorates a class of graphs; got {kind!r:.60}")
+    def decorate(given: Any) -> Any:
+        if isinstance(given, type) and hasattr(given, "share_from"):
+            own = {name: getattr(given, name) for name in ("__doc__", "__module__", "__qualname__")}
+            return type(given.__name__, (given,), {**own, "__init__": decorate(given.__init__)})
+        if isinstance(given, type) or not callable(given):
+            raise GraphError(
+                f"with_dynamic_input_shape() decorates a class of graphs, or its __init__; got {given!r:.60}"
+            )
 
-        def of_form(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            form = repr(tree.form(tree.ours((args, kwargs))))
-            kept: OrderedDict[str, Any] = self.__dict__.setdefault("_kept", OrderedDict())
-            graph = kept.pop(form, None)
-            if graph is None:
-                graph = object.__new__(kind)
-                graph.__dict__.update({n: a for n, a in self.__dict__.items() if n != "_kept"})
-                graph.__dict__.update(_name=self.numbered(), _compiled=None)
-            graph.compile(*args, **kwargs)
-            kept[form] = graph
-            self.__dict__["_compiled"] = graph._compiled  # for job, plan and the like
-            if len(kept) > size:
-                kept.popitem(last=False)[1].close()
-            return graph
+        @functools.wraps(given)
+        def init(self: Any, *args: Any, **kwargs: Any) -> None:
+            given(self, *args, **kwargs)
+            self.__dict__["_dynamic_input_graph_cache"] = Forms(size)
+            if not hasattr(type(self), "of_one_form"):
+                object.__setattr__(self, "__class__", _of_any_form(type(self)))
 
-        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if here.trace is not None or self._closed:
-                return kind.__call__(self, *args, **kwargs)
-            return of_form(self, args, kwargs)(*args, **kwargs)
-
-        def compile(self: Any, *args: Any, **kwargs: Any) -> None:
-            of_form(self, args, kwargs)
-
-        def close(self: Any) -> None:
-            for graph in self.__dict__.get("_kept", {}).values():
-                graph.close()
-            self.__dict__["_closed"] = True
-
-        own = {name: getattr(kind, name) for name in ("__doc__", "__module__", "__qualname__")}
-        return type(kind.__name__, (kind,), {**own, "__call__": call, "compile": compile, "close": close})
+        return init
 
     return decorate
 

@@ -16,7 +16,7 @@ import sys
 import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinFunctionType, FrameType, ModuleType, TracebackType
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import torch
 from torch import overrides
@@ -124,9 +124,20 @@ class OwnOp:
     """The mock of `torch.library.custom_op`: the function itself, written with Weft's ops, from which forms and layouts
     follow, and gradients, unless it is given one."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    known: ClassVar[dict[str, OwnOp]] = {}
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
         self.function = function
+        self.known[name] = self
         functools.update_wrapper(self, function)
+
+    @classmethod
+    def made(cls, name: str, fn: Any = None, /, **_: Any) -> Any:
+        return functools.partial(cls, name) if fn is None else cls(name, fn)
+
+    @classmethod
+    def differentiated(cls, op: str | OwnOp, backward: Callable[..., Any], /, **options: Any) -> None:
+        (cls.known[op] if isinstance(op, str) else op).register_autograd(backward, **options)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -151,6 +162,18 @@ class OwnOp:
         self.function = call
 
 
+class OwnOps:
+    """The mock of `torch.ops`: where libraries look up and load operators, those of `OwnOp` by their names."""
+
+    def __init__(self, folder: str = "", theirs: Any = torch._ops.ops) -> None:
+        self.folder, self.theirs = folder, theirs
+
+    def __getattr__(self, name: str) -> Any:
+        own = OwnOp.known.get(self.folder + name)
+        found = getattr(self.theirs, name) if own is None else own
+        return OwnOps(f"{name}::", found) if isinstance(found, torch._ops._OpNamespace) else found
+
+
 def _left_out(*_: Any, **__: Any) -> Callable[[Any], Any]:
     """A decorator without effect, for what Weft derives anyway."""
     return lambda f: f
@@ -158,11 +181,12 @@ def _left_out(*_: Any, **__: Any) -> Callable[[Any], Any]:
 
 ABOUT_TENSORS: Final = (torch.nn.Module, torch.optim.Optimizer, torch.autograd.Function)
 OURS: Final[dict[str, Any]] = {  # replacements in modules that are torch's own
-    "torch.ops": torch._ops.ops,  # where libraries look up and load operators of their own
+    "torch.ops": OwnOps(),
     "torch.distributed._tensor": "weft.distributed.tensor",  # as older programs name them
     "torch.distributed._composable.fsdp": "weft.distributed.fsdp",
     "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler": "weft.amp.GradScaler",
-    "torch.library.custom_op": lambda name, fn=None, /, **_: OwnOp if fn is None else OwnOp(fn),
+    "torch.library.custom_op": OwnOp.made,
+    "torch.library.register_autograd": OwnOp.differentiated,
     "torch.library.register_fake": _left_out,
     "torch._grouped_mm": "weft.interop.torch_compositions._grouped_mm",
     "torch._dynamo.mark_static_address": lambda t, guard=False: None,  # addresses don't matter here

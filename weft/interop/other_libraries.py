@@ -405,8 +405,9 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
 
 
 def _replace(module: ModuleType) -> None:
+    mocked = vars(module).get("torch", torch) is not torch  # then methods run on Weft's tensors themselves
     for name, how in REPLACED[module.__name__].items():
-        if hasattr(module, name):
+        if hasattr(module, name) and not (mocked and how in (_wrap_methods, _wrap_subclasses)):
             setattr(module, name, how(getattr(module, name), name))
 
 

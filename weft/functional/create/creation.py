@@ -66,8 +66,9 @@ def place(name: str, device: Any, placement: Any, sbp: Any, ndim: int | None) ->
         if sbp is not None:
             raise ArgumentError(f"{name}(): sbp says how a tensor lies on a placement; give placement=... too")
         if here.place is not None:
-            placement, sbp = here.place
-            return None, placement, sbps.nd(sbp, placement.ndim, ndim)
+            placement, sbp = here.place  # of all tensors that global_mode makes, also of those with fewer dimensions
+            given = sbps.nd(sbp, placement.ndim)
+            return None, placement, tuple(s if ndim is None or s.dim < ndim else sbps.broadcast for s in given)
         return (here.device if device is None else Device(device).check()), None, None
     if device is not None:
         raise ArgumentError(f"{name}(): device makes a local tensor, placement a global one; give one of them")

@@ -108,6 +108,20 @@ def fused_dot_feature_interaction(
 
 
 @public("bound")
+def fused_cross_feature_interaction(
+    x: Tensor, weight: Tensor, x0: Tensor, bias: Tensor, interaction_mode: str = "vector"
+) -> Tensor:
+    """A layer of a cross network: x @ weight.T * x0 + bias + x, with a vector as the weight, or with a "matrix"
+    (x @ weight.T + bias) * x0 + x."""
+    if interaction_mode not in ("vector", "matrix"):
+        raise OptionError(f'interaction_mode is "vector" or "matrix"; got {interaction_mode!r}')
+    product = ops.matmul(x, ops.transpose(weight, 0, 1))
+    crossed = interaction_mode == "vector"
+    y = ops.add(ops.mul(product, x0), bias) if crossed else ops.mul(ops.add(product, bias), x0)
+    return ops.add(y, x)
+
+
+@public("bound")
 def fused_scale_tril(x: Tensor, diagonal: int = 0, fill_value: float = 0.0, scale: float = 1.0) -> Tensor:
     """The lower triangle of x * scale, and the fill value above."""
     below = ops.mul(ops.tril(x, diagonal), scale)
