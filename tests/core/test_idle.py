@@ -18,7 +18,7 @@ from weft.core import idle
 from weft.core.errors import ArgumentError
 from weft.core.idle import IDLE
 from weft.distributed.elastic.multiprocessing.errors import record
-from weft.graph.config import HINTS, GraphConfig
+from weft.graph.config import HINTS, PROTO, GraphConfig
 from weft.graph.hints import setters
 
 dist: Any = flow.distributed
@@ -58,6 +58,7 @@ def received(**of: Any) -> None:
 
 GIVEN: dict[str, Callable[[], Any]] = {
     **{f"config.{name}": lambda name=name: getattr(GraphConfig(), name)(True) for name in HINTS},
+    **{f"config.proto.{name}": lambda name=name: getattr(GraphConfig().proto, name)(True) for name in PROTO},
     **{f"boxing.nccl.{n.removeprefix('boxing.nccl.')}": lambda n=n: getattr(nccl, n.rpartition(".")[2])(16)
        for n in IDLE if n.startswith("boxing.nccl.")},
     **{f"boxing.{n}": lambda f=f: f(True) for n, f in setters("boxing.").items()},

@@ -10,7 +10,8 @@ import pytest
 import weft as flow
 from weft import nn
 from weft.core.errors import GraphError
-from weft.nn.graph import GraphModule, GraphTensor, Proxy
+from weft.framework.tensor import TensorTuple
+from weft.nn.graph import GraphModule, GraphTensor, Proxy, ProxyModule
 
 P = flow.placement("cpu", ranks=[0])
 
@@ -23,6 +24,7 @@ class Inner(nn.Module):
     def forward(self, x: Any) -> Any:
         free = flow.ones(2)
         self.seen += [isinstance(m, Proxy) for m in (self, self.linear, self.w, nn.ReLU(), x)]
+        assert isinstance(self.linear, ProxyModule) is isinstance(self.linear, Proxy)
         self.seen += [t.is_lazy for t in (self.w, self.linear.weight, x)] + [self.w.is_eager]
         self.seen += [self.w.to(flow.Tensor) is self.w, self.linear.to(nn.Module) is self.linear]
         if flow.jit.is_tracing():
@@ -146,12 +148,25 @@ def test_a_function_becomes_a_graph() -> None:
         nn.Graph.trace(flow.ones(2))
 
 
+def test_a_tuple_of_tensors_goes_through_a_graph() -> None:
+    class Same(nn.Graph):
+        def build(self, both: Any) -> Any:
+            return both
+
+    found = Same()(TensorTuple([flow.ones(1), flow.zeros(2)]))
+    assert type(found) is TensorTuple and [t.tolist() for t in found] == [[1.0], [0.0, 0.0]]
+
+
 def test_what_OneFlow_keeps_in_protocol_buffers_is_text() -> None:
     graph = Holder(nn.Linear(2, 2))
     assert graph._graph_proto is None and "training=False" in graph._config_proto == graph.config.proto
     graph(flow.ones(1, 2))
     assert graph._graph_proto == str(graph.job) == graph._full_graph_proto == graph._compiled_graph_proto
     assert repr(graph).startswith(graph._shallow_repr())
+    with pytest.warns(UserWarning, match=r"config\.proto\.set_enable_inplace has no effect here"):
+        graph.config.proto.set_enable_inplace(True)
+    with pytest.raises(AttributeError, match=r"config\.proto is text here, without 'set_job_name'"):
+        graph.config.proto.set_job_name("twice")
 
 
 def test_programs_know_that_they_are_traced() -> None:

@@ -22,6 +22,8 @@ import torch.distributed._functional_collectives as funcol
 from torch import nn
 from torch.distributed._composable.fsdp import fully_shard as older
 from torch.distributed._tensor import DTensor as older_kind
+from torch.distributed._tensor.device_mesh import init_device_mesh as older_mesh
+from torch.distributed._tensor.placement_types import Shard as older_placement
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
@@ -30,6 +32,7 @@ from torch.distributed.tensor.placement_types import Placement
 
 dist.init_process_group("gloo")
 assert older is fully_shard and older_kind is DTensor and issubclass(Shard, Placement)
+assert older_mesh is init_device_mesh and older_placement is Shard
 mesh = init_device_mesh("cpu", (dist.get_world_size(),), mesh_dim_names=("ranks",))
 x = torch.arange(12.0).view(4, 3) - 5
 assert torch.equal(funcol.wait_tensor(funcol.all_reduce(x, "sum", mesh)), 2 * x)

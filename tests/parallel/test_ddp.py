@@ -38,14 +38,14 @@ def train(net: Any, x: Any, steps: int = 3) -> list[Any]:
     return [p.tolist() for p in net.parameters()]
 
 
-@pytest.mark.parametrize("bucket_size", [1, 100, 1 << 20])
-def test_ranks_agree_and_train_on_all_of_the_data(bucket_size: int) -> None:
+@pytest.mark.parametrize("size", [{"use_bucket": False}, {"bucket_size": 100}, {"bucket_size": 1 << 20}])
+def test_ranks_agree_and_train_on_all_of_the_data(size: dict[str, Any]) -> None:
     def run() -> Any:
         rank = flow.env.get_rank()
         flow.manual_seed(rank)
         net = model()
         start = [p.tolist() for p in net.parameters()]
-        assert DistributedDataParallel(net, bucket_size=bucket_size) is net
+        assert DistributedDataParallel(net, **size) is net
         return start, train(net, flow.tensor(DATA[rank::2]))
 
     (start, first), (_, second) = spawn_threads(2, run)

@@ -37,8 +37,15 @@ def mapped(tree: Any, turn: Callable[[Any], Any]) -> Any:
         made.update(parts)
         return made
     if isinstance(tree, (tuple, list)):
-        made = [mapped(v, turn) for v in tree]
-        return type(tree)(*made) if hasattr(tree, "_fields") else type(tree)(made)
+        items = [mapped(v, turn) for v in tree]
+        if isinstance(tree, tuple):
+            return type(tree)(*items) if hasattr(tree, "_fields") else type(tree)(items)
+        if type(tree) is list:
+            return items
+        made = type(tree).__new__(type(tree))  # its constructor may take other things, or check them
+        vars(made).update(vars(tree))
+        made[:] = items
+        return made
     named = fields(tree)
     return _changed(tree, {k: mapped(v, turn) for k, v in named.items()}) if named else turn(tree)
 

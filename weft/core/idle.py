@@ -33,6 +33,7 @@ IDLE: Final[dict[str, str]] = {
         "enable_fused_model_update_cast": FUSES, "enable_multi_tensor_update": FUSES,
         "enable_straighten_algorithm": ORDER, "set_auto_parallel_computation_cost_ratio": LAYOUTS,
         "set_auto_parallel_wait_time": LAYOUTS,
+        "proto.set_enable_inplace": ORDER, "proto.set_prune_parallel_cast_ops": FUSES,
     }.items()},
     "boxing.enable_fusion": ALONE,
     **{f"boxing.nccl.{name}": ALONE for name in (

@@ -114,15 +114,12 @@ def _settings_of(x: Any) -> BlockSettings | None:
 
 class _IsProxy(type):
     def __instancecheck__(cls, x: Any) -> bool:
-        return isinstance(x, ProxyModule) or (isinstance(x, Module) and _settings_of(x) is not None)
+        return type(x) is ProxyModule or (isinstance(x, Module) and _settings_of(x) is not None)
 
 
-class Proxy(metaclass=_IsProxy):
-    """For isinstance: a block of a graph, that is a proxy in `build`, or the module itself in a `forward`."""
-
-
-class ProxyModule:
-    """A proxy of a module inside a graph. Attributes that are modules are returned as proxies, too."""
+class ProxyModule(metaclass=_IsProxy):
+    """A proxy of a module inside a graph. Attributes that are modules are returned as proxies, too. For isinstance, any
+    block of a graph: a proxy in `build`, or the module itself in a `forward`."""
 
     def __init__(self, origin: Module, name: str, known: dict[int, ProxyModule] | None = None) -> None:
         known = {} if known is None else known  # one proxy for a module with several names
@@ -131,7 +128,7 @@ class ProxyModule:
         for n, m in origin._modules.items():
             if m is not None:
                 children[n] = known.get(id(m)) or ProxyModule(m, f"{name}.{n}", known)
-        self.__dict__.update(_origin=origin, _name=name, _static=GraphModule(name), _children=children)
+        vars(self).update(_origin=origin, _name=name, _static=GraphModule(name), _children=children)
 
     def to(self, kind: type) -> Any:
         """`to(nn.graph.GraphModule)`: the static settings; `to(nn.Module)`: the module itself."""
@@ -237,6 +234,9 @@ class ProxyModule:
 
     def __repr__(self) -> str:
         return "\n".join(self.lines({}))
+
+
+Proxy = ProxyModule
 
 
 def meta_text(t: Tensor) -> str:

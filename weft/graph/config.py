@@ -17,6 +17,18 @@ from weft.graph.hints import named, taken
 
 AHEAD: Final = 2  # launches that have inputs and outputs in registers at a time
 HINTS: Final = named("config.")  # OneFlow's optimizations, which need no setting here
+PROTO: Final = named("config.proto.")
+
+
+class Proto(str):
+    """The settings as text, where OneFlow has a protocol buffer; its setters are taken without effect."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        if name in PROTO:
+            return partial(taken, f"config.proto.{name}")
+        raise AttributeError(
+            f"config.proto is text here, without {name!r}; a graph's settings are its config's own: {', '.join(OWN)}"
+        )
 
 
 class GraphConfig:
@@ -158,9 +170,8 @@ class GraphConfig:
         )  # fmt: skip
 
     @property
-    def proto(self) -> str:
-        """The settings as text, where OneFlow has a protocol buffer."""
-        return repr(self)
+    def proto(self) -> Proto:
+        return Proto(repr(self))
 
     def __repr__(self) -> str:
         steps = f", gradient_accumulation_steps={self._micro_batches}" if self._micro_batches > 1 else ""

@@ -183,6 +183,9 @@ ABOUT_TENSORS: Final = (torch.nn.Module, torch.optim.Optimizer, torch.autograd.F
 OURS: Final[dict[str, Any]] = {  # replacements in modules that are torch's own
     "torch.ops": OwnOps(),
     "torch.distributed._tensor": "weft.distributed.tensor",  # as older programs name them
+    "torch.distributed._tensor.api": "weft.distributed.tensor",
+    "torch.distributed._tensor.device_mesh": "weft.distributed.mesh",
+    "torch.distributed.tensor.device_mesh": "weft.distributed.mesh",
     "torch.distributed._composable.fsdp": "weft.distributed.fsdp",
     "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler": "weft.amp.GradScaler",
     "torch.library.custom_op": OwnOp.made,
@@ -220,7 +223,10 @@ class _Mock:
         name = path.rpartition(".")[2]
         if path in self.extra:
             given = self.extra[path]
-            return _named(given) if isinstance(given, str) else given
+            if not isinstance(given, str):
+                return given
+            found = _named(given)
+            return ModuleWrapper(path, found) if isinstance(found, ModuleType) else found
         try:
             found = getattr(target, name)
             if isinstance(found, __future__._Feature):  # that a file of Weft's is written with, and torch has a file

@@ -49,9 +49,9 @@ class DistributedDataParallel(metaclass=_Kind):
 
     Parameters and buffers are broadcast from the first rank, buffers before each forward in training as well:
     `broadcast_buffers=False` leaves each rank its own, `forward_sync_buffers=False` after the start. Gradients are
-    reduced in buckets of `bucket_size` bytes, overlapping with backward; the rest at its end. A parameter without a
-    gradient on a rank counts as zero there; one that gets none on any rank keeps its `.grad`.
-    `find_unused_parameters` isn't needed. `with module.no_sync():` averages nothing.
+    reduced in buckets of `bucket_size` bytes (`use_bucket=False`: one by one), overlapping with backward; the rest at
+    its end. A parameter without a gradient on a rank counts as zero there; one that gets none on any rank keeps its
+    `.grad`. `find_unused_parameters` isn't needed. `with module.no_sync():` averages nothing.
 
     PyTorch's other options are accepted: a module stays on its device, and its `module` is itself. Its state's names
     have no `module.` before them; PyTorch's, which have, are loaded.
@@ -62,7 +62,7 @@ class DistributedDataParallel(metaclass=_Kind):
         init_sync: bool = True, process_group: Any = None, bucket_cap_mb: float | None = None,
         find_unused_parameters: bool = False, check_reduction: bool = False, gradient_as_bucket_view: bool = False,
         static_graph: bool = False, *, broadcast_parameters: bool = True, bucket_size: int = BUCKET,
-        forward_sync_buffers: bool | None = None,
+        use_bucket: bool = True, forward_sync_buffers: bool | None = None,
     ) -> M:  # fmt: skip
         if not isinstance(module, Module):
             raise ArgumentError(f"DistributedDataParallel takes a module; got {type(module).__name__}")
@@ -79,6 +79,8 @@ class DistributedDataParallel(metaclass=_Kind):
         idle("DistributedDataParallel(gradient_as_bucket_view)", gradient_as_bucket_view)
         if bucket_cap_mb is not None:
             bucket_size = int(bucket_cap_mb * 2**20)
+        if not use_bucket:
+            bucket_size = 0
         if not isinstance(module, DistributedDataParallel):
             module.register_load_state_dict_pre_hook(_without_wrapper)
         if not hasattr(module, "module"):

@@ -68,7 +68,8 @@ def _taken(state: Any, options: StateDictOptions | None) -> Any:
     """A state to load: that of the first rank, if it has the only one."""
     if options is None or not options.broadcast_from_rank0:
         return state
-    held = [state]
+    # no tensor in two places, as on the ranks that receive it: what is shared is placed once, which takes all ranks
+    held = [mapped(state, lambda v: v.detach() if isinstance(v, Tensor) else v)]
     broadcast_object_list(held, 0)
     return held[0]
 

@@ -8,9 +8,10 @@ __all__ = [
 
 from weft.core.errors import EndOfData as EndOfData
 from weft.graph.blocks import (
-    GraphBlock as GraphBlock, GraphModule as GraphModule, GraphTensor as GraphTensor, Proxy as Proxy,
-    ProxyModule as ProxyModule
+    GraphBlock as GraphBlock, GraphModule as GraphModule, GraphTensor as GraphTensor, ProxyModule as ProxyModule
 )
 from weft.graph.config import GraphConfig as GraphConfig
 from weft.graph.graph import Graph as Graph
 from weft.nn.graph import graph_block as graph_block, proxy as proxy, util as util
+
+Proxy = ProxyModule
