@@ -122,7 +122,7 @@ def trains_local_copies() -> None:
         "DistributedDataParallel: the average of gradients", *["fully_shard: weight, bias of Linear"] * 2,
         "comm.all_reduce",
     ]  # fmt: skip
-    assert all(m.peers == (0, 1) and m.line.function == "trains_local_copies" for m in moved.movements)
+    assert all(m.peers == (0, 1) and m.line and m.line.function == "trains_local_copies" for m in moved.movements)
     events = [(e.name, e.peers) for e in trace.events if e.kind == "collective"]
     assert events == [(name, (0, 1)) for name in (*[name for name, *_ in wrapped], "all_reduce")]
 
