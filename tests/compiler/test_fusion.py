@@ -16,6 +16,7 @@ from weft import nn
 from weft.compiler import faster, fusion, inductor
 from weft.core.rank import current
 from weft.plan.calls import Call
+from weft.plan.usage import usage
 
 
 class Step(nn.Graph):
@@ -48,6 +49,7 @@ def fusing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inductor, "compiled", overwriting)
     monkeypatch.setattr(faster, "measured", {})
     monkeypatch.setattr(faster, "least", lambda functions, end=None: [0.0, 1.0])
+    monkeypatch.setattr(faster, "peak", lambda run: 12_345)
 
 
 def overwriting(call: Call, tensors: Any) -> Any:
@@ -249,7 +251,7 @@ def program(slow: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(inductor, "missing", lambda kind="cpu": "")
         patch.setattr(inductor, "compiled", overwriting)
-        patch.setattr(faster, "_wins", lambda *a: rank != int(slow))
+        patch.setattr(faster, "_wins", lambda *a: (rank != int(slow), 0))
         graph = Step(model().to_global(placement, flow.sbp.broadcast), True)
         graph.compile(flow.ones(4, 8, placement=placement, sbp=flow.sbp.split(0)))
         assert not fused(graph)
@@ -307,6 +309,13 @@ def test_a_kernel_meets_the_strides_that_it_was_compiled_for(fusing: None, monke
     Drawn()(x).numpy()
     ((found, wanted),) = met
     assert found == wanted
+
+
+def test_what_a_kernel_allocates_is_told(fusing: None) -> None:
+    graph = Loop()
+    graph.compile(flow.randn(16, 32))
+    assert fused(graph)[0].option("scratch") == 12_345 == usage(graph.plan).allocated
+    assert "12.3 KB  that an act of step0 allocates, most in fused" in graph.memory()
 
 
 class Unread(nn.Graph):

@@ -8,7 +8,9 @@ import pytest
 
 import weft as flow
 from weft.core.errors import SbpError
+from weft.distributed.fsdp import fully_shard
 from weft.launch import spawn_threads
+from weft.transport import transport_of
 
 S, B, P = flow.sbp.split, flow.sbp.broadcast, flow.sbp.partial_sum
 
@@ -98,3 +100,39 @@ def trains() -> list[float]:
 def test_what_each_rank_does_alone_is_not_refused() -> None:
     first, second = spawn_threads(2, trains)
     assert first == second
+
+
+def trains_local_copies() -> None:
+    averaged = flow.nn.parallel.DistributedDataParallel(flow.nn.Linear(4, 4))
+    parted = fully_shard(flow.nn.Linear(4, 4))
+    given = flow.ones(4, placement=flow.placement("cpu", ranks=[0, 1]), sbp=P)
+    with flow.explain(strict=True) as moved, flow.vm.trace() as trace:
+        averaged(flow.ones(2, 4)).sum().backward()
+        parted(flow.ones(2, 4)).sum().backward()
+        flow.comm.all_reduce(flow.ones(3))
+        given.to_global(sbp=B)
+    why = [line.partition("for ")[2].partition("    #")[0] for line in str(moved).splitlines()[1:]]
+    *wrapped, (boxing, planned, size) = [(m.what, m.planned, m.moved) for m in moved.movements]
+    assert wrapped == [
+        (FIRST[transport_of().backend], True, 88),  # 20 gradients, and two counts of ranks
+        ("all_gather", True, 40), ("reduce_scatter", True, 40), ("all_reduce", True, 12),
+    ]  # fmt: skip
+    assert (boxing, planned, size, why[-1]) == ("to_global", True, 16, "to_global")
+    assert why[:-1] == [
+        "DistributedDataParallel: the average of gradients", *["fully_shard: weight, bias of Linear"] * 2,
+        "comm.all_reduce",
+    ]  # fmt: skip
+    assert all(m.peers == (0, 1) and m.line and m.line.function == "trains_local_copies" for m in moved.movements)
+    events = [(e.name, e.peers) for e in trace.events if e.kind == "collective"]
+    assert events == [(name, (0, 1)) for name in (*[name for name, *_ in wrapped], "all_reduce")]
+
+
+FIRST = {"local": "all_reduce", "c10d": "begin_all_reduce"}
+
+
+@pytest.mark.parametrize("transport", ["local", "c10d"])
+def test_collectives_of_local_tensors_are_told(transport: str, world: Any) -> None:
+    if transport == "local":
+        spawn_threads(2, trains_local_copies)
+    else:
+        world("trains_local_copies", 2, transport).well()

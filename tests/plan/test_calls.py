@@ -107,6 +107,54 @@ def test_an_operand_is_not_overwritten_while_a_view_of_it_is_read() -> None:
         check(text)
 
 
+IN_PLACE = """\
+arena 512
+%x = read() : float32[4,4] register 0+0
+%c = relu(%x) : float32[2,6] arena+96
+%s = relu(%x) : float32[4,4] arena+192
+%h = relu(%x) : float32[4] arena+320
+%i = relu(%x) : float32[4] arena+384
+%n = relu(%x) : float32[4] arena+448
+%a = relu(%x) : float32[4,2] arena+0 strides (6,1)
+%b = abs(%x) : float32[4,4] arena+8 strides (6,1)
+%whole = box.joined((%a, %b)) : float32[4,6] arena+0
+%outer = box.joined((%whole, %c)) : float32[6,6] arena+0
+%sum = box.all_reduce(%s, ranks=(0, 1), reduce='sum') : float32[4,4] arena+192
+%j, %k = box.all_reduce((%h, %i), ranks=(0, 1), reduce='sum') : float32[4] arena+320, float32[4] arena+384
+%y = abs(%n) : float32[4] register 1+128
+%z = abs(%sum) : float32[4,4] register 1+0"""
+
+
+@pytest.mark.parametrize(
+    "before, after, says",
+    [
+        ("", "", ""),
+        ("arena+8 strides", "arena+4 strides", "side by side"),
+        ("arena+8 strides", "arena+256 strides", "side by side"),
+        ("joined((%a, %b))", "joined((%b, %a))", "side by side"),
+        ("joined((%a, %b))", "joined(%a)", "side by side"),
+        (
+            "%whole = box.joined((%a, %b)) : float32[4,6]",
+            "%whole = box.joined((%a, %b)) : float32[6,4]",
+            "side by side",
+        ),
+        ("float32[4,6] arena+0\n", "float32[4,6] arena+128\n", "side by side"),
+        ("%z = abs(%sum)", "%z = abs(%s)", "%sum lies where %s does"),  # read again once it is reduced
+        ("reduce='sum') : float32[4,4] arena+192", "reduce='sum') : float32[4,4] arena+208", "%sum lies where %s does"),
+        ("float32[4] arena+320, float32[4] arena+384", "float32[4] arena+384, float32[4] arena+320", "still needed"),
+        ("%n = relu(%x) : float32[4] arena+448", "%n = relu(%x) : float32[4] arena+352", "still needed"),
+        ("float32[4] arena+384\n%y", "float32[4] register 1+64\n%y", "one run of memory"),
+    ],
+)
+def test_parts_and_sums_in_place_lie_just_where_they_are_looked_for(before: str, after: str, says: str) -> None:
+    assert before in IN_PLACE
+    text = IN_PLACE.replace(before, after)
+    if not says:
+        return check(text)
+    with pytest.raises(CompileError, match=says):
+        check(text)
+
+
 def chain(n: int) -> Step:
     """A long value that lives on, and short ones, of which every other one does."""
     calls = [

@@ -11,7 +11,7 @@ TEXT = """\
 arena 256
 %x = read() : float32[4,4] register 0+0
 %w = variable() : float32[4,4] variable
-%b, %c = fused(%x, %w) : float32[4,4] arena+0, float32[4] register 1+0
+%b, %c = fused(%x, %w, scratch=64) : float32[4,4] arena+0, float32[4] register 1+0
     %a = gelu(%x, 'none') : float32[4,4] inside    # mlp, train.py:12
     %t = transpose(%w, 0, 1) : float32[4,4] inside
     %b = mul(%a, %t) : float32[4,4] inside
@@ -36,10 +36,12 @@ def test_as_it_is() -> None:
 CHANGES = [
     ("mul(%a, %t)", "mul(%a, %q)", "%q is neither made within the fused call, nor read by it"),
     ("mul(%a, %t)", "mul(%a, %c)", "%c is neither made within the fused call, nor read by it"),
-    ("fused(%x, %w)", "fused(%x)", "%w is neither made within the fused call, nor read by it"),
-    ("fused(%x, %w)", "fused(%x, %z)", "reads %z, which no call before it makes"),
-    ("fused(%x, %w)", "fused(%x, %w, 3)", "a fused call reads values, makes some"),
-    ("fused(%x, %w)", "matmul(%x, %w)", "makes 1 values, and here are 2"),
+    ("scratch=64", "scratch='much'", "a fused call reads values"),
+    ("scratch=64", "at=64", "a fused call reads values"),
+    ("fused(%x, %w", "fused(%x", "%w is neither made within the fused call, nor read by it"),
+    ("fused(%x, %w", "fused(%x, %z", "reads %z, which no call before it makes"),
+    ("fused(%x, %w", "fused(%x, %w, 3", "a fused call reads values, makes some"),
+    ("fused(%x, %w", "matmul(%x, %w", "makes 1 values, and here are 2"),
     ("%b = mul(", "%a = mul(", "%a is made twice"),
     ("%b = mul(", "%k = mul(", "neither made within"),
     ("%c = sum_to(%b, (4,)) : float32[4]", "%c = sum_to(%b, (4,)) : float32[2,2]", "no call within makes %c"),

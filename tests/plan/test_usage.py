@@ -15,13 +15,15 @@ from bench.memory import peak, peak_of
 from weft import nn
 from weft.ops import OPS
 from weft.ops.declaration import op
-from weft.plan.calls import Call, Place, Ref, Result
+from weft.plan.calls import Call, Place, Ref, Result, Step
 from weft.plan.overwriting import overwrites
+from weft.plan.plan import Task
 from weft.plan.scratch import Watch, _measured, meanwhile
-from weft.plan.usage import usage
+from weft.plan.usage import _part, usage
 from weft.testing import registry
 from weft.testing.cases import copied
 from weft.testing.layouts import tensors
+from weft.transport import transport_of
 
 F = nn.functional
 
@@ -273,3 +275,23 @@ def test_what_the_program_declared_is_not_run_to_measure_it() -> None:
     assert "cpu" not in called
     assert graph(flow.ones(3)).tolist() == [5.0] * 3 and called.count("cpu") == 2
     del OPS["noted"]
+
+
+def allocates_what_plans_tell() -> None:
+    group = transport_of().everyone()
+    n, index, size = group.size, group.index, 300_000
+    for several in (False, True):
+        *parts, out = torch.ones((n + 1) * size).split(size)  # of one storage, as in an arena
+        made = tuple(Result(name, "float32", (size // (1 + several),), Place("arena")) for name in "ab"[: 1 + several])
+        args = ((Ref("x"), Ref("y")) if several else Ref("x"),)
+        call = Call("box.reduce_scatter", args, made, (("ranks", group.ranks),))
+        told = _part(Task(0, "t", "collective", step=Step((call,))), True).allocated
+        out = parts[index] if several else out
+        assert told == 4 * size * (n if several else n - 2)
+        assert 0 <= peak(lambda out=out, parts=parts: group.reduce_scatter(out, parts), 1) - told < 10_000
+        assert out.tolist() == [n] * size
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_what_a_scatter_of_sums_allocates_is_told(n: int, world: Any) -> None:
+    world("allocates_what_plans_tell", n, "c10d").well()

@@ -175,10 +175,16 @@ def test_another_can_break_it_off() -> None:
 def test_a_stuck_run_says_who_waits_for_what() -> None:
     _, b = Net().node("a").node("b", rank=1).node("c", rank=1).wire("a", "b", name="x").wire("b", "c").plans()
     asked: list[tuple[int, ...]] = []
-    executor = Executor(b, Log(b).acts, {0: FakeChannel()}, watch=lambda needed: asked.append(needed))
+    executor = Executor(
+        b,
+        Log(b).acts,
+        {0: FakeChannel()},
+        watch=lambda needed: asked.append(needed),
+        elsewhere=lambda: "; rank 0 spins",
+    )
     with pytest.raises(DeadlineError) as e:
         executor.launch().wait(0.2)
-    assert "waits for x from rank 0\n" in str(e.value)
+    assert "after 0.2 s; rank 0 spins.\n" in str(e.value) and "waits for x from rank 0\n" in str(e.value)
     assert "c (0 acts" in str(e.value) and "waits for b_c from b" in str(e.value)
     assert asked[-1] == (0,)
     executor.fail(RankError("give up"))

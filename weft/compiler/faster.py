@@ -27,6 +27,7 @@ from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.ops.linalg import onednn
 from weft.plan.calls import Call, Place, Result, Step
+from weft.plan.scratch import peak
 
 GAIN: Final = 0.95  # a fused call must take less than so much of the time of the calls within it
 SAMPLE: Final = 5e-4  # seconds of one sample of all: on a busy machine only a short one may run undisturbed
@@ -37,6 +38,7 @@ AGREE: Final = 1.02  # the third shortest sample takes at most so much of the ti
 CPU: Final = torch.device("cpu")
 
 measured: dict[Any, bool] = {}
+allocated: dict[Any, int] = {}  # bytes by a call of a kernel on the CPU, results that are copied into place included
 
 
 def prepared(
@@ -69,18 +71,18 @@ def warn_once(what: str) -> None:
     warn(what)
 
 
-def faster(call: Call, forms: Forms, one_thread: bool, device: torch.device = CPU) -> bool:
-    """Whether the fused call is faster than its calls one by one, on this machine."""
+def faster(call: Call, forms: Forms, one_thread: bool, device: torch.device = CPU) -> int | None:
+    """The bytes that the fused call allocates, if it is faster than its calls one by one, on this machine."""
     threads = 1 if one_thread else torch.get_num_threads()
     key = inductor.key_of(call, [forms[a.name] for a in call.args], threads, device)
     with inductor.lock:
         if key not in measured:
             try:
-                measured[key] = _wins(call, forms, one_thread, device)
+                measured[key], allocated[key] = _wins(call, forms, one_thread, device)
             except Exception as why:
                 measured[key] = False
                 warn(f"a run of calls stays as it is, {inductor.ops_of(call)}: {why!s:.200}")
-        return measured[key]
+        return allocated.get(key, 0) if measured[key] else None
 
 
 def votes() -> dict[str, bool]:
@@ -100,8 +102,8 @@ def outvoted(others: Iterable[Mapping[str, bool]]) -> bool:
     return bool(changed)
 
 
-def _wins(call: Call, forms: Forms, one_thread: bool, device: torch.device) -> bool:
-    """Time both, over memory of the same forms."""
+def _wins(call: Call, forms: Forms, one_thread: bool, device: torch.device) -> tuple[bool, int]:
+    """Time both, over memory of the same forms; and the bytes that the first allocates."""
     heads = tuple(Call("variable", (), (forms[a.name],), name=a.name) for a in call.args)
     together, size = _placed([call], 0)
     apart, end = _placed(call.calls, size)
@@ -110,11 +112,14 @@ def _wins(call: Call, forms: Forms, one_thread: bool, device: torch.device) -> b
     draws: Any = None
     steps = [Step((*heads, *calls), end, one_thread) for calls in (together, apart)]
     functions = [Binder(f"measured{i}", s, 0, arena, variables, None, draws).bind({}, 0) for i, s in enumerate(steps)]
+    size = 0
     if device.type == "cpu":
         one, each = least(functions)
+        with torch.no_grad():
+            size = peak(functions[0])
     else:
         one, each = least([_captured(f, device) for f in functions], torch.cuda.current_stream(device).synchronize)
-    return one < GAIN * each
+    return one < GAIN * each, size
 
 
 def _captured(function: Callable[[], None], device: torch.device) -> Callable[[], None]:

@@ -16,7 +16,7 @@ from weft.plan.calls import Call, Place, Ref, Result
 from weft.plan.fused import fusable
 
 Forms = Mapping[str, Result]
-Faster = Callable[[Call, Forms], bool]  # whether a fused call takes less time than the calls within it, one by one
+Faster = Callable[[Call, Forms], int | None]  # the bytes that a fused call allocates; None if its calls are faster
 
 REDUCTIONS: Final = {  # ops that Inductor expands into loops; none that index, since the index would have to be checked
     "sum_to", "sum", "mean", "variance", "amax", "amin", "softmax", "softmax_grad", "log_softmax", "log_softmax_grad",
@@ -116,7 +116,10 @@ def _joined(run: Sequence[Node], wanted: set[Value], rank: int, faster: Faster) 
     results = tuple(Result(v.name, v.dtype.name, v.local_shape(rank), Place("made")) for v in outputs)
     forms = {v.name: Result(v.name, v.dtype.name, v.local_shape(rank), Place("variable")) for v in inputs}
     call = Call("fused", tuple(Ref(v.name) for v in inputs), results, name=head.name, calls=head.extra["calls"])
-    return [head, *reversed(views)] if faster(call, forms) else list(run)
+    size = faster(call, forms)
+    if size:
+        head.extra["options"] = (("scratch", size),)
+    return [head, *reversed(views)] if size is not None else list(run)
 
 
 def _calls(nodes: Sequence[Node], rank: int) -> Iterator[Call]:

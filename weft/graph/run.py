@@ -42,6 +42,7 @@ from weft.tensor.blob import Blob, blob_of
 from weft.tensor.counters import counters
 from weft.tensor.written import mark
 from weft.transport import Line, transport_of
+from weft.transport.stuck import waits_of
 from weft.vm import vm_of
 from weft.vm.dependency import join, pending, untouched, writable
 from weft.vm.instruction import Instruction
@@ -108,8 +109,11 @@ class Running:
         if cuda is not None:
             on_host = {r.id for r in lowered.plan.registers if r.bytes and self._at(r.device).type == "cpu"}
             acts = in_order(lowered.plan, acts, Cuda(cuda), on_host)
-        deadline, look = self.transport.deadline, self.waits.look
-        self.executor = Executor(lowered.plan, acts, self.channels, deadline=deadline, watch=look)
+        deadline, look, everyone = self.transport.deadline, self.waits.look, range(self.transport.world_size)
+        elsewhere = partial(waits_of, self.transport, everyone)
+        self.executor = Executor(
+            lowered.plan, acts, self.channels, deadline=deadline, watch=look, elsewhere=elsewhere
+        )  # fmt: skip
         self.vm.on_tracing_changed.append(self._follow)
         self._follow(bool(self.vm.recorders))
 

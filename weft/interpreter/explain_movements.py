@@ -1,12 +1,14 @@
-"""`flow.explain()`: list the movements of eager global tensors, with lines of the program and reasons; or, `strict`,
-refuse implicit movements, also while a graph is traced.
+"""`flow.explain()`: list the movements of eager global tensors, and other collectives and messages, with lines of the
+program and reasons; or, `strict`, refuse implicit movements, also while a graph is traced.
 """
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from weft.boxing import signature
 from weft.boxing.links import group
@@ -21,6 +23,8 @@ from weft.core.rank import current
 from weft.core.sbp import show
 from weft.core.spec import Spec
 from weft.ops.declaration import Op
+from weft.transport import transport_of
+from weft.transport.watching import Sent, watched
 from weft.vm.trace import MOVEMENTS, listening
 
 
@@ -65,9 +69,38 @@ class Movement(NamedTuple):
         )  # fmt: skip
 
 
+# Layouts before and after; and the bytes that a ring of n members carries, of those that this one gives.
+COLLECTIVES: Final[dict[str, tuple[str, Callable[[int], float]]]] = {
+    "all_reduce": ("(P) -> (B)", lambda n: 2 * (n - 1) / n),
+    "begin_all_reduce": ("(P) -> (B)", lambda n: 2 * (n - 1) / n),
+    "all_gather": ("(S) -> (B)", lambda n: n - 1),
+    "reduce_scatter": ("(P) -> (S)", lambda n: (n - 1) / n),
+    "all_to_all": ("(S) -> (S)", lambda n: (n - 1) / n),
+    "broadcast": ("one rank's -> (B)", lambda n: 1),
+    "exchange": ("messages", lambda n: 1),
+}
+
+
+class Collective(NamedTuple):
+    """A collective or a message of local tensors, which the program, or a wrapper of its modules, asked for."""
+
+    what: str
+    moved: int  # bytes
+    peers: tuple[int, ...]  # the ranks that communicate, this one included
+    line: Line | None
+    why: str
+    planned: bool = True
+
+    def __str__(self) -> str:
+        return (
+            f"{amount(self.moved):>9}  ranks {', '.join(map(str, self.peers))} {COLLECTIVES[self.what][0]}: {self.what}"
+            + f", for {self.why}" * bool(self.why) + (f"    # {self.line.brief}" if self.line is not None else "")
+        )  # fmt: skip
+
+
 class explain:
-    """Record the movements of this rank's eager global tensors inside; print it. With `strict`, implicit movements
-    between ranks raise: only `to_global` moves.
+    """Record the movements of this rank's eager global tensors inside, and other collectives and messages; print it.
+    With `strict`, implicit movements between ranks raise: only `to_global` moves.
 
     >>> P = flow.placement("cpu", ranks=[0])
     >>> x = flow.ones(4, 2, placement=P, sbp=flow.sbp.split(0))
@@ -79,22 +112,33 @@ class explain:
 
     def __init__(self, *, strict: bool = False) -> None:
         self.strict = strict
-        self.movements: list[Movement] = []
+        self.movements: list[Movement | Collective] = []
+        self._inside = contextlib.ExitStack()
 
     def __enter__(self) -> explain:
-        self._inside = listening(current(), self)
-        self._inside.__enter__()
+        self._inside.enter_context(watched(transport_of(), self._sent))
+        self._inside.enter_context(listening(current(), self))
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._inside.__exit__(None, None, None)
+        self._inside.close()
 
     def heard(self, movement: Movement) -> None:
         self.movements.append(movement)
 
+    def _sent(self, sent: Sent) -> None:
+        if (
+            sent.size and len(sent.ranks) > 1 and not getattr(_boxing, "on", False)
+        ):  # those of a movement are part of it
+            moved = round(sent.size * COLLECTIVES[sent.name][1](len(sent.ranks)))
+            self.movements.append(Collective(sent.name, moved, sent.ranks, line(), sent.why))
+
     def __str__(self) -> str:
         total = sum(m.moved for m in self.movements)
         return "\n".join([f"{amount(total):>9}  moved by each rank, at most", *map(str, self.movements)])
+
+
+_boxing = threading.local()  # whether this thread is moving a global tensor
 
 
 def strict() -> bool:
@@ -128,7 +172,11 @@ def moving(route: Route, what: str, planned: bool, args: tuple[Any, ...], op: Op
     if not planned and strict():
         refuse(route, what)
     start = time.perf_counter()
-    result = run()
+    _boxing.on = True
+    try:
+        result = run()
+    finally:
+        _boxing.on = False
     took = time.perf_counter() - start
     why = "" if op is None else signature.reason(op, args, links_of(current()))
     moved = Movement(what, planned, route, _bytes(route), line(), why, took)

@@ -68,9 +68,11 @@ def _scaled(op: Op, local: tuple[Any, ...], most: int) -> tuple[Any, ...]:
 
 
 def refusal(op: Op, local: tuple[Any, ...]) -> Exception | None:
-    """What a kernel raises for operands of zeros, which hold no memory; None if it works."""
-    if op.random or op.dynamic or op.writes or _works(op, _scaled(op, local, 0)):
+    """What a kernel raises for operands of zeros, which hold no memory; None if it works. Those that
+    it writes need memory of their own."""
+    if op.random or op.dynamic or _works(op, _scaled(op, local, -1)):
         return None
+    local = _changed(op, local, torch.Tensor.contiguous) if op.writes else local
     try:
         op.compute(local)
     except Exception as cause:

@@ -469,6 +469,7 @@ def _buffers(module: Module) -> list[Tensor]:
 
 def _broadcast(tensors: list[Tensor], source: int = 0) -> None:
     """Broadcast one rank's values."""
+    transport_of().note("DistributedDataParallel: one rank's parameters and buffers")
     group = transport_of().everyone()
     together: dict[Any, list[torch.Tensor]] = {}
     for t in tensors:

@@ -210,6 +210,7 @@ class Parts:
 
     def _box(self, kind: str, several: list[Sharded], given: list[torch.Tensor], outs: list[torch.Tensor]) -> None:
         """Move several values together, as a graph does."""
+        transport_of().note(f"fully_shard: {', '.join(s.name for s in several):.80} of {type(self.module).__name__}")
         before, shape = tuple(given[0].shape), tuple(outs[0].shape)
         step = LocalStep(
             kind, current().index, dtypes.of_torch(given[0].dtype), "cpu", before, shape, self.ranks,

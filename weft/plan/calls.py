@@ -36,10 +36,9 @@ OWN: Final = {  # calls that are no ops; how many values each takes, and makes
     **dict.fromkeys(KEEPS, (1, 1)), "graph.output": (1, 0),
 }  # fmt: skip
 VIEWS: Final = ("box.same", "box.slice")  # their results are views
-IN_PLACE: Final = ("box.all_reduce", "box.joined")  # their results may share the operands' memory
 MOVES: Final = (
-    *VIEWS, *IN_PLACE, "box.copy", "box.merge", "box.reduce_scatter", "box.all_gather", "box.all_to_all",
-    "box.to_partial", "box.split_to_partial", "box.exchange",
+    *VIEWS, "box.copy", "box.joined", "box.merge", "box.all_reduce", "box.reduce_scatter", "box.all_gather",
+    "box.all_to_all", "box.to_partial", "box.split_to_partial", "box.exchange",
 )  # fmt: skip
 INDENT: Final = "    "
 MOST: Final = 10**14  # bytes
@@ -277,6 +276,8 @@ def verify(step: Step, reads: Mapping[int, int], writes: Mapping[int, int], acts
             if (given.dtype, given.shape) != (r.dtype, r.shape):
                 raise CompileError(f"{shown(call)}: {call.op} takes and makes values of one form")
             results[r.name] = r
+        if call.op == "box.joined" and not _side_by_side(call.results[0], [results[n] for n in call.operands()]):
+            raise CompileError(f"{shown(call)}: its parts don't lie side by side in %{call.results[0].name}")
     _check_overlaps(step, results, last, acts)
 
 
@@ -357,39 +358,66 @@ def _check_bounds(call: Call, r: Result, arena: int, registers: Mapping[int, int
         raise CompileError(f"{shown(call)}: %{r.name} of {r.dtype} begins at {p.offset}, between two numbers")
 
 
+def _side_by_side(whole: Result, parts: Sequence[Result]) -> bool:
+    """Whether parts lie one after another along a dimension of the whole, and are all of it."""
+    strides, sizes = whole.strided.strides, [len(p.shape) == len(whole.shape) for p in parts]
+    for dim, step in enumerate(strides if all(sizes) else ()):
+        at, fits = 0, True
+        for p in parts:
+            place = replace(whole.place, offset=whole.place.offset + at * step * whole.strided.itemsize)
+            form = (*whole.shape[:dim], p.shape[dim], *whole.shape[dim + 1 :])
+            laid = all(a == b for a, b, n in zip(p.strided.strides, strides, form, strict=True) if n > 1)
+            fits, at = fits and (p.place, p.shape) == (place, form) and laid, at + p.shape[dim]
+        if fits and at == whole.shape[dim]:
+            return True
+    return False
+
+
+def _row(call: Call) -> dict[str, int]:
+    """The ends of values that are reduced together in one run of memory, each at the next one's beginning."""
+    if call.op != "box.all_reduce" or not isinstance(call.args[0], tuple):
+        return {}
+    made = sorted(call.results[: len(call.args[0])], key=lambda r: r.place.offset)
+    if len({(r.place.kind, r.place.register) for r in made}) > 1 or any(r.strides for r in made):
+        raise CompileError(f"{shown(call)}: it reduces in one run of memory, and its results lie in several")
+    return {a.name: b.place.offset for a, b in itertools.pairwise(made)}
+
+
 def _check_overlaps(step: Step, results: Mapping[str, Result], last: Mapping[str, int], acts: int) -> None:
-    until, root, made = dict(last), {}, {r.name: c.op for c in step.calls for r in c.results}
+    until, root = dict(last), {}
     for r in results.values():
         root[r.name] = root[r.place.of] if r.place.kind == "view" else r.name
     for r in reversed(list(results.values())):  # a view keeps its base alive
         if r.place.kind == "view":
             until[r.place.of] = max(until.get(r.place.of, 0), until.get(r.name, 0))
-    within: dict[str, set[str]] = {}  # what may share a value's memory: it was made in place
+    within: dict[str, set[str]] = {}  # what lies in a value: its parts, and whatever lies in them
+    reduced: set[tuple[str, str]] = set()  # operands and their sums
     for c in step.calls:
-        if c.op in IN_PLACE:
+        if c.op == "box.joined":
             names = {*c.operands()}
-            if c.op == "box.joined":  # and whatever lies in parts that were joined themselves
-                names = names.union(*(within.get(name, ()) for name in names if made[name] == c.op))
-            within.update((r.name, names) for r in c.results)
+            within[c.results[0].name] = names.union(*(within.get(name, ()) for name in names))
+        elif c.op == "box.all_reduce":
+            reduced.update(zip(c.operands(), (r.name for r in c.results), strict=False))
     by_memory: dict[tuple[str, int], list[Span]] = {}
     pieces: dict[str, list[Span]] = {}
     for i, call in enumerate(step.calls):
+        row = _row(call)
         for r in call.results:
             p = r.place
             if p.kind not in ("register", "arena") or not r.bytes or call.op == "read":
                 continue
             exported = p.kind == "register"  # other tasks read it afterwards
             end = len(step.calls) if exported else max(i, until.get(r.name, i))
-            span = Span(p.offset, p.offset + p.step * (acts - 1) + r.strided.extent, i, end, r.name)
+            until_byte = max(row.get(r.name, 0), p.offset + p.step * (acts - 1) + r.strided.extent)
+            span = Span(p.offset, until_byte, i, end, r.name)
             by_memory.setdefault((p.kind, p.register), []).append(span)
     for spans in by_memory.values():
         for a, b in clashes(spans):
             call, was, now = step.calls[b.first], results[a.name], results[b.name]
             alike = (was.place, was.dtype, was.shape, was.strides) == (now.place, now.dtype, now.shape, now.strides)
-            over = a.last == b.first and alike and a.name in overwrites(call.op, [*call.operands()])
-            if over and all(
-                name == a.name for name in call.operands() if root[name] == a.name
-            ):  # no view of it as well
+            over = a.name in overwrites(call.op, [*call.operands()]) or (a.name, b.name) in reduced
+            alone = all(name == a.name for name in call.operands() if root[name] == a.name)  # no view of it as well
+            if a.last == b.first and alike and over and alone:
                 continue
             if a.name in within.get(b.name, ()) or b.name in within.get(a.name, ()) or _interleaved(was, now):
                 continue

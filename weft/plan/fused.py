@@ -6,7 +6,8 @@
     %c = sum_to(%b, (16,)) : float32[16] inside
 
 It reads values, and makes some of the inner calls' results, where the plan says; the others have no memory. Inner names
-shadow outer ones. Only ops that depend on their operands alone can be fused: no draws, no writes of variables.
+shadow outer ones. `scratch` tells the bytes that its kernel allocates. Only ops that depend on their operands alone can
+be fused: no draws, no writes of variables.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def verify(step: Step) -> None:
 
 
 def _verify(call: Call, outside: dict[str, Result]) -> None:
-    if not call.results or not call.calls or call.options or not all(isinstance(a, Ref) for a in call.args):
+    strange = {key for key, _ in call.options} - {"scratch"} or type(call.option("scratch", 0)) is not int
+    if not call.results or not call.calls or strange or not all(isinstance(a, Ref) for a in call.args):
         raise CompileError(f"{shown(call)}: a fused call reads values, makes some, and tells by which calls")
     known = {name: outside[name] for name in call.operands()}
     made: set[str] = set()

@@ -166,12 +166,6 @@ def _split_to_partial(m: Move) -> None:
     _part(m, m.said("dim"), m.made, m.given)
 
 
-def _joined(m: Move) -> None:
-    (whole,) = m.made
-    if sum(map(math.prod, m.given)) != math.prod(whole):
-        raise ValueError(f"the parts {list(map(list, m.given))} don't make {list(whole)}")
-
-
 def _merge(m: Move) -> None:
     for where, members in m.said("receives"):
         for i in members:
@@ -220,7 +214,7 @@ RULES: Final[dict[str, tuple[Callable[[Move], None], tuple[str, ...]]]] = {  # b
     "same": (_same, ()),
     "slice": (_slice, ("dim", "start", "stop")),
     "copy": (_copy, ("where",)),
-    "joined": (_joined, ()),
+    "joined": (lambda m: None, ()),  # calls.verify compares where the parts lie
     "merge": (_merge, ("receives", "reduces", "fill")),
     "all_reduce": (_all_reduce, (*GROUP, "reduce", "hosts")),
     "reduce_scatter": (_reduce_scatter, (*GROUP, "dim", "reduce", "hosts")),

@@ -30,6 +30,8 @@ def meanwhile(call: Call, forms: Mapping[str, Result], run: bool = False) -> int
     """The peak of bytes that a call allocates, unplanned results included. `run`: by running it on the CPU, unless the
     program declared its op."""
     op = OPS.get(call.op)
+    if call.op == "fused":
+        return call.option("scratch", 0)
     if op is None or any(r.place.kind in ("constant", "view") for r in call.results) or op.view:
         return 0
     args = tuple(_form(a, forms) for a in call.args)
@@ -110,22 +112,23 @@ def _measured(
         run = functools.partial(op.compute, given)
     with random.seeded(0):  # the program's own sequence of draws stays where it is
         if device == "cpu":
-            return max(itertools.accumulate(_allocated(run)), default=0)
+            return peak(run)
         with Watch() as watch:
             made = run()
         del made
     return watch.most
 
 
-def _allocated(run: Callable[[], Any]) -> list[int]:
-    """The bytes that this thread allocates, and (negative) lets go, in order."""
+def peak(run: Callable[[], Any]) -> int:
+    """The most bytes that this thread holds of what it allocates meanwhile."""
     config = ProfilerConfig(ProfilerState.CPU, False, True, False, False, False, _ExperimentalConfig())
     _autograd._enable_profiler_legacy(config)
     try:
         run()
     finally:
         events = _autograd._disable_profiler_legacy()
-    return [e.cpu_memory_usage() for e in itertools.chain(*events) if e.kind() == "memory_alloc"]
+    sizes = (e.cpu_memory_usage() for e in itertools.chain(*events) if e.kind() == "memory_alloc")
+    return max(itertools.accumulate(sizes), default=0)
 
 
 class Watch(TorchDispatchMode):

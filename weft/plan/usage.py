@@ -11,7 +11,7 @@ from typing import NamedTuple
 from weft.ops import OPS
 from weft.plan import ids
 from weft.plan.calls import Call, Result, Step
-from weft.plan.plan import Plan
+from weft.plan.plan import Plan, Task
 from weft.plan.scratch import meanwhile, with_strides
 
 
@@ -86,7 +86,7 @@ def usage(plan: Plan) -> Usage:
     parts, streams = [], []
     for t in plan.tasks:
         if t.step.calls:
-            parts.append(_part(t.name, t.step, not t.device))
+            parts.append(_part(t, not t.device))
             streams.append(t.id >> ids.BITS["task"])  # of a device
             variables |= {r.name: r.bytes for r in _results(t.step) if r.place.kind == "variable"}
     places = {"": 0}
@@ -100,7 +100,17 @@ def _results(step: Step) -> Iterator[Result]:
     return (r for c in step.calls for r in c.results)
 
 
-def _part(name: str, step: Step, on_cpu: bool) -> Part:
+def _received(call: Call) -> int:
+    """What Gloo, whose collectives are tasks, allocates for a sum's parts: the first is received where the sum will be;
+    but that of several values is made in the scratch memory where they are."""
+    if call.op != "box.reduce_scatter":
+        return 0
+    parts = len(call.option("ranks")) - (0 if isinstance(call.args[0], tuple) else 2)
+    return parts * sum(r.bytes for r in call.results if not r.name.endswith(".scratch"))
+
+
+def _part(task: Task, on_cpu: bool) -> Part:
+    step = task.step
     forms = {r.name: r for r in _results(step)}
     last: dict[str, int] = {}
     for i, call in enumerate(step.calls):
@@ -119,7 +129,8 @@ def _part(name: str, step: Step, on_cpu: bool) -> Part:
         made = sum(r.bytes for r in call.results if r.place.kind == "made")
         if not (call.op in OPS and OPS[call.op].view):
             constants += sum(r.bytes for r in call.results if r.place.kind == "constant")
-        beyond = held + max(made, meanwhile(call, forms, run=on_cpu))
+        inside = meanwhile(call, forms, run=on_cpu) + (task.kind == "collective" and on_cpu) * _received(call)
+        beyond = held + max(made, inside)
         if beyond > most:
             most, where = beyond, call
         held += made
@@ -127,4 +138,4 @@ def _part(name: str, step: Step, on_cpu: bool) -> Part:
             if r.place.kind == "made":
                 ending[last[r.name]] = ending.get(last[r.name], 0) + r.bytes
         held -= ending.pop(i, 0)
-    return Part(name, step.arena, constants, most, where)
+    return Part(task.name, step.arena, constants, most, where)

@@ -57,14 +57,15 @@ class Executor:
     """Runs one rank's plan. `acts` are the tasks' functions; `channels` lead to other ranks, by register id.
 
     `watch` is called periodically while waiting, with the ranks that are waited for, and may raise: it checks whether
-    the others are alive.
+    the others are alive. `elsewhere` says what the others do, for the error of a wait that took too long.
     """
 
     def __init__(
         self, plan: Plan, acts: Mapping[int, Callable[[Turn], None]], channels: Mapping[int, Channel] | None = None,
         *, deadline: float = 300.0, watch: Callable[[tuple[int, ...]], None] | None = None,
+        elsewhere: Callable[[], str] = str,
     ) -> None:  # fmt: skip
-        self.plan, self.deadline, self.watch = plan, deadline, watch
+        self.plan, self.deadline, self.watch, self.elsewhere = plan, deadline, watch, elsewhere
         self.trace: Trace | None = None
         self.error: BaseException | None = None
         self.launched = self.finished = 0
@@ -208,7 +209,7 @@ class Executor:
                 if now - start > deadline:
                     raise DeadlineError(
                         f"plan {self.plan.name!r}, rank {self.plan.rank}: launch {until} of {self.launched} has not "
-                        f"finished after {deadline:g} s.\n{self.report()}"
+                        f"finished after {deadline:g} s{self.elsewhere()}.\n{self.report()}"
                     )
         finally:
             with self._guard:

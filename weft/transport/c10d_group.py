@@ -200,8 +200,7 @@ class C10dGroup(Group):
         else:
             self._compare(call, out.is_cuda)
             # c10d wants equal parts, and Gloo lacks some dtypes; moved as bytes and added here, all work.
-            memory = {p.untyped_storage().data_ptr() for p in parts}
-            apart = out.is_contiguous() and out.untyped_storage().data_ptr() not in memory
+            apart = out.is_contiguous() and all(_apart(out, p) for p in parts)
             own, free = own.reshape(out.shape), [out] * apart  # what is added first may come to where the sum will be
             own = own if apart else own.clone()
             terms = [
@@ -263,6 +262,13 @@ class C10dGroup(Group):
     def barrier(self) -> None:
         if self.size > 1:
             self._meet(self._call(check.BARRIER, torch.uint8, ()))
+
+
+def _apart(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors certainly have no memory in common; the first is contiguous."""
+    if not b.is_contiguous():
+        return a.untyped_storage().data_ptr() != b.untyped_storage().data_ptr()
+    return a.data_ptr() + a.nbytes <= b.data_ptr() or b.data_ptr() + b.nbytes <= a.data_ptr()
 
 
 class Sum(UnderWay):

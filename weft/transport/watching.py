@@ -3,30 +3,47 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial, wraps
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from torch import Tensor
 
 from weft.transport.base import Group, Transport
 from weft.transport.whole import flat
 
-Heard = Callable[[str, int, tuple[int, ...], int, bool], None]  # name, bytes, ranks, when it began, whether it failed
+
+class Sent(NamedTuple):
+    """A collective or a message that has ended: the bytes that this rank gave (of messages, and took); the ranks;
+    when it began; and what the rank was doing, as it noted last."""
+
+    name: str
+    size: int
+    ranks: tuple[int, ...]
+    start: int
+    failed: bool
+    why: str
+
+
+Heard = Callable[[Sent], None]
 
 GIVEN = {"all_reduce": 0, "begin_all_reduce": 0, "all_gather": 1, "reduce_scatter": 1, "all_to_all": 1, "broadcast": 0}
 
 
 @contextlib.contextmanager
 def watched(transport: Transport, heard: Heard) -> Iterator[None]:
-    """Inside, `heard` is called after every collective and message of this rank; outer observers are called, too."""
+    """Inside, `heard` is called after every collective and message of this rank; outer observers are called, too. A
+    message that a collective sends is part of it."""
     followed: list[Group] = []
+    state = threading.local()
+    note, doing = transport.note, [""]
     before: list[tuple[dict[str, Any], str, Any]] = []  # the replaced methods, to restore
 
     def wrap(owner: Any, name: str, about: Callable[[tuple[Any, ...]], Any]) -> None:
         before.append((owner.__dict__, name, owner.__dict__.get(name)))
-        owner.__dict__[name] = _telling(getattr(owner, name), about, heard)
+        owner.__dict__[name] = _telling(getattr(owner, name), about, heard, state, doing)
 
     def follow(group: Group) -> Group:
         if group not in followed:
@@ -46,7 +63,8 @@ def watched(transport: Transport, heard: Heard) -> Iterator[None]:
     wrap(transport, "exchange", partial(_exchanged, transport.rank))
     group, own = transport.group, cast(dict[str, Any], vars(transport))
     before.append((own, "group", own.get("group")))
-    own["group"] = found
+    before.append((own, "note", own.get("note")))
+    own.update(group=found, note=lambda what: (doing.__setitem__(0, what), note(what)))
     try:
         yield
     finally:
@@ -63,20 +81,23 @@ def _exchanged(me: int, given: tuple[Any, ...]) -> tuple[list[Any], tuple[int, .
 
 
 def _telling(
-    method: Callable[..., Any], about: Callable[[tuple[Any, ...]], Any], heard: Heard
-) -> Callable[..., Any]:  # fmt: skip
+    method: Callable[..., Any], about: Callable[[tuple[Any, ...]], Any], heard: Heard, state: Any, doing: list[str]
+) -> Callable[..., Any]:
     name = method.__name__
 
     @wraps(method)
     def call(*given: Any, **named: Any) -> Any:
-        start, failed = time.perf_counter_ns(), True
+        if getattr(state, "inside", False):
+            return method(*given, **named)
+        start, failed, state.inside = time.perf_counter_ns(), True, True
         try:
             made = method(*given, **named)
             failed = False
             return made
         finally:
+            state.inside = False
             tensors, ranks = about((*given, *named.values()))
             size = sum(t.numel() * t.element_size() for t in flat(tensors) if isinstance(t, Tensor))
-            heard(name, size, ranks, start, failed)
+            heard(Sent(name, size, ranks, start, failed, doing[0]))
 
     return call

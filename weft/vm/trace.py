@@ -33,7 +33,7 @@ from weft.plan.calls import Call, Result
 from weft.plan.plan import Plan, Task
 from weft.tensor.blob import Blob, blob_of
 from weft.tensor.tensor import Tensor
-from weft.transport.watching import watched
+from weft.transport.watching import Sent, watched
 from weft.transport.whole import form
 from weft.vm.instruction import Instruction
 from weft.vm.machine import Recorder, VirtualMachine, vm_of
@@ -285,15 +285,16 @@ def listening(rank: Rank, who: Any) -> Iterator[None]:
             rank.resources.pop(MOVEMENTS, None)
 
 
-def _moved(
-    trace: Trace, machine: VirtualMachine, name: str, size: int, ranks: tuple[int, ...], start: int, failed: bool
-) -> None:
+def _moved(trace: Trace, machine: VirtualMachine, sent: Sent) -> None:
     """Record a collective or a message that has ended in this thread."""
     end = time.perf_counter_ns()
     with machine.lock:
         serial = machine._serial = machine._serial + 1
     at = "" if (at := line()) is None else at.brief
-    trace.span(name, "collective", "collective", start, end, (), (), size, ranks, at, serial, failed=failed)
+    trace.span(
+        sent.name, "collective", "collective", sent.start, end, (), (), sent.size, sent.ranks, at, serial,
+        failed=sent.failed,
+    )  # fmt: skip
 
 
 def document(traces: Sequence[Trace]) -> dict[str, Any]:

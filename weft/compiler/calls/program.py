@@ -354,7 +354,8 @@ class _Lowering:
         elif n.op == "pack":
             yield self._packed(n, at)
         elif n.op == "fused":
-            yield Call("fused", refs(n.args), tuple(self._results(n)), name=n.name, calls=n.extra["calls"])
+            options, inner = n.extra.get("options", ()), n.extra["calls"]
+            yield Call("fused", refs(n.args), tuple(self._results(n)), options, n.name, calls=inner)
         else:
             args, options = self._local(n)
             strides = n.extra.get("strides")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from weft.core.dtype import float32, float64
-from weft.core.errors import ShapeError
+from weft.core.errors import DtypeError, ShapeError
 from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import Size, op
 from weft.ops.form import FLOATS, WIDE, Form
@@ -130,10 +131,13 @@ def layer_norm_grad(
     wanted: tuple[bool, ...],
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """The gradients of layer_norm's x, weight and bias; those that aren't needed are zero."""
-    if dy.shape != x.shape or mean.numel() != rstd.numel():
+    rows = math.prod(x.shape[: x.ndim - len(normalized_shape)])
+    if not mean.is_floating_point() or not rstd.is_floating_point():
+        raise DtypeError(f"layer_norm_grad: mean and rstd are fractions; got {mean.dtype} and {rstd.dtype}")
+    if dy.shape != x.shape or not mean.numel() == rstd.numel() == rows:
         raise ShapeError(  # the kernel doesn't check, and would read out of bounds
-            f"layer_norm_grad: dy needs x's shape, {list(x.shape)}, mean and rstd one shape; got {list(dy.shape)}, "
-            f"{list(mean.shape)} and {list(rstd.shape)}"
+            f"layer_norm_grad: dy needs x's shape, {list(x.shape)}, mean and rstd {rows} elements; got "
+            f"{list(dy.shape)}, {list(mean.shape)} and {list(rstd.shape)}"
         )
     mean, rstd = in_kernels_dtype(x, weight, mean, rstd)
     # the kernel only checks whether there is a bias
