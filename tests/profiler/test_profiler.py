@@ -221,11 +221,22 @@ def test_without_a_block_and_what_comes_too_early() -> None:
     assert log == [len(p.events)] and [r.count for r in rows if r.key == "exp"] == [1]
     assert all(r.cpu_time_total == r.total and r.self_cpu_time_total == r.own for r in rows)
     assert rows.table(sort_by="self_cpu_time_total", row_limit=-1) == rows.table("own")
-    with pytest.raises(ArgumentError, match="shapes and stacks"):
-        p.key_averages(group_by_input_shape=True)
+    with pytest.raises(ArgumentError, match="stacks"):
+        p.key_averages(group_by_stack_n=1)
     with pytest.raises(OptionError, match="at least 1"):
         flow.profiler.schedule(wait=1, warmup=1, active=0)
     assert flow.profiler.ProfilerActivity.CPU in flow.profiler.supported_activities()
+
+
+def test_calls_on_operands_of_other_shapes_are_counted_apart() -> None:
+    with flow.profiler.profile() as p:
+        for n in (2, 3, 2):
+            _ = flow.ones(n, 4) @ flow.ones(4, 5)
+    rows = p.key_averages(group_by_input_shape=True)
+    assert {r.input_shapes: r.count for r in rows if r.key == "matmul"} == {
+        ("float32[2, 4]", "float32[4, 5]"): 2, ("float32[3, 4]", "float32[4, 5]"): 1,
+    }  # fmt: skip
+    assert "float32[3, 4], float32[4, 5]" in str(rows) and "operands" not in str(p.key_averages())
 
 
 class Trained(nn.Graph):

@@ -11,7 +11,7 @@ from weft.vm.trace import Event, aligned
 
 _ORDERS = ("total", "own", "mean", "calls", "name")
 _SAME = {  # PyTorch's names; device time is counted as its op's
-    "key": "name", "count": "calls",
+    "key": "name", "count": "calls", "input_shapes": "shapes",
     **{f"{where}_time_total": "total" for where in ("cpu", "cuda", "device")},
     **{f"self_{where}_time_total": "own" for where in ("cpu", "cuda", "device")},
     **{f"{where}_time": "mean" for where in ("cpu", "cuda", "device")},
@@ -20,7 +20,8 @@ _SAME = {  # PyTorch's names; device time is counted as its op's
 
 @dataclass(frozen=True)
 class Average:
-    """All events of one name. Times are microseconds; `own` leaves out what ran inside, on the same row."""
+    """All events of one name, and perhaps of operands of the same forms. Times are microseconds; `own` leaves out what
+    ran inside, on the same row."""
 
     name: str
     kind: str
@@ -29,6 +30,7 @@ class Average:
     own: float
     shortest: float
     longest: float
+    shapes: tuple[str, ...] = ()
 
     @property
     def mean(self) -> float:
@@ -60,12 +62,14 @@ class Averages(Sequence[Average]):
             raise OptionError(f"table(sort_by={sort_by!r}): sort by one of {', '.join((*_ORDERS, *_SAME))}")
         rows = sorted(self._rows, key=lambda r: getattr(r, order), reverse=order != "name")
         rows = rows if row_limit < 0 else rows[:row_limit]
-        cells = [("name", "kind", "calls", "total us", "own us", "mean us", "min us", "max us")]
-        cells += [
-            (r.name, r.kind, str(r.calls), *(f"{t:.1f}" for t in (r.total, r.own, r.mean, r.shortest, r.longest)))
-            for r in rows
+        shapes = any(r.shapes for r in self._rows)
+        cells: list[tuple[str, ...]] = [
+            ("name", "kind", "calls", "total us", "own us", "mean us", "min us", "max us", *["operands"] * shapes)
         ]
-        return aligned(cells, "llrrrrrr")
+        for r in rows:
+            times = (f"{t:.1f}" for t in (r.total, r.own, r.mean, r.shortest, r.longest))
+            cells.append((r.name, r.kind, str(r.calls), *times, *[", ".join(r.shapes)] * shapes))
+        return aligned(cells, "llrrrrrr" + "l" * shapes)
 
     def __str__(self) -> str:
         return self.table() if self._rows else "nothing was recorded"
@@ -73,18 +77,19 @@ class Averages(Sequence[Average]):
     __repr__ = __str__
 
 
-def average(events: Sequence[Event]) -> Averages:
+def average(events: Sequence[Event], by_shape: bool = False) -> Averages:
     own = own_times(events)
-    groups: dict[tuple[str, str], list[int]] = {}
+    groups: dict[tuple[str, str, tuple[str, ...]], list[int]] = {}
     for i, e in enumerate(events):
-        groups.setdefault((e.name, e.kind), []).append(i)
+        shapes = tuple(read[: read.find("]") + 1] for read in e.reads) if by_shape else ()
+        groups.setdefault((e.name, e.kind, shapes), []).append(i)
 
-    def one(name: str, kind: str, members: list[int]) -> Average:
+    def one(name: str, kind: str, shapes: tuple[str, ...], members: list[int]) -> Average:
         times = [(events[i].end - events[i].start) / 1000 for i in members]
         mine = sum(own[i] for i in members) / 1000
-        return Average(name, kind, len(members), sum(times), mine, min(times), max(times))
+        return Average(name, kind, len(members), sum(times), mine, min(times), max(times), shapes)
 
-    return Averages(one(name, kind, members) for (name, kind), members in groups.items())
+    return Averages(one(*key, members) for key, members in groups.items())
 
 
 def own_times(events: Sequence[Event]) -> list[int]:

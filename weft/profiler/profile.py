@@ -139,10 +139,11 @@ class profile:
         return list(self._recorded().events)
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> Averages:
-        """Counts and times of events by name. Print it, or its `.table(sort_by="own")`."""
-        if group_by_input_shape or group_by_stack_n:
-            raise ArgumentError("key_averages(): groups are by name; shapes and stacks aren't part of a record")
-        return average(self.events)
+        """Counts and times of events by name, and perhaps by the forms of their operands. Print it, or its
+        `.table(sort_by="own")`."""
+        if group_by_stack_n:
+            raise ArgumentError("key_averages(): groups are by name and shapes; stacks aren't part of a record")
+        return average(self.events, group_by_input_shape)
 
     def chrome_trace(self) -> chrome.Document:
         return document([self._recorded()])
