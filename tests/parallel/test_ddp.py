@@ -38,7 +38,7 @@ def train(net: Any, x: Any, steps: int = 3) -> list[Any]:
     return [p.tolist() for p in net.parameters()]
 
 
-@pytest.mark.parametrize("size", [{"use_bucket": False}, {"bucket_size": 100}, {"bucket_size": 1 << 20}])
+@pytest.mark.parametrize("size", [{"use_bucket": False}, {"bucket_size": 3}, {"bucket_cap_mb": 1e-4}, {}])
 def test_ranks_agree_and_train_on_all_of_the_data(size: dict[str, Any]) -> None:
     def run() -> Any:
         rank = flow.env.get_rank()
@@ -274,7 +274,7 @@ def test_sums_begin_while_backward_goes_on(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(Group, "begin_all_reduce", heard)
 
     def run() -> None:
-        net = DistributedDataParallel(flow.nn.Sequential(flow.nn.Linear(2, 2), flow.nn.Linear(2, 2)), bucket_size=24)
+        net = DistributedDataParallel(flow.nn.Sequential(flow.nn.Linear(2, 2), flow.nn.Linear(2, 2)), bucket_size=2)
         middle = net[0](flow.ones(1, 2))
         middle.register_hook(lambda g: said[flow.env.get_rank()].append("backward of the first layer"))
         net[1](middle).sum().backward()
@@ -367,7 +367,7 @@ def beside_torch() -> None:
     xs = [torch.randn(8, 4) for _ in range(7)]
     wrapped = torch.nn.parallel.DistributedDataParallel(theirs, find_unused_parameters=True)
     expected = everything(wrapped, theirs, torch.optim.SGD(theirs.parameters(), lr=0.01), xs, rank)
-    net = DistributedDataParallel(ours, find_unused_parameters=True, bucket_size=100)
+    net = DistributedDataParallel(ours, find_unused_parameters=True, bucket_size=3)
     optimizer = flow.optim.SGD(ours.parameters(), lr=0.01)
     found = everything(net, ours, optimizer, [from_torch(x) for x in xs], rank)
     assert len(found) == len(expected)

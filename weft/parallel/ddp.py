@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import sys
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -49,9 +50,10 @@ class DistributedDataParallel(metaclass=_Kind):
 
     Parameters and buffers are broadcast from the first rank, buffers before each forward in training as well:
     `broadcast_buffers=False` leaves each rank its own, `forward_sync_buffers=False` after the start. Gradients are
-    reduced in buckets of `bucket_size` bytes (`use_bucket=False`: one by one), overlapping with backward; the rest at
-    its end. A parameter without a gradient on a rank counts as zero there; one that gets none on any rank keeps its
-    `.grad`. `find_unused_parameters` isn't needed. `with module.no_sync():` averages nothing.
+    reduced in buckets of at most 25 MB (or `bucket_cap_mb`) and `bucket_size` parameters (`use_bucket=False`: one by
+    one), overlapping with backward; the rest at its end. A parameter without a gradient on a rank counts as zero there;
+    one that gets none on any rank keeps its `.grad`. `find_unused_parameters` isn't needed.
+    `with module.no_sync():` averages nothing.
 
     PyTorch's other options are accepted: a module stays on its device, and its `module` is itself. Its state's names
     have no `module.` before them; PyTorch's, which have, are loaded.
@@ -61,7 +63,7 @@ class DistributedDataParallel(metaclass=_Kind):
         cls, module: M, device_ids: Any = None, output_device: Any = None, dim: int = 0, broadcast_buffers: bool = True,
         init_sync: bool = True, process_group: Any = None, bucket_cap_mb: float | None = None,
         find_unused_parameters: bool = False, check_reduction: bool = False, gradient_as_bucket_view: bool = False,
-        static_graph: bool = False, *, broadcast_parameters: bool = True, bucket_size: int = BUCKET,
+        static_graph: bool = False, *, broadcast_parameters: bool = True, bucket_size: int | None = None,
         use_bucket: bool = True, forward_sync_buffers: bool | None = None,
     ) -> M:  # fmt: skip
         if not isinstance(module, Module):
@@ -77,10 +79,8 @@ class DistributedDataParallel(metaclass=_Kind):
                 "some of them, make the parameters global on a placement of these ranks, and split the batch"
             )
         idle("DistributedDataParallel(gradient_as_bucket_view)", gradient_as_bucket_view)
-        if bucket_cap_mb is not None:
-            bucket_size = int(bucket_cap_mb * 2**20)
-        if not use_bucket:
-            bucket_size = 0
+        limit = BUCKET if bucket_cap_mb is None else int(bucket_cap_mb * 2**20)
+        most = sys.maxsize if bucket_size is None else bucket_size
         if not isinstance(module, DistributedDataParallel):
             module.register_load_state_dict_pre_hook(_without_wrapper)
         if not hasattr(module, "module"):
@@ -92,7 +92,7 @@ class DistributedDataParallel(metaclass=_Kind):
         stored(module).update(_join_config=JoinConfig(), join_process_group=None, join_device=torch.device("cpu"))
         if current().world_size > 1:
             before = _averagers().pop(module, None)
-            averager = _averager(module, bucket_size)
+            averager = _averager(module, limit, most if use_bucket else 1)
             if init_sync:
                 buffers = module.buffers() if broadcast_buffers or forward_sync_buffers is not None else ()
                 averager.broadcast([*(module.parameters() if broadcast_parameters else ()), *buffers])
@@ -116,11 +116,11 @@ def _averagers() -> weakref.WeakKeyDictionary[Module, Averager]:
     return current().resource("averagers", lambda rank: weakref.WeakKeyDictionary())
 
 
-def _averager(module: Module, bucket_size: int = BUCKET) -> Averager:
+def _averager(module: Module, limit: int = BUCKET, most: int = sys.maxsize) -> Averager:
     """A module's own. A copy of one that was wrapped gets one of its own here."""
     found = _averagers().get(module)
     if found is None:
-        found = _averagers()[module] = Averager(module, bucket_size)
+        found = _averagers()[module] = Averager(module, limit, most)
     return found
 
 
@@ -278,7 +278,8 @@ def _refuse_graph() -> None:
 class Averager:
     """Counts gradients as they become ready, and averages bucket after bucket, in one order on every rank."""
 
-    def __init__(self, module: Module, bucket_size: int) -> None:
+    def __init__(self, module: Module, limit: int, most: int) -> None:
+        """A bucket has at most `limit` bytes, and `most` parameters."""
         self.names = {id(p): name for name, p in module.named_parameters()}
         self.active, self.joining = True, False
         self.divides_by_all, self.divisor = True, current().world_size
@@ -300,7 +301,8 @@ class Averager:
         for p in reversed([p for p in module.parameters() if p.requires_grad]):  # backward reaches the last ones first
             bytes_of = p.numel() * p.element_size()
             last = self.buckets[-1] if self.buckets else None
-            if last is None or last.params[0].dtype is not p.dtype or size + bytes_of > bucket_size:
+            full = last is None or len(last.params) >= most or size + bytes_of > limit
+            if last is None or full or last.params[0].dtype is not p.dtype:
                 last, size = Bucket(), 0
                 self.buckets.append(last)
             last.params.append(p)
