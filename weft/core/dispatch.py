@@ -26,6 +26,7 @@ class Here(threading.local):
     stack      interceptors, innermost last: autocast, anomaly mode, instruction traces
     place      the default placement and sbp of new tensors: global mode
     device     the default device of new tensors; None for the CPU
+    moving     a global tensor is being moved, while `explain` listens
 
     plain      no interceptor but autocast is active: an op may take the fast path
     casting    autocast is active: ops with a rule cast their operands first
@@ -39,6 +40,7 @@ class Here(threading.local):
     stack: tuple[Any, ...] = ()
     place: Any = None
     device: Any = None
+    moving: bool = False
     plain: bool = True
     casting: bool = False
     local: bool = True

@@ -5,7 +5,6 @@ program and reasons; or, `strict`, refuse implicit movements, also while a graph
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -17,6 +16,7 @@ from weft.boxing.planner import cost_of
 from weft.boxing.routes import Route
 from weft.boxing.steps import AxisStep, Exchange
 from weft.core.amount import amount
+from weft.core.dispatch import here
 from weft.core.errors import SbpError
 from weft.core.program_line import Line, line
 from weft.core.rank import current
@@ -127,18 +127,13 @@ class explain:
         self.movements.append(movement)
 
     def _sent(self, sent: Sent) -> None:
-        if (
-            sent.size and len(sent.ranks) > 1 and not getattr(_boxing, "on", False)
-        ):  # those of a movement are part of it
+        if sent.size and len(sent.ranks) > 1 and not here.moving:  # those of a movement are part of it
             moved = round(sent.size * COLLECTIVES[sent.name][1](len(sent.ranks)))
             self.movements.append(Collective(sent.name, moved, sent.ranks, line(), sent.why))
 
     def __str__(self) -> str:
         total = sum(m.moved for m in self.movements)
         return "\n".join([f"{amount(total):>9}  moved by each rank, at most", *map(str, self.movements)])
-
-
-_boxing = threading.local()  # whether this thread is moving a global tensor
 
 
 def strict() -> bool:
@@ -172,11 +167,11 @@ def moving(route: Route, what: str, planned: bool, args: tuple[Any, ...], op: Op
     if not planned and strict():
         refuse(route, what)
     start = time.perf_counter()
-    _boxing.on = True
+    before, here.moving = here.moving, True
     try:
         result = run()
     finally:
-        _boxing.on = False
+        here.moving = before
     took = time.perf_counter() - start
     why = "" if op is None else signature.reason(op, args, links_of(current()))
     moved = Movement(what, planned, route, _bytes(route), line(), why, took)
