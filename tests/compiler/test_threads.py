@@ -11,11 +11,19 @@ import torch
 
 import weft as flow
 from weft import nn
+from weft.compiler import faster
+from weft.core import one_thread
+from weft.core.one_thread import alone
+from weft.ops import OPS
 from weft.plan import parse
-from weft.runtime.one_thread import alone
 
 
 class Products(nn.Graph):
+    def __init__(self, inductor: bool = False) -> None:
+        super().__init__()
+        if inductor:
+            self.config.enable_inductor()
+
     def build(self, x: Any, w: Any) -> Any:
         for _ in range(3):
             x = x @ w
@@ -30,8 +38,8 @@ def threads() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def asks(width: int) -> bool:
-    graph = Products()
+def asks(width: int, inductor: bool = False) -> bool:
+    graph = Products(inductor)
     x, w = flow.randn(width, width), flow.randn(width, width) / width
     found = graph(x, w)
     expected = (x @ w @ w @ w).sum(0)
@@ -43,6 +51,37 @@ def asks(width: int) -> bool:
 
 def test_small_products_ask_for_one_thread_and_large_ones_for_all(threads: None) -> None:
     assert [asks(width) for width in (8, 64, 512)] == [True, True, False]
+
+
+@pytest.mark.parametrize(("sharing", "expected"), [(1e-5, True), (1e-6, False)])
+def test_it_is_measured_where_inductor_may_be_asked(
+    threads: None, sharing: float, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faster, "_sharing", lambda threads: (sharing, 1.0))
+    assert asks(64, inductor=True) is expected
+    assert asks(64)
+
+
+def test_attention_on_several_threads_leaves_the_threads_of_products(threads: None) -> None:
+    q, k, v = (torch.randn(2, 3, 70, 16) for _ in range(3))
+    expected = (torch.softmax(q @ k.mT / 4, -1) @ v).sum().item()
+    seen = []
+
+    def attend() -> None:
+        y, _ = OPS["scaled_dot_product_attention"].kernel(q, k, v)
+        seen.append(y.sum().item())
+
+    for run in (attend, lambda: alone(attend)(), attend):
+        run()
+    other = threading.Thread(target=attend)
+    other.start()
+    other.join()
+    assert seen == pytest.approx([expected] * 4, rel=1e-4)
+    library = one_thread._library()
+    if library is not None:
+        before = library.mkl_threads(0)
+        assert library.mkl_threads(before) == 0
+        assert before == torch.get_num_threads()
 
 
 def test_it_holds_for_this_thread_and_ends_with_it(threads: None) -> None:

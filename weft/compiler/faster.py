@@ -11,7 +11,9 @@ from typing import Any, Final
 
 import torch
 from msgspec.structs import replace
+from torch.utils._python_dispatch import _disable_current_modes
 
+from weft.boxing.links import COMPUTE
 from weft.boxing.part import device_of
 from weft.compiler import fusion, inductor
 from weft.compiler.arena import aligned
@@ -22,6 +24,7 @@ from weft.compiler.options import Options
 from weft.compiler.threads import one_is_enough
 from weft.core import dtype as dtypes
 from weft.core.device import capturing
+from weft.core.one_thread import alone
 from weft.core.program_line import warn
 from weft.job.value import Node, Value
 from weft.ops import OPS
@@ -33,6 +36,7 @@ GAIN: Final = 0.95  # a fused call must take less than so much of the time of th
 SAMPLE: Final = 5e-4  # seconds of one sample of all: on a busy machine only a short one may run undisturbed
 REPLAYED: Final = 10  # calls in a CUDA graph that is timed: launching the graph takes time, too
 SAMPLES: Final = range(28, 70)  # at least, and at most, where the shortest don't agree
+SIDE: Final = 128  # of matrices
 AGREE: Final = 1.02  # the third shortest sample takes at most so much of the time of the shortest
 
 CPU: Final = torch.device("cpu")
@@ -45,9 +49,11 @@ def prepared(
     nodes: list[Node], leaving: Container[Value], rank: int, options: Options
 ) -> tuple[list[Node], bool]:  # fmt: skip
     """A chain's nodes, fused where that is faster, if the options ask for it; and whether one thread is enough."""
-    alone = one_is_enough(nodes, torch.get_num_threads())
+    threads = torch.get_num_threads()
+    measured_here = inductor.asked(options) and threads > 1 and not _alike(nodes)
+    one = one_is_enough(nodes, threads, *_sharing(threads) if measured_here else ())
     if onednn.AVX512:
-        onednn.share(1 if alone else torch.get_num_threads())  # now, not in a launch, whose memory is told
+        onednn.share(1 if one else threads)  # now, not in a launch, whose memory is told
     if inductor.asked(options):
         device = _device(nodes)
         if why := inductor.missing(device.type):
@@ -55,8 +61,8 @@ def prepared(
                 f"config.enable_inductor() has no effect: it needs a C++ compiler (g++), on CUDA Triton, and {why}"
             )
         else:
-            nodes = fusion.fused(nodes, leaving, rank, functools.partial(faster, one_thread=alone, device=device))
-    return nodes, alone
+            nodes = fusion.fused(nodes, leaving, rank, functools.partial(faster, one_thread=one, device=device))
+    return nodes, one
 
 
 def _device(nodes: Sequence[Node]) -> torch.device:
@@ -64,6 +70,25 @@ def _device(nodes: Sequence[Node]) -> torch.device:
     for v in (v for n in nodes for v in n.outputs):
         return v.device.torch if v.spec is None else device_of(v.spec.placement).torch
     return CPU
+
+
+def _alike(nodes: Sequence[Node]) -> bool:
+    """Whether several ranks may compute the same, and must agree to the last bit."""
+    return any(v.spec is not None and v.spec.placement.size > 1 for n in nodes for v in n.outputs)
+
+
+@functools.cache
+def _sharing(threads: int) -> tuple[float, float]:
+    """The seconds for which so many threads wait for each other in a product, and how fast one of them multiplies, as a
+    multiple of what is estimated: measured once in a process."""
+    a, out = torch.ones(2, SIDE, SIDE, dtype=torch.float32, device="cpu").unbind()
+
+    def product() -> None:
+        torch.mm(a, a, out=out)
+
+    with _disable_current_modes():
+        shared, one = least([product, alone(product)])
+    return shared - one / threads, SIDE**3 / COMPUTE["cpu"] / one
 
 
 @functools.cache

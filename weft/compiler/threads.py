@@ -5,21 +5,29 @@ To share a small call among cores takes longer than the call, and far longer whi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
-from weft.compiler.passes.layouts import work
+from weft.compiler.passes.layouts import multiplications, work
 from weft.job.value import Node
 from weft.ops import OPS
 
-SHARING: Final = 20e-6  # seconds for which the cores wait for each other in one call
+SHARING: Final = 20e-6  # seconds for which the cores wait for each other in one call, if that isn't measured
+GRAIN: Final = 1 << 15  # elements that other calls than products don't share
 GAIN: Final = 0.1  # more threads must save so much of the time
 
 
-def one_is_enough(nodes: Sequence[Node], threads: int) -> bool:
+def one_is_enough(nodes: Sequence[Node], threads: int, sharing: float = SHARING, speed: float = 1.0) -> bool:
+    """`sharing` and `speed`, of products as a multiple of the estimate, may be measured."""
     calls = [n for n in nodes if n.op in OPS]
     if any(v.device_type != "cpu" for n in calls for v in (*n.operands(), *n.outputs)):
         return False
-    seconds = [work(n, n.signature) for n in calls]
-    saved = sum(max(0.0, t * (1 - 1 / threads) - SHARING) for t in seconds)
+    seconds = [work(n, n.signature) / speed for n in calls]
+    saved = sum(t * (1 - 1 / threads) - sharing for n, t in zip(calls, seconds, strict=True) if _shared(n))
     return saved <= GAIN * sum(seconds)
+
+
+def _shared(node: Node) -> bool:
+    most = max((math.prod(v.shape) for v in (*node.operands(), *node.outputs)), default=0)
+    return most >= GRAIN or multiplications(node) > 0

@@ -18,10 +18,10 @@ from weft.compiler.calls.source import Memory, Source, Tell
 from weft.compiler.local_node import kernel_of
 from weft.core import dtype as dtypes
 from weft.core.errors import WeftError, ours
+from weft.core.one_thread import alone
 from weft.ops import OPS, explain
 from weft.ops.declaration import Op
 from weft.plan.calls import FORM_ONLY, Call, Ref, Step
-from weft.runtime.one_thread import alone
 from weft.tensor.tensor import of_torch
 
 Dependency = int | str  # a register, "act" (its number in the launch), "first" (whether it is the first)

@@ -355,10 +355,7 @@ def work(node: Node, s: Signature | None) -> float:
     op = OPS[node.op]
     if op.view:
         return 0.0
-    values, products = [*node.operands(), *node.outputs], 0
-    if not op.elementwise:  # bound by memory traffic
-        shapes, outputs = (tuple(v.shape for v in values) for values in (node.operands(), node.outputs))
-        products = op.products(replaced(op, node.args, lambda v: v.shape), shapes, outputs)
+    values, products = [*node.operands(), *node.outputs], multiplications(node)
     if s is None:
         passing = sum(v.bytes for v in values)
         type, shared = values[0].device.type if values else "cpu", 1
@@ -368,6 +365,15 @@ def work(node: Node, s: Signature | None) -> float:
         split = [any(spec.nd_sbp[axis].is_split for spec in specs) for axis in range(s.placement.ndim)]
         shared = math.prod(n for n, on in zip(s.placement.shape, split, strict=True) if on)
     return max(passing / MEMORY[type].speed, products / shared / COMPUTE[type])
+
+
+def multiplications(node: Node) -> int:
+    """In matrix products; none in elementwise ops, which are bound by memory traffic."""
+    op = OPS[node.op]
+    if op.elementwise:
+        return 0
+    shapes, outputs = (tuple(v.shape for v in values) for values in (node.operands(), node.outputs))
+    return op.products(replaced(op, node.args, lambda v: v.shape), shapes, outputs)
 
 
 def _ways(spec: Spec) -> int:

@@ -15,6 +15,7 @@ from torch.nn.attention import SDPBackend
 from weft.core.dispatch import here
 from weft.core.dtype import bool_, float32
 from weft.core.errors import ShapeError
+from weft.core.one_thread import each_alone
 from weft.ops.declaration import op
 from weft.ops.form import WIDE, Form, alike
 from weft.ops.kernels import aten
@@ -101,6 +102,16 @@ def _backward_on_cuda(kernel: SDPBackend, dy, q, k, v, out, logsumexp, mask, is_
     )[:3]  # fmt: skip
 
 
+def _forward_on_cpu(q, k, v, mask, is_causal, scale):
+    forward = aten._scaled_dot_product_flash_attention_for_cpu
+    return each_alone(forward, q, k, v, 0.0, is_causal, attn_mask=mask, scale=scale)
+
+
+def _backward_on_cpu(dy, q, k, v, out, logsumexp, mask, is_causal, scale):
+    backward = aten._scaled_dot_product_flash_attention_for_cpu_backward
+    return each_alone(backward, dy, q, k, v, out, logsumexp, 0.0, is_causal, attn_mask=mask, scale=scale)
+
+
 def _in_rows(*tensors: Tensor) -> bool:
     """Whether rows are contiguous, as the fused kernel assumes."""
     return all(t.stride(-1) == 1 for t in tensors)
@@ -157,7 +168,7 @@ def scaled_dot_product_attention(
     mask = _added(attn_mask, q)
     if _flash(q, k, v):
         q, k, v = _rows(q, k, v)
-        return aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, is_causal, attn_mask=mask, scale=scale)
+        return _forward_on_cpu(q, k, v, mask, is_causal, scale)  # type: ignore[return-value]
     on_cuda = _on_cuda(q, k, v, mask, is_causal, scale)
     if on_cuda is not None:
         return _forward_on_cuda(on_cuda, q, k, v, mask, is_causal, scale)  # type: ignore[return-value]
@@ -181,9 +192,8 @@ def _(y, logsumexp, q, k, v, attn_mask, is_causal, scale):
     return [(_flash_attention, (into, *given), {}) for into, given in parts]
 
 
-def _flash_attention(into, q, k, v, mask, is_causal, scale):
-    forward = aten._scaled_dot_product_flash_attention_for_cpu
-    torch._foreach_copy_(into, forward(q, k, v, 0.0, is_causal, attn_mask=mask, scale=scale))
+def _flash_attention(into, *args):
+    torch._foreach_copy_(into, _forward_on_cpu(*args))
 
 
 @scaled_dot_product_attention.works_in
@@ -292,9 +302,7 @@ def attention_grad(
             _products(_by_blocks(grads, dy, q, k, v), _scale(q.shape[-1], scale))
             return grads
         q, k, v, out = _rows(q, k, v, out)
-        return aten._scaled_dot_product_flash_attention_for_cpu_backward(
-            dy, q, k, v, out, logsumexp, 0.0, is_causal, attn_mask=mask, scale=scale
-        )
+        return _backward_on_cpu(dy, q, k, v, out, logsumexp, mask, is_causal, scale)  # type: ignore[return-value]
     on_cuda = _on_cuda(q, k, v, mask, is_causal, scale)
     if on_cuda is not None:
         return _backward_on_cuda(on_cuda, dy, q, k, v, out, logsumexp, mask, is_causal, scale)
@@ -374,9 +382,8 @@ def _(dq, dk, dv, dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
     return [(_flash_gradients, (into, *given), {}) for into, given in parts]
 
 
-def _flash_gradients(grads, dy, q, k, v, out, logsumexp, mask, is_causal, scale):
-    backward = aten._scaled_dot_product_flash_attention_for_cpu_backward
-    torch._foreach_copy_(grads, backward(dy, q, k, v, out, logsumexp, 0.0, is_causal, attn_mask=mask, scale=scale))
+def _flash_gradients(grads, *args):
+    torch._foreach_copy_(grads, _backward_on_cpu(*args))
 
 
 def _parts(
