@@ -129,6 +129,21 @@ def test_compiling_is_for_graphs() -> None:
         assert torch.compile(layer) is layer
 
 
+@pytest.mark.parametrize("compile", [torch.compile, torch.compile(), torch.compile(fullgraph=True)])
+def test_compiled_functions_run_as_they_are_on_wefts_tensors(compile: Any) -> None:
+    traced = []
+
+    def probabilities(x: Any, *, scale: float) -> Any:
+        traced.append(torch.compiler.is_compiling())
+        return torch.nn.functional.softmax(x @ x.mT * scale, -1)
+
+    compiled = compile(probabilities)
+    found = compiled(flow.from_torch(X), scale=2.0)
+    assert isinstance(found, flow.Tensor) and traced == [False]
+    torch.testing.assert_close(found.to_torch(), probabilities(X, scale=2.0))
+    assert compiled.__name__ == "probabilities"
+
+
 class Attending(torch.nn.Module):
     """Attention of one head by flex_attention, compiled or not."""
 

@@ -142,7 +142,9 @@ def _compile(theirs: Function) -> Function:
     @functools.wraps(theirs)
     def compile(model: Any = None, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(model, (Module, Graph)):
-            return theirs(model, *args, **kwargs)
+            compiled = theirs(model, *args, **kwargs)
+            whole = model is None or isinstance(model, (type, torch.nn.Module))
+            return compiled if whole else _compiled_for_torchs(model, compiled)
         warn(
             f"torch.compile({type(model).__name__}): it stays as it is. A graph compiles here: a class of nn.Graph's "
             "that calls it in build()"
@@ -150,6 +152,16 @@ def _compile(theirs: Function) -> Function:
         return model
 
     return compile
+
+
+def _compiled_for_torchs(function: Function, compiled: Function) -> Function:
+    """Run it as it is on Weft's tensors."""
+
+    @functools.wraps(compiled)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return (function if contains((*args, *kwargs.values())) else compiled)(*args, **kwargs)
+
+    return call
 
 
 def _ours_inside(ours: Function) -> Callable[[Function, str], Function]:
