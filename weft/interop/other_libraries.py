@@ -143,8 +143,9 @@ def _compile(theirs: Function) -> Function:
     def compile(model: Any = None, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(model, (Module, Graph)):
             compiled = theirs(model, *args, **kwargs)
-            whole = model is None or isinstance(model, (type, torch.nn.Module))
-            return compiled if whole else _compiled_for_torchs(model, compiled)
+            if model is None or isinstance(model, (type, torch.nn.Module)):
+                return compiled
+            return _compiled_for_torchs(model, compiled)
         warn(
             f"torch.compile({type(model).__name__}): it stays as it is. A graph compiles here: a class of nn.Graph's "
             "that calls it in build()"
