@@ -93,6 +93,46 @@ def test_torchs_transforms_are_wefts(name: str) -> None:
     torch.testing.assert_close(got.to_torch(), TRANSFORMS[name](torch.func, X))
 
 
+def _sampled(x: Any) -> Any:
+    torch.manual_seed(0)
+    flow.manual_seed(0)
+    p = torch.distributions.Normal(x, x.exp())
+    q = torch.distributions.TransformedDistribution(p, [torch.distributions.transforms.AffineTransform(x, 2.0)])
+    return torch.distributions.kl_divergence(p, torch.distributions.Normal(x * 0, x.exp())) + q.rsample()
+
+
+def _packed(x: Any) -> Any:
+    packed = torch.nn.utils.rnn.pack_padded_sequence(x[None], [len(x) - 1], batch_first=True)
+    return torch.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)[0]
+
+
+ANSWERED: dict[str, Callable[[Any], Any]] = {
+    "jacobian": lambda x: torch.autograd.functional.jacobian(lambda a: a.sin().sum(1), x),
+    "hessian": lambda x: torch.autograd.functional.hessian(lambda a: (a**3).sum(), x),
+    "distributions": _sampled, "packed": _packed,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ANSWERED)
+def test_torchs_functions_that_check_for_its_tensors(name: str) -> None:
+    found = ANSWERED[name](flow.from_torch(X))
+    assert isinstance(found, flow.Tensor)
+    torch.testing.assert_close(found, flow.from_torch(ANSWERED[name](X)))
+
+
+@pytest.mark.parametrize("change", ["weight_norm", "orthogonal", "spectral_norm"])
+def test_parametrizations_of_torchs_on_wefts_layers(change: str) -> None:
+    torch.manual_seed(0)
+    theirs, ours = torch.nn.Linear(4, 2), nn.Linear(4, 2)
+    ours.load_state_dict(theirs.state_dict())  # type: ignore[arg-type]
+    change_of = getattr(torch.nn.utils.parametrizations, change)
+    theirs, ours = (change_of(layer) for layer in (theirs, ours))
+    ours.load_state_dict(theirs.state_dict())
+    torch.testing.assert_close(ours.eval()(flow.from_torch(X)).detach().to_torch(), theirs.eval()(X).detach())
+    torch.nn.utils.parametrize.remove_parametrizations(ours, "weight")
+    assert [name for name, _ in ours.named_parameters()] == ["bias", "weight"]
+
+
 def test_transforms_that_weft_lacks_are_named() -> None:
     with pytest.raises(ArgumentError, match=r"torch\.func\.linearize was given Weft's tensors"):
         torch.func.linearize(torch.sin, flow.from_torch(X))

@@ -8,6 +8,7 @@ it calls the replacement, for all others the original.
 from __future__ import annotations
 
 import functools
+import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator
@@ -71,7 +72,8 @@ def _called_by_kernel() -> bool:
 @functools.cache  # torch has some under several names, each of which must stay the same function
 def counterpart(theirs: Function, name: str) -> Function:
     """Wrap a function: for Weft's values, call Weft's of the same name; if it returns a function, wrap that, too."""
-    path = PLACES.get(name, theirs.__module__.partition(".")[2])
+    path = theirs.__module__.partition(".")[2]
+    path = PLACES.get(path) or PLACES.get(path.partition(".")[0], path)
 
     def ours(*args: Any, **kwargs: Any) -> Any:
         home = functools.reduce(getattr, path.split("."), sys.modules[WEFT])
@@ -237,6 +239,37 @@ def _wrap_optimizer(theirs: Any, name: str) -> type:
     return theirs
 
 
+def _with_our_classes(theirs: Any, name: str) -> type:
+    """For a class of torch's that derives from this one, Weft's of the same name where it is given Weft's values."""
+    path = theirs.__module__.split(".")[1]
+
+    def __new__(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        home = getattr(sys.modules[WEFT], path)
+        kinds = Tensor, getattr(home, name)
+        if (
+            inside.depth
+            or not cls.__module__.startswith(f"torch.{path}.")
+            or not contains((*args, *kwargs.values()), kinds)
+        ):
+            return object.__new__(cls)
+        return getattr(home, cls.__name__)(*args, **kwargs)
+
+    theirs.__new__ = functools.wraps(theirs.__new__)(__new__)
+    return theirs
+
+
+@functools.cache
+def _of_distributions(theirs: Function, name: str) -> Function:
+    """Weft's function of the same name, for Weft's distributions."""
+
+    @functools.wraps(theirs)
+    def call(p: Any, q: Any) -> Any:
+        home = sys.modules[WEFT].distributions
+        return (getattr(home, name) if isinstance(p, home.Distribution) else theirs)(p, q)
+
+    return call
+
+
 def _data_parallel(theirs: Any, name: str) -> type:
     """Weft's class of the same name, for Weft's modules."""
 
@@ -322,7 +355,17 @@ def _wrap_function(theirs: Function, name: str) -> Function:
     return call
 
 
-_wrap_once = functools.cache(_wrap_function)  # for functions under several names
+@functools.cache
+def _of_layers(theirs: Function, name: str) -> Function:
+    """What changes a layer: code of torch's modules for one of torch's, Weft's function for a layer of Weft's."""
+    on_torchs, on_wefts = _wrap_function(theirs, name), counterpart(theirs, name)
+
+    @functools.wraps(theirs)
+    def call(module: Any, *args: Any, **kwargs: Any) -> Any:
+        written_for_weft = isinstance(module, Module) and not isinstance(module, torch.nn.Module)
+        return (on_wefts if written_for_weft else on_torchs)(module, *args, **kwargs)
+
+    return call
 
 
 def _wrap_calls(theirs: type, name: str) -> type:
@@ -353,8 +396,21 @@ CLIPS: Final = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", 
 QUANTIZERS: Final = ("prepare", "prepare_qat", "convert", "quantize", "quantize_qat", "quantize_dynamic")
 PARAMETRIZE: Final = ("register_parametrization", "remove_parametrizations")
 NORMED: Final = ("weight_norm", "remove_weight_norm")
+VECTORS: Final = ("parameters_to_vector", "vector_to_parameters")
 WEFT: Final = __name__.partition(".")[0]
-PLACES: Final = {**dict.fromkeys(TRANSFORMS, "func"), **dict.fromkeys(CLIPS, "nn.utils")}
+PLACES: Final = {  # where those lie that torch defines elsewhere
+    "_functorch": "func", "nn.utils.clip_grad": "nn.utils", "nn.utils.weight_norm": "nn.utils",
+    "testing._comparison": "testing",
+}  # fmt: skip
+
+
+def _functions_of(path: str) -> dict[str, Callable[[Any, str], Any]]:
+    """Those of a module of torch's, each for Weft's of the same name."""
+    members = vars(importlib.import_module(f"torch.{path}"))
+    functions = [n for n, f in members.items() if isinstance(f, FunctionType) and f.__module__ == f"torch.{path}"]
+    return {n: counterpart for n in functions if n[0] != "_"}
+
+
 REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
     "torch": {
         "vmap": counterpart,
@@ -368,12 +424,21 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
     "torch.nn.parallel.distributed": {"DistributedDataParallel": _data_parallel},
     "torch.distributed.optim.zero_redundancy_optimizer": {"ZeroRedundancyOptimizer": _wrap_methods},
     "torch.func": dict.fromkeys(TRANSFORMS, counterpart),
-    "torch.nn.utils": {**dict.fromkeys(CLIPS, counterpart), **dict.fromkeys(NORMED, _wrap_once)},
-    "torch.nn.utils.weight_norm": dict.fromkeys(NORMED, _wrap_once),
+    "torch.nn.utils": {**dict.fromkeys((*CLIPS, *VECTORS), counterpart), **dict.fromkeys(NORMED, _of_layers)},
+    "torch.nn.utils.weight_norm": dict.fromkeys(NORMED, _of_layers),
+    "torch.nn.utils.convert_parameters": dict.fromkeys(VECTORS, counterpart),
+    "torch.nn.utils.rnn": _functions_of("nn.utils.rnn"),
+    "torch.autograd.functional": _functions_of("autograd.functional"),
+    "torch.testing": {"assert_close": counterpart},
+    "torch.testing._comparison": {"assert_close": counterpart},
+    "torch.distributions.distribution": {"Distribution": _with_our_classes},
+    "torch.distributions.transforms": {"Transform": _with_our_classes},
+    "torch.distributions.kl": {"kl_divergence": _of_distributions},
+    "torch.distributions": {"kl_divergence": _of_distributions},
     "torch.nn.utils.clip_grad": dict.fromkeys(CLIPS[:2], counterpart),
     "torch.nn.utils.stateless": {"_functional_call": _with_other_members},
-    "torch.nn.utils.parametrize": dict.fromkeys(PARAMETRIZE, _wrap_once),
-    "torch.nn.utils.parametrizations": dict.fromkeys(("orthogonal", "spectral_norm", "weight_norm"), _wrap_once),
+    "torch.nn.utils.parametrize": dict.fromkeys(PARAMETRIZE, _of_layers),
+    "torch.nn.utils.parametrizations": dict.fromkeys(("orthogonal", "spectral_norm", "weight_norm"), _of_layers),
     "torch.nn.init": {name: counterpart for name in vars(torch.nn.init) if name.endswith("_") and name[0] != "_"},
     "torch.nn.attention.flex_attention": {name: _ours_inside(ours) for name, ours in attention.INSTEAD.items()},
     "torch._dynamo.eval_frame": {  # where each call of a compiled function, whenever made, asks how to run it
