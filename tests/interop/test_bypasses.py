@@ -222,6 +222,32 @@ def test_torchs_own_stay_torchs():
     assert type(gradient) is torch.Tensor and torch.equal(theirs.layer.weight.grad, gradient)
 
 
+@pytest.mark.parametrize("backward_within", [False, True])
+def test_torchs_autocast_around_a_model(backward_within: bool) -> None:
+    torch.manual_seed(0)
+    theirs = torch.nn.Sequential(
+        torch.nn.Conv2d(1, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(64, 3)
+    )
+    x, target, ours = torch.randn(5, 1, 6, 6), torch.arange(5) % 3, flow.from_torch(copy.deepcopy(theirs))
+    losses = []
+    for m in (theirs, ours):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = m(x)
+            with torch.autocast("cpu", enabled=False):
+                assert (y.float() @ y.float().T).dtype == torch.float32
+            loss = torch.nn.functional.cross_entropy(y, target)
+            if backward_within:
+                loss.backward()
+        if not backward_within:
+            loss.backward()
+        assert y.dtype == torch.bfloat16
+        losses.append(loss.item())
+    assert losses[0] == pytest.approx(losses[1]) and not flow.is_autocast_enabled("cpu")
+    assert not torch.is_autocast_enabled("cpu") and (flow.ones(2, 2) @ flow.ones(2, 2)).dtype == flow.float32
+    for a, b in zip(theirs.parameters(), ours.parameters(), strict=True):
+        assert b.grad.dtype == flow.float32 and b.grad.numpy() == pytest.approx(a.grad.numpy(), rel=0.05, abs=1e-3)
+
+
 def test_a_gradient_that_has_none_is_refused():
     def twice(m: Any, x: torch.Tensor) -> torch.Tensor:
         y = m.layer(x)

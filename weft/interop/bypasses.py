@@ -11,6 +11,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any, Final
 
 import torch
@@ -23,7 +24,7 @@ from weft.autograd import recompute, vmap
 from weft.autograd.function import Context, Function, once_differentiable
 from weft.autograd.graph import saved_tensors_hooks
 from weft.autograd.modes import inference_mode
-from weft.core.dispatch import here
+from weft.core.dispatch import here, intercept
 from weft.core.errors import ArgumentError
 from weft.interop.entering import WEFTS, Callback, contains, entered
 from weft.interop.facade import Facade, inward, outward, without_torch_function
@@ -149,14 +150,39 @@ def _delayed(message: bytes, count: int) -> Callable[..., Any]:
 # ---- contexts ----------------------------------------------------------------------------------------
 
 
-def _autocast(self: Any) -> Any:
-    if self.device not in DEFAULTS:
-        return None
-    return autocast(self.device, self.fast_dtype, self._enabled, self._cache_enabled)
+class _OwnDtypes:
+    """An interceptor: kernels compute in their operands' dtypes, which Weft's autocast has cast already."""
+
+    def intercept(self, op: Any, args: tuple[Any, ...], proceed: Callable[..., Any]) -> Any:
+        with torch._C._DisableAutocast():
+            return proceed(op, args)
+
+
+def _autocast_everywhere(kind: Any) -> None:
+    """Let torch's autocast hold for Weft's tensors, too, wherever it is entered."""
+    enter, leave = kind.__enter__, kind.__exit__
+
+    @functools.wraps(enter)
+    def __enter__(self: Any) -> Any:
+        contexts = ExitStack()
+        self.__dict__.setdefault("_wefts", []).append(contexts)
+        found = self
+        if not in_torch_code():
+            found = enter(self)
+            contexts.push(functools.partial(leave, self))
+            contexts.enter_context(intercept(_OwnDtypes()))
+        if self.device in DEFAULTS:
+            contexts.enter_context(autocast(self.device, self.fast_dtype, self._enabled, self._cache_enabled))
+        return found
+
+    @functools.wraps(leave)
+    def __exit__(self: Any, *error: Any) -> Any:
+        return self._wefts.pop().__exit__(*error)
+
+    kind.__enter__, kind.__exit__ = __enter__, __exit__
 
 
 CONTEXTS: Final[dict[Any, Callable[[Any], Any]]] = {
-    torch.amp.autocast_mode.autocast: _autocast,
     torch.inference_mode: lambda self: inference_mode(self.mode),
     torch.autograd.graph.saved_tensors_hooks: lambda self: saved_tensors_hooks(
         lambda t: _call_in_torch_code(self.pack_hook, outward(t)),
@@ -277,6 +303,7 @@ def install_everywhere() -> None:
     (_SingleLevelFunction if own else torch.autograd.Function).apply = classmethod(apply)  # type: ignore[assignment]
     for mode in (torch.no_grad, torch.enable_grad, torch.inference_mode, torch.set_grad_enabled):
         _follow_grad_mode(mode)
+    _autocast_everywhere(torch.amp.autocast_mode.autocast)
 
 
 @functools.cache
