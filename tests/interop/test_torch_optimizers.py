@@ -131,6 +131,25 @@ LISTS: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
+def _scaled(m: Any, sgd: Any) -> tuple[dict[str, Any], list[float]]:
+    optimizer, scaler = sgd(m.parameters(), lr=0.1), torch.amp.GradScaler("cpu", growth_interval=2)
+    for step, factor in enumerate((1.0, float("inf"), 1.0, 1.0)):
+        optimizer.zero_grad()
+        scaler.scale((m(torch.ones(2, 3)) * factor).square().mean()).backward()
+        if step % 2:
+            scaler.unscale_(optimizer)
+            torch.nn.utils.clip_grad_norm_(m.parameters(), 0.5)
+        scaler.step(optimizer)
+        scaler.update()
+    return scaler.state_dict(), [p.sum().item() for p in m.parameters()]
+
+
+@pytest.mark.parametrize("sgd", [torch.optim.SGD, flow.optim.SGD])
+def test_torchs_scaler_of_gradients(sgd: Any) -> None:
+    (expected, theirs), (got, ours) = _scaled(model(), torch.optim.SGD), _scaled(flow.from_torch(model()), sgd)
+    assert got == expected and got["scale"] == 2.0**16 and ours == pytest.approx(theirs)
+
+
 @pytest.mark.parametrize("name", LISTS)
 def test_functions_of_lists(name: str) -> None:
     x, y = ([torch.rand(2, 2) * 0.4 + 0.3 for _ in range(2)] for _ in range(2))

@@ -16,6 +16,14 @@ from weft.tensor.data import whole_data
 from weft.tensor.tensor import Tensor
 
 
+def unscaled(grads: list[Tensor], inverse: float) -> bool:
+    """Multiply gradients by the inverse scale; whether all are finite."""
+    with no_grad():
+        for group in groups_of(grads):
+            ops.scale_all(group, inverse)
+        return bool(whole_data(total_norm(grads, INFINITY), "largest gradient").isfinite())
+
+
 class _Scaler(ABC):
     """The common part: the loss is multiplied, gradients are divided before the step, once per optimizer."""
 
@@ -44,11 +52,7 @@ class _Scaler(ABC):
                 "by the scale once a step"
             )
         grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        with no_grad():
-            for group in groups_of(grads):
-                ops.scale_all(group, 1.0 / self._scale)
-            largest = whole_data(total_norm(grads, INFINITY), "largest gradient")
-        self._finite[id(optimizer)] = bool(largest.isfinite())
+        self._finite[id(optimizer)] = unscaled(grads, 1.0 / self._scale)
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """Call the optimizer's step, unless a gradient is infinite or NaN."""

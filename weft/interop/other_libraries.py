@@ -22,6 +22,7 @@ import torch
 from torch.overrides import _pop_mode_temporarily
 from torch.utils._pytree import tree_map_only
 
+from weft.amp.scaler import unscaled
 from weft.autograd.plain import taken
 from weft.autograd.trees import leaves
 from weft.core.derived import since
@@ -30,7 +31,7 @@ from weft.core.errors import ArgumentError
 from weft.core.program_line import warn
 from weft.graph.graph import Graph
 from weft.interop import bypasses
-from weft.interop.entering import Callback, contains, entered
+from weft.interop.entering import WEFTS, Callback, contains, entered
 from weft.interop.facade import Facade, call_outside, facade, inward, outward
 from weft.interop.inside import inside
 from weft.interop.torch_modules import data_of, on_torchs_tensors, outside_of_modules
@@ -239,6 +240,30 @@ def _wrap_optimizer(theirs: Any, name: str) -> type:
     return theirs
 
 
+def _scaler(theirs: Any, name: str) -> type:
+    """Let torch's scaler scale Weft's losses and gradients. Its own state stays torch's."""
+    scale, unscale = theirs.scale, theirs._unscale_grads_
+
+    @functools.wraps(scale)
+    def of_losses(self: Any, outputs: Any) -> Any:
+        if not self._enabled or inside.depth or not contains((outputs,)):
+            return scale(self, outputs)
+        scale(self, torch.ones(()))  # makes its state
+        return tree_map_only(Tensor, lambda y: y * self.get_scale(), outputs)
+
+    @functools.wraps(unscale)
+    def of_gradients(self: Any, optimizer: Any, inverse: Any, found: Any, *args: Any) -> Any:
+        given = [p for group in optimizer.param_groups for p in group["params"]]
+        if not contains(given, WEFTS):
+            return unscale(self, optimizer, inverse, found, *args)
+        grads = [inward(p).grad for p in given]
+        finite = unscaled([g for g in grads if g is not None], inverse.item())
+        return {found.device: found.fill_(not finite)}
+
+    theirs.scale, theirs._unscale_grads_ = of_losses, of_gradients
+    return theirs
+
+
 def _with_our_classes(theirs: Any, name: str) -> type:
     """For a class of torch's that derives from this one, Weft's of the same name where it is given Weft's values."""
     path = theirs.__module__.split(".")[1]
@@ -435,6 +460,7 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
     "torch.distributions.transforms": {"Transform": _with_our_classes},
     "torch.distributions.kl": {"kl_divergence": _of_distributions},
     "torch.distributions": {"kl_divergence": _of_distributions},
+    "torch.amp.grad_scaler": {"GradScaler": _scaler},
     "torch.nn.utils.clip_grad": dict.fromkeys(CLIPS[:2], counterpart),
     "torch.nn.utils.stateless": {"_functional_call": _with_other_members},
     "torch.nn.utils.parametrize": dict.fromkeys(PARAMETRIZE, _of_layers),
