@@ -111,11 +111,12 @@ REASONS: Final = [
             r"only integer tensors|must be convertible|unsupported operand",
             "OneFlow's constructors and options"),
         ("lax", """
-            abs_ absolute_ add addcdiv addcdiv_ addmm binary_cross_entropy binary_cross_entropy_with_logits corrcoef cov
-            cross_entropy cumulative_trapezoid dist fake_quantize_per_channel_affine fake_quantize_per_tensor_affine
-            float_power_ frobenius_norm glu gradient histc histogram isclose isin kl_div ldexp logcumsumexp logsumexp
-            masked_fill masked_scatter masked_scatter_ matrix_norm matrix_rank max_pool1d nanmean nanmedian nanquantile
-            nansum ndtri norm nuclear_norm normalize one_hot pdist polar prelu put quantile renorm round round_ rsub
+            _fake_quantize_learnable_per_channel_affine abs_ absolute_ add addcdiv addcdiv_ addmm binary_cross_entropy
+            binary_cross_entropy_with_logits corrcoef cov cross_entropy cumulative_trapezoid dist
+            fake_quantize_per_channel_affine fake_quantize_per_tensor_affine float_power_ frobenius_norm glu gradient
+            hinge_embedding_loss histc histogram index_fill isclose isin kl_div ldexp logcumsumexp logsumexp masked_fill
+            masked_fill_ masked_scatter masked_scatter_ matrix_norm matrix_rank max_pool1d nanmean nanmedian nanquantile
+            nansum ndtri norm normalize nuclear_norm one_hot pdist polar prelu put quantile renorm round round_ rsub
             smooth_l1_loss soft_margin_loss sub sub_ subtract svdvals take take_along_dim tensordot trace trapezoid
             trapz unique_consecutive vander vecdot vector_norm windows.bartlett windows.blackman windows.cosine
             windows.exponential windows.gaussian windows.general_cosine windows.general_hamming windows.hamming
@@ -173,7 +174,7 @@ REASONS: Final = [
             r"does not support negative values|is above max_val|(beta|margin) must be|is not a dtype|"
             r"no dtype is called|pivoting is always used",
             "torch doesn't check an option that it doesn't use"),
-        ("strict", "adjoint cholesky",
+        ("strict", "adjoint cholesky diff",
             r"Dimension out of range|square matrices|at least 2 dimensions",
             "torch's deprecated forms take vectors and nothing"),
         ("strict", "batch_norm",
@@ -245,9 +246,9 @@ REASONS: Final = [
             r": (ShapeError|OptionError|IndexingError) for (IndexError|ValueError)",
             "a tensor with too few dimensions is an IndexError in torch, a ShapeError here"),
         ("class", """
-            adaptive_avg_pool2d adaptive_max_pool2d adaptive_max_pool2d_with_indices adaptive_max_pool3d
-            adaptive_max_pool3d_with_indices avg_pool2d huber_loss index_copy index_reduce local_response_norm
-            log_softmax max_unpool2d multi_margin_loss softmax softmin
+            adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool2d adaptive_max_pool2d_with_indices
+            adaptive_max_pool3d adaptive_max_pool3d_with_indices avg_pool2d huber_loss index_copy index_reduce
+            local_response_norm log_softmax max_unpool2d multi_margin_loss softmax softmin
         """,
             r": (MissingKernelError|DtypeError) for (IndexError|ValueError)",
             "shape and dtype are wrong, and Weft names the dtype"),
@@ -280,14 +281,15 @@ REASONS: Final = [
             r"FOR",
             "OneFlow's constructors share memory"),
         ("lax", """
-            adaptive_avg_pool2d block_diag broadcast_shapes chain_matmul fake_quantize_per_channel_affine
-            fake_quantize_per_tensor_affine instance_norm isin kron logspace multilabel_margin_loss nanquantile norm
-            normalize pairwise_distance quantile repeat_interleave resize stft take_along_dim vander vector_norm
+            adaptive_avg_pool2d block_diag broadcast_shapes chain_matmul diff fake_quantize_per_channel_affine
+            fake_quantize_per_tensor_affine gaussian_nll_loss histogram instance_norm isin kron linspace logspace
+            mse_loss multilabel_margin_loss nanquantile norm normalize pairwise_distance quantile repeat_interleave
+            resize stft take_along_dim vander vector_norm
         """,
             r"`zero_point`|`quant_m|view size is not compatible|expected 2 instead|Input shapes should|"
             r"0-dimensional start|N must be greater|requested resize|2 or fewer dimensions|cannot compute the|"
-            r"must be non-empty|return_complex|output_size must be|repeat dims|only accept 1D vector|"
-            r"non-empty vector",
+            r"must be non-empty|return_complex|prepend or append|var is of incorrect size|at least one-dimensional|"
+            r"bins must be|Boolean value of|output_size must be|repeat dims|only accept 1D vector|non-empty vector",
             "Weft computes for shapes and values that torch's checks refuse"),
         ("lax", """
             avg_pool2d cond cross_entropy nll_loss diff fake_quantize_per_tensor_affine index_fill lp_pool2d
