@@ -79,12 +79,12 @@ REASONS: Final = [
             r"must be (bool|str), not ",
             "any value is taken for a bool; an unused string isn't checked"),
         ("wide", "",
-            r"must be (int|Number|float), not (list|tuple|dict)|must be tuple of ints, not (list|tuple|dict|"
-            r"str|NoneType)|can't multiply sequence|"
+            r"must be (int|Number|float), not (list|tuple|dict)|"
+            r"must be tuple of ints, not (list|tuple|dict|str|NoneType)|can't multiply sequence|"
             r"expected Tensor as element \d+ in argument \d+, but got (NoneType|list)",
             "any sequence of numbers is taken, and None for all"),
         ("wide", "",
-            r"FOR (len\(\) of|iteration over) a 0-d tensor$",
+            r"FOR (len\(\) of|iteration over) a 0-d tensor$|must be tuple of ints, but found element of type Tensor",
             "a 0-d tensor is taken for a size"),
         ("wide", "",
             r"missing \d+ required positional|Tensor.index\(\) missing",
@@ -103,48 +103,45 @@ REASONS: Final = [
             r"unexpected keyword argument '(out|placement|sbp|dtype|device|axis|dim|perm|keepdim|inplace|alpha)'",
             "options that Weft takes in more functions"),
         ("wide", """
-            BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor
-            LongTensor ShortTensor exp is_conj lgamma relu tanh arccos einsum unsafe_split_with_sizes
-            as_tensor asarray new_tensor tensor
+            BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor
+            ShortTensor exp is_conj lgamma relu tanh arccos einsum unsafe_split_with_sizes as_tensor asarray new_tensor
+            tensor
         """,
-            r"argument 'equation'|argument 'split_sizes'|data must be a sequence|"
-            r"TensorOptions|invalid data type|only integer tensors|"
-            r"must be convertible|unsupported operand",
+            r"argument 'equation'|argument 'split_sizes'|data must be a sequence|TensorOptions|invalid data type|"
+            r"only integer tensors|must be convertible|unsupported operand",
             "OneFlow's constructors and options"),
-        ("lax", "",
-            r"does not support uint8|floating point or complex|Integral inputs|not implemented for '|"
-            r"only supports floating|"
-            r"omplex|bool dtype is not|does not support complex|Type promoting not|did not match|"
-            r"result requires|same dtypes?|Integer division with|Half, Float or Double|"
-            r"either float or double|"
-            r"expected scalar type|Found dtype|can't be cast to the desired|Expected a long tensor|"
-            r"LongTensor|"
-            r"Expected dtype int64|supports floating point, complex|not supported for complex|"
-            r"Unsupported input type|Negation, the|received a bool|cannot be converted to type|"
-            r"floating-point|"
-            r"but got scalar type|only supported on|Boolean alpha|must not be a floating|dtype|with a bool tensor|"
-            r"doesn't handle types|(Scale|Zero-point) must be",
-            "integers, bools and mixed dtypes are promoted, as in other functions"),
         ("lax", """
-            masked_select
+            _fake_quantize_learnable_per_channel_affine abs_ absolute_ add addcdiv addcdiv_ addmm binary_cross_entropy
+            binary_cross_entropy_with_logits corrcoef cov cross_entropy cumulative_trapezoid dist
+            fake_quantize_per_channel_affine fake_quantize_per_tensor_affine float_power_ frobenius_norm glu gradient
+            hinge_embedding_loss histc histogram index_fill isclose isin kl_div ldexp logcumsumexp logsumexp masked_fill
+            masked_fill_ masked_scatter masked_scatter_ matrix_norm matrix_rank max_pool1d nanmean nanmedian nanquantile
+            nansum ndtri norm normalize nuclear_norm one_hot pdist polar prelu put quantile renorm round round_ rsub
+            smooth_l1_loss soft_margin_loss sub sub_ subtract svdvals take take_along_dim tensordot trace trapezoid
+            trapz unique_consecutive vander vecdot vector_norm windows.bartlett windows.blackman windows.cosine
+            windows.exponential windows.gaussian windows.general_cosine windows.general_hamming windows.hamming
+            windows.hann windows.kaiser windows.nuttall xlog1py
         """,
+            r"not implemented for '|dtype|[Cc]omplex|floating|[Ff]loat|[Bb]ool|[Ii]nteg|uint8|[Ll]ong|did not match|"
+            r"Type promoting not|can't be cast to the desired|Unsupported input type|Scale must be|handle types|"
+            r"only supported on",
+            "integers, bools and mixed dtypes are promoted, as in other functions"),
+        ("lax", "masked_select where",
             r"expected BoolTensor for mask|expected condition to be a boolean|only support(s)? boolean masks",
             "OneFlow takes integer masks, and its order of parameters"),
         ("lax", """
             adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d
-            adaptive_max_pool1d_with_indices adaptive_max_pool2d adaptive_max_pool2d_with_indices
-            adaptive_max_pool3d adaptive_max_pool3d_with_indices avg_pool1d avg_pool3d channel_shuffle
-            local_response_norm lp_pool1d lp_pool3d max_pool1d max_pool1d_with_indices max_pool2d
-            max_pool2d_with_indices max_pool3d max_pool3d_with_indices max_unpool1d max_unpool2d
-            pdist
+            adaptive_max_pool1d_with_indices adaptive_max_pool2d adaptive_max_pool2d_with_indices adaptive_max_pool3d
+            adaptive_max_pool3d_with_indices avg_pool1d avg_pool3d channel_shuffle local_response_norm lp_pool1d
+            lp_pool3d max_pool1d max_pool1d_with_indices max_pool2d max_pool2d_with_indices max_pool3d
+            max_pool3d_with_indices max_unpool1d max_unpool2d pdist
         """,
-            r"Expected \d+ (to|or) \d+ dimensions|or \dD tensor|or \dD \(batch|\(batch mode\) tensor|"
-            r"Expected \dD or|non-empty \dD|Input dimension should be at least|Expected \dD or higher|"
-            r"expects input with > \d dims|should be a \dd or|only supports 2D tensors|Dimension out of range.*pool",
+            r"Expected \d+ (to|or) \d+ dimensions|or \dD tensor|"
+            r"or \dD \(batch|\(batch mode\) tensor|Expected \dD or|non-empty \dD|Input dimension should be at least|"
+            r"Expected \dD or higher|expects input with > \d dims|should be a \dd or|only supports 2D tensors|"
+            r"Dimension out of range.*pool",
             "any number of leading dimensions is taken"),
-        ("lax", """
-            binary_cross_entropy_with_logits logsumexp soft_margin_loss
-        """,
+        ("lax", "binary_cross_entropy_with_logits logsumexp soft_margin_loss",
             r"output with shape|broadcast shape",
             "operands broadcast against each other"),
         ("lax", "",
@@ -153,9 +150,7 @@ REASONS: Final = [
         ("lax", "",
             r"only one element tensors can be converted",
             "a list of tensors is stacked, as one of arrays"),
-        ("lax", """
-            solve
-        """,
+        ("lax", "eig solve",
             r"deprecated since version",
             "removed from torch; OneFlow has it"),
         ("lax", """
@@ -176,22 +171,60 @@ REASONS: Final = [
             soft_margin_loss softmax softmin cross_entropy svd lu lu_factor lu_factor_ex to triplet_margin_loss
         """,
             r"ignore_index is not supported|u and v are always|is not a valid value for reduction|"
-            r"does not support negative values|is above max_val|"
-            r"(beta|margin) must be|is not a dtype|no dtype is called|pivoting is always used",
+            r"does not support negative values|is above max_val|(beta|margin) must be|is not a dtype|"
+            r"no dtype is called|pivoting is always used",
             "torch doesn't check an option that it doesn't use"),
-        ("strict", "",
-            r"DtypeError: cum(prod|sum)_|non-empty (list|TensorList)|don't fit together|cannot reshape tensor of 0|"
-            r"out of bounds for dimension \d+ with size 0|[Ee]xpected reduction dim|square matrices|"
-            r"at least 2 dimensions|length must be non-neg|negative dimension|All input tensors should|"
-            r"takes a matrix|takes x of two|should contain|must be the same as input|a weight for each|"
-            r"expected running|is not allowed for a new|missing required|has no len|Dimension out of range|"
-            r"positional arguments? but|out of bounds: label|must sum exactly|expects split_sizes|"
-            r"mode 'nearest'|got multiple values|unexpected argument|converted to Scalar|"
-            r"is invalid for input of size|too many indices for tensor",
-            "empty input, or shapes that torch's kernels take without a check"),
+        ("strict", "adjoint cholesky diff",
+            r"Dimension out of range|square matrices|at least 2 dimensions",
+            "torch's deprecated forms take vectors and nothing"),
+        ("strict", "batch_norm",
+            r"expected running|takes x of two|a weight for each|should contain",
+            "of an empty batch torch checks nothing"),
+        ("strict", "binary_cross_entropy_with_logits margin_ranking_loss",
+            r"must be the same as input|All input tensors should",
+            "torch's C++ functions broadcast"),
+        ("strict", "cumprod_ cumsum_",
+            r"DtypeError",
+            "a bool can't hold a sum"),
+        ("strict", "broadcast_to expand repeat tile",
+            r"negative dimension|is not allowed for a new",
+            "nothing, less than once"),
+        ("strict", "max_unpool1d max_unpool2d max_unpool3d",
+            r"out of bounds for dimension \d+ with size 0",
+            "indices into nothing"),
+        ("strict", "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d",
+            r"non-zero size for non-batch",
+            "the average of nothing"),
+        ("strict", "fused_moving_avg_obs_fake_quant",
+            r"converted to Scalar|is invalid for input of size",
+            "the first of several numbers"),
+        ("strict", "fftn hfftn ifftn ihfftn irfftn rfftn",
+            r"has no len",
+            "a number for sizes"),
+        ("strict", "hardsigmoid hardswish mish relu relu6 selu silu threshold",
+            r"'inplace' must be bool, not",
+            "any value for a bool"),
+        ("strict", "normalize",
+            r"'ord' must be float, not NoneType",
+            "None for an order of 2"),
+        ("strict", "median nanmedian",
+            r"to have non-zero size",
+            "of no integers torch gives some number"),
+        ("strict", "fill_diagonal_",
+            r"equal sizes, and no wrap",
+            "a wrap that changes nothing"),
+        ("strict", "histogram",
+            r"missing required",
+            "torch takes the bins from a range that is None"),
+        ("strict", "broadcast_shapes",
+            r"don't fit together",
+            "None for a shape"),
+        ("strict", "add add_ sub sub_ subtract subtract_",
+            r"got multiple values",
+            "torch's deprecated order, with alpha before the other operand"),
         ("strict", """
             adaptive_avg_pool1d adaptive_avg_pool2d addcmul clamp clamp_ clip corrcoef embedding logcumsumexp logdet
-            nanmedian soft_margin_loss svd
+            nanmedian pairwise_distance soft_margin_loss svd
         """,
             r"has no kernel for|not supported for complex|no counterpart|does not support complex",
             "Weft has no kernel for this dtype"),
@@ -202,23 +235,27 @@ REASONS: Final = [
             r"split_sizes=\[tensor",
             "sizes are integers; torch takes one that a tensor of fractions holds"),
         ("class", "",
-            r"no dtype is called|Invalid number of data points|IndexingError for ValueError: its arguments don't fit|"
-            r"FOR only one element tensors",
+            r"no dtype is called|Invalid number of data points|"
+            r"IndexingError for ValueError: its arguments don't fit|FOR only one element tensors",
             "two arguments are wrong, and Weft names the other one; lists of tensors are stacked, if they fit"),
-        ("class", "",
+        ("class", """
+            adaptive_avg_pool2d adaptive_avg_pool3d addbmm addbmm_ addmv addmv_ avg_pool2d baddbmm baddbmm_
+            cross_entropy grid_sample group_norm index_reduce index_reduce_ lp_pool2d max_unpool1d max_unpool2d
+            max_unpool3d multilabel_margin_loss mv put
+        """,
             r": (ShapeError|OptionError|IndexingError) for (IndexError|ValueError)",
             "a tensor with too few dimensions is an IndexError in torch, a ShapeError here"),
-        ("class", "",
+        ("class", """
+            adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool2d adaptive_max_pool2d_with_indices
+            adaptive_max_pool3d adaptive_max_pool3d_with_indices avg_pool2d huber_loss index_copy index_reduce
+            local_response_norm log_softmax max_unpool2d multi_margin_loss softmax softmin
+        """,
             r": (MissingKernelError|DtypeError) for (IndexError|ValueError)",
             "shape and dtype are wrong, and Weft names the dtype"),
-        ("other", """
-            type
-        """,
+        ("other", "type",
             r"'weft\.\w+' FOR 'torch",
             "a type has Weft's name"),
-        ("other", """
-            is_anomaly_check_nan_enabled is_anomaly_enabled
-        """,
+        ("other", "is_anomaly_check_nan_enabled is_anomaly_enabled",
             r"^flow.is_anomaly",
             "each has its own setting"),
         ("other", """
@@ -228,16 +265,13 @@ REASONS: Final = [
             r"Tensor\(",
             "torch's memory is uninitialized"),
         ("wide", """
-            BoolTensor ByteTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor copy_
-            inner instance_norm is_conj is_inference is_neg is_nonzero resolve_conj resolve_neg to true_divide
-            type_as
+            BoolTensor ByteTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor copy_ inner
+            instance_norm is_conj is_inference is_neg is_nonzero resolve_conj resolve_neg to true_divide type_as
         """,
             r"argument 'input' \(position 1\) must be Tensor|must be Tensor, not (list|tuple|torch.dtype)|"
             r"data must be a sequence|must be torch\.device|unexpected keyword argument 'rounding_mode'",
             "functions that are constant don't check their argument; lists are taken for tensors; OneFlow's options"),
-        ("memory", """
-            adjoint conj
-        """,
+        ("memory", "adjoint conj",
             r"complex.*: new FOR a view$",
             "torch conjugates lazily"),
         ("memory", """
@@ -246,17 +280,16 @@ REASONS: Final = [
         """,
             r"FOR",
             "OneFlow's constructors share memory"),
-        ("lax", "",
-            r"requires the return_complex|must match the size|`zero_point`|1-D tensor|`quant_m|at least 2 dimensions|"
-            r"view size is not compatible|expected 2 instead|at least one-dimensional|converted to Scalar|"
-            r"Input shapes should|0-dimensional start|N must be greater|requested resize|1D target tensor|"
-            r"undefined Tensor|eps must be|2 or fewer dimensions|cannot compute the|match n_fft|Only zero batch|"
-            r"non-negative p|parameter numbers|type int64|dimension 1 or 0|0D or 1D|dilation must|sum to zero|"
-            r"negative entry|all 3 classes|weight tensor|must be non-empty|0 elements cannot|bins must be|"
-            r"invalid norm type|must be 1D or 2D|output_size must be|same number of dimensions|must be batches of|"
-            r"repeat dims|prepend or append|incorrect size|appears multiple times|inconsistent tensor size|"
-            r"only accept 1D vector|Expected bool, got|running_mean and running_var must|dims must be unique|"
-            r"non-empty vector",
+        ("lax", """
+            adaptive_avg_pool2d block_diag broadcast_shapes chain_matmul diff fake_quantize_per_channel_affine
+            fake_quantize_per_tensor_affine gaussian_nll_loss histogram instance_norm isin kron linspace logspace
+            mse_loss multilabel_margin_loss nanquantile norm normalize pairwise_distance quantile repeat_interleave
+            resize stft take_along_dim vander vector_norm
+        """,
+            r"`zero_point`|`quant_m|view size is not compatible|expected 2 instead|Input shapes should|"
+            r"0-dimensional start|N must be greater|requested resize|2 or fewer dimensions|cannot compute the|"
+            r"must be non-empty|return_complex|prepend or append|var is of incorrect size|at least one-dimensional|"
+            r"bins must be|Boolean value of|output_size must be|repeat dims|only accept 1D vector|non-empty vector",
             "Weft computes for shapes and values that torch's checks refuse"),
         ("lax", """
             avg_pool2d cond cross_entropy nll_loss diff fake_quantize_per_tensor_affine index_fill lp_pool2d
@@ -264,20 +297,16 @@ REASONS: Final = [
         """,
             r"singular|Dimension specified as|Dimension out of range|out of range|out of bounds",
             "numbers that torch would round, dimensions that it counts, the place of its size_average"),
-        ("strict", """
-            polygamma
-        """,
+        ("strict", "polygamma",
             r"must be tensor, not",
             "only some ops take a number for a tensor"),
-        ("other", """
-            cond solve_ex svd
-        """,
-            r"FOR",
+        ("other", "cond solve_ex svd",
+            r"(float|complex)\d+\[.*FOR \[?(float|complex)\d+\[",
             "eigenvectors of another sign or basis; one info per system"),
         ("other", """
-            binary_cross_entropy_with_logits gaussian_nll_loss hinge_embedding_loss kl_div l1_loss
-            margin_ranking_loss mse_loss multilabel_soft_margin_loss smooth_l1_loss soft_margin_loss
-            triplet_margin_loss cross_entropy huber_loss poisson_nll_loss
+            binary_cross_entropy_with_logits gaussian_nll_loss hinge_embedding_loss kl_div l1_loss margin_ranking_loss
+            mse_loss multilabel_soft_margin_loss smooth_l1_loss soft_margin_loss triplet_margin_loss cross_entropy
+            huber_loss poisson_nll_loss
         """,
             r"FOR (float|complex|int|uint)",
             "the target broadcasts; torch's C++ functions don't reduce, its others take size_average amid the options"),
@@ -287,24 +316,16 @@ REASONS: Final = [
         ("other", "gradient",
             r"spacing=0",
             "a step of nothing"),
-        ("other", """
-            all any
-        """,
+        ("other", "all any",
             r"\[\].*FOR (bool|uint8)",
             "an empty list of dimensions means all of them"),
-        ("other", """
-            cosine_similarity ldexp normalize trapezoid vander xlog1py addcmul ldexp
-        """,
-            r"FOR (float|complex|int|uint)",
+        ("other", "addcmul cosine_similarity ldexp normalize trapezoid vander xlog1py",
+            r"(complex64|float16|int|uint).* FOR (float|complex|int|uint)",
             "another precision after promotion; an integer tensor times a fraction is float"),
-        ("other", """
-            where
-        """,
-            r"FOR (float|complex|int|uint)",
+        ("other", "where",
+            r"FOR (bool|float|complex|int|uint)",
             "OneFlow's order: the mask is first"),
-        ("other", """
-            unique_consecutive
-        """,
+        ("other", "unique_consecutive",
             r"FOR \[",
             "without a dimension the inverse has x's shape"),
     )
@@ -465,7 +486,10 @@ def twin(value: Any) -> Any:
 
 def lying_alike(data: torch.Tensor) -> torch.Tensor:
     """A copy with the same strides."""
-    return torch.empty_strided(data.shape, data.stride(), dtype=data.dtype).copy_(data)
+    made = torch.empty_strided(data.shape, data.stride(), dtype=data.dtype)
+    once = tuple(slice(None) if step else slice(1) for step in data.stride())  # of what is expanded
+    made[once].copy_(data[once])
+    return made
 
 
 def shown(value: Any) -> str:

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.kills import listening
 from weft.launch.processes import follow, variables_of
 from weft.transport import transport_of
 from weft.transport.c10d import C10dTransport
@@ -197,9 +198,3 @@ def world(nursery: subprocess.Popen[str], tmp_path: Path, request: pytest.Fixtur
 def shared() -> set[str]:
     """Weft's objects in shared memory."""
     return {name for name in os.listdir("/dev/shm") if "weft" in name}
-
-
-def listening() -> set[int]:
-    """The ports of this host on which somebody waits."""
-    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    return {int(row[1].split(":")[1], 16) for row in rows if row[3] == "0A"}

@@ -203,7 +203,9 @@ class Text:
     def function(
         self, name: str, declared: Declared, indent: str = "", first: str | None = None, mark: str = ""
     ) -> str:
-        """A def for every signature. A method's `first` parameter, self, replaces the function's first."""
+        """A def for every signature, and what the function is; examples stand where it is written. A method's `first`
+        parameter, self, replaces the function's first."""
+        brief = inspect.cleandoc(declared.doc).partition("\n\n")[0]
         several = len(declared.signatures) > 1
         defs = []
         for i, says in enumerate(declared.signatures):
@@ -220,7 +222,7 @@ class Text:
             if several:
                 self.imported("typing", "overload")
             marks = (f"{indent}@overload\n" if several else "") + mark
-            said = as_doc(declared.doc, f"{indent}    ") if i == 0 else ""
+            said = as_doc(brief, f"{indent}    ") if i == 0 else ""
             defs.append(marks + _def(name, parts, self.type(says.result, says.types), indent, said))
         return "\n".join(defs)
 

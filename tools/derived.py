@@ -91,12 +91,19 @@ def _text(kind: type, homes: Iterable[str], text: Text) -> str:
             continue
         given.pop(name, None)
         above = next((base for base in kind.__mro__[1:] if name in vars(base)), None)
-        known = above is not None and above.__module__.startswith("weft.") and _said(above, name) == _said(kind, name)
-        if not known:
+        if above is None or not above.__module__.startswith("weft.") or not _known(above, kind, name):
             lines.append(_member(kind, name, value, text))
     lines += [f"    {name}: {said}\n" for name, said in given.items()]
     head = f"class {kind.__name__}({', '.join(bases)}):" if bases else f"class {kind.__name__}:"
     return f"{head}\n{''.join(lines)}\n" if lines else f"{head} ...\n\n"
+
+
+def _known(above: type, kind: type, name: str) -> bool:
+    """Whether a member says what the inherited one says, or, without annotations, less."""
+    own, theirs = (_reader(vars(k)[name]) or vars(k)[name] for k in (kind, above))
+    if inspect.isfunction(own) and inspect.isfunction(theirs) and not own.__annotations__:
+        return inspect.signature(own).parameters.keys() == inspect.signature(theirs).parameters.keys()
+    return _said(kind, name) in (_said(above, name), f"    {name}: Any\n")
 
 
 def _said(kind: type, name: str) -> str:

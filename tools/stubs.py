@@ -248,8 +248,8 @@ def methods() -> str:
             lines.append(text.function(name, declared, "    ", "self", mark="    @property\n"))
         elif name in operators or callable(value):
             declared = operators.get(name) or (found("tensor", name) if name in listed else of_function(value))
-            brief = "" if name in operators else declared.doc.strip().partition("\n\n")[0]
-            said = text.function(name, declared._replace(doc=brief), "    ", "self")
+            declared = declared._replace(doc="") if name in operators else declared
+            said = text.function(name, declared, "    ", "self")
             note = "  # type: ignore[override]" if name in ("__eq__", "__ne__") else ""
             lines.append(said.replace("\n", f"{note}\n", 1) if note else said)
     lines.append("".join(f"    {n} = {own}\n" for n, own in same.items()))

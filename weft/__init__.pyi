@@ -162,31 +162,19 @@ def _fake_quantize_learnable_per_tensor_affine(
     """
 
 def abs(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The absolute value.
-
-    >>> flow.abs(flow.tensor([-3.0])).tolist()
-    [3.0]
-    """
+    """The absolute value."""
 
 def abs_(x: Tensor) -> Tensor:
     """`abs`, in place."""
 
 def acos(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The arc cosine.
-
-    >>> flow.acos(flow.tensor([1.0])).tolist()
-    [0.0]
-    """
+    """The arc cosine."""
 
 def acos_(x: Tensor) -> Tensor:
     """`acos`, in place."""
 
 def acosh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of cosh.
-
-    >>> flow.acosh(flow.tensor([1.0])).tolist()
-    [0.0]
-    """
+    """The inverse of cosh."""
 
 def acosh_(x: Tensor) -> Tensor:
     """`acosh`, in place."""
@@ -194,45 +182,25 @@ def acosh_(x: Tensor) -> Tensor:
 def adaptive_avg_pool1d(
     x: Tensor, output_size: _int | Sequence[_int | None], *, out: Tensor | None = None
 ) -> Tensor:
-    """Adaptive average pooling to an output size, over 1 dimension.
-
-    >>> flow._C.adaptive_avg_pool1d(flow.ones(1, 1, 2), 1).item()
-    1.0
-    """
+    """Adaptive average pooling to an output size, over 1 dimension."""
 
 def adaptive_avg_pool2d(
     x: Tensor, output_size: _int | Sequence[_int | None], *, out: Tensor | None = None
 ) -> Tensor:
-    """Adaptive average pooling to an output size, over 2 dimensions.
-
-    >>> flow._C.adaptive_avg_pool2d(flow.ones(1, 1, 2, 2), 1).item()
-    1.0
-    """
+    """Adaptive average pooling to an output size, over 2 dimensions."""
 
 def adaptive_avg_pool3d(
     x: Tensor, output_size: _int | Sequence[_int | None], *, out: Tensor | None = None
 ) -> Tensor:
-    """Adaptive average pooling to an output size, over 3 dimensions.
-
-    >>> flow._C.adaptive_avg_pool3d(flow.ones(1, 1, 2, 2, 2), 1).item()
-    1.0
-    """
+    """Adaptive average pooling to an output size, over 3 dimensions."""
 
 def adaptive_max_pool1d(
     x: Tensor, output_size: _int | Sequence[_int | None], *, out: Any = None
 ) -> tuple[Tensor, Tensor]:
-    """Adaptive max pooling to an output size, over 1 dimension.
-
-    >>> flow._C.adaptive_max_pool1d(flow.ones(1, 1, 2), 1)[1].item()
-    0
-    """
+    """Adaptive max pooling to an output size, over 1 dimension."""
 
 def add(x: Any, other: Any = None, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
-    """x + alpha * other, element-wise; of a list of tensors alone, their sum.
-
-    >>> flow.add(flow.ones(2), 1, alpha=3).tolist(), flow.add([flow.ones(2)] * 3).tolist()
-    ([4.0, 4.0], [3.0, 3.0])
-    """
+    """x + alpha * other, element-wise; of a list of tensors alone, their sum."""
 
 def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * x + alpha * the sum of the products of two batches of matrices."""
@@ -273,11 +241,7 @@ def allclose(
 def alpha_dropout(
     input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """Dropout that keeps the mean and variance of a SELU network.
-
-    >>> flow.nn.functional.alpha_dropout(flow.ones(2), 1.0, training=True).tolist()
-    [0.0, 0.0]
-    """
+    """Dropout that keeps the mean and variance of a SELU network."""
 
 def amax(
     x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *,
@@ -295,11 +259,7 @@ def aminmax(x: Tensor, *, dim: _int | None = None, keepdim: _bool = False, out: 
     """The smallest and the largest element, over a dimension or all."""
 
 def angle(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The angle of a complex number, from -pi to pi; of a real one, 0 or pi.
-
-    >>> flow.angle(flow.complex(flow.tensor([0.0]), flow.tensor([0.0]))).tolist()
-    [0.0]
-    """
+    """The angle of a complex number, from -pi to pi; of a real one, 0 or pi."""
 
 def any(
     x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *,
@@ -312,37 +272,21 @@ def arange(
     placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False, *, out: Tensor | None = None,
     layout: Any = None, pin_memory: _bool = False
 ) -> Tensor:
-    """start, start + step, ... below end.
-
-    >>> flow.arange(1, 7, 2).tolist()
-    [1, 3, 5]
-    """
+    """start, start + step, ... below end."""
 
 def are_deterministic_algorithms_enabled() -> _bool:
     """Whether kernels must be deterministic: a setting of the kernels, torch's and Weft's."""
 
 def argmax(x: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The index of the largest element, along a dimension or of all.
-
-    >>> flow.argmax(flow.tensor([3., 1., 2.])).item()
-    0
-    """
+    """The index of the largest element, along a dimension or of all."""
 
 def argmin(x: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The index of the smallest element, along a dimension or of all.
-
-    >>> flow.argmin(flow.tensor([3., 1., 2.])).item()
-    1
-    """
+    """The index of the smallest element, along a dimension or of all."""
 
 def argsort(
     x: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """The indices that sort the elements along a dimension.
-
-    >>> flow.argsort(flow.tensor([3., 1., 2.])).tolist()
-    [1, 2, 0]
-    """
+    """The indices that sort the elements along a dimension."""
 
 def argwhere(x: Tensor, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """The indices of the nonzero elements, one per row."""
@@ -351,11 +295,7 @@ def as_strided(
     x: Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """A view of x's memory with these sizes and strides, from an offset; x must be dense.
-
-    >>> flow.as_strided(flow.arange(6), (2, 2), (3, 1)).tolist()
-    [[0, 1], [3, 4]]
-    """
+    """A view of x's memory with these sizes and strides, from an offset; x must be dense."""
 
 def as_tensor(
     data: Any, dtype: Any = None, device: Any = None, *, out: Tensor | None = None, layout: Any = None,
@@ -372,51 +312,31 @@ def asarray(
     """
 
 def asin(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The arc sine.
-
-    >>> flow.asin(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
+    """The arc sine."""
 
 def asin_(x: Tensor) -> Tensor:
     """`asin`, in place."""
 
 def asinh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of sinh.
-
-    >>> flow.asinh(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
+    """The inverse of sinh."""
 
 def asinh_(x: Tensor) -> Tensor:
     """`asinh`, in place."""
 
 def atan(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The arc tangent.
-
-    >>> flow.atan(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
+    """The arc tangent."""
 
 def atan2(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """The angle of the point (b, a), in the correct quadrant.
-
-    >>> flow.atan2(flow.tensor([0.0]), flow.tensor([1.0])).tolist()
-    [0.0]
-    """
+    """The angle of the point (b, a), in the correct quadrant."""
 
 def atan_(x: Tensor) -> Tensor:
     """`atan`, in place."""
 
 def atanh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of tanh.
-
-    >>> flow.atanh(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
+    """The inverse of tanh."""
 
 def atanh_(x: Tensor) -> Tensor:
     """`atanh`, in place."""
@@ -436,34 +356,18 @@ def avg_pool1d(
     ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """The mean of each window of 1 dimension.
-
-    >>> flow._C.avg_pool1d(flow.ones(1, 1, 2), 2).item()
-    1.0
-    """
+    """The mean of each window of 1 dimension."""
 
 def baddbmm(
     x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None
 ) -> Tensor:
-    """beta * x + alpha * (batch1 @ batch2).
-
-    >>> flow.baddbmm(flow.ones(1), flow.ones(2, 1, 3), flow.ones(2, 3, 1)).flatten().tolist()
-    [4.0, 4.0]
-    """
+    """beta * x + alpha * (batch1 @ batch2)."""
 
 def bartlett_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor:
-    """The triangular window of this length.
-
-    >>> flow.bartlett_window(4).tolist()
-    [0.0, 0.5, 1.0, 0.5]
-    """
+    """The triangular window of this length."""
 
 def batch_gather(input: Tensor, indices: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Per leading index, the slices at the indices' last dimension.
-
-    >>> flow.batch_gather(flow.tensor([[1, 2], [3, 4]]), flow.tensor([[1], [0]])).tolist()
-    [[2], [3]]
-    """
+    """Per leading index, the slices at the indices' last dimension."""
 
 def batch_norm(
     x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
@@ -472,20 +376,12 @@ def batch_norm(
 ) -> Tensor:
     """(x - mean) / deviation per channel, times weight, plus bias. Training uses the batch's statistics and updates the
     running ones, which are used otherwise.
-
-    >>> x = flow.tensor([[1.0], [3.0]])
-    >>> flow._C.batch_norm(x, None, None, None, None, True, 0.1, 0.0).tolist()
-    [[-1.0], [1.0]]
     """
 
 def bernoulli(
     x: Tensor, p: _float | None = None, *, generator: Any = None, dtype: Any = None, out: Tensor | None = None
 ) -> Tensor:
-    """1 with probability x, else 0, element-wise; or with probability p everywhere, in x's shape.
-
-    >>> flow.bernoulli(flow.tensor([0., 1.])).tolist()
-    [0.0, 1.0]
-    """
+    """1 with probability x, else 0, element-wise; or with probability p everywhere, in x's shape."""
 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """input1 @ weight[k] @ input2 for every k, plus the bias."""
@@ -497,18 +393,10 @@ def binary_cross_entropy_with_logits(
     """binary_cross_entropy(sigmoid(input), target), numerically stable."""
 
 def bincount(x: Tensor, weights: Tensor | None = None, minlength: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """How often each number occurs, or the sum of its weights.
-
-    >>> flow.bincount(flow.tensor([1, 1, 3])).tolist()
-    [0, 2, 0, 1]
-    """
+    """How often each number occurs, or the sum of its weights."""
 
 def binomial(count: Tensor, prob: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Draws from the binomial distribution.
-
-    >>> flow.binomial(flow.tensor([3.0, 3.0]), flow.tensor([0.0, 1.0])).tolist()
-    [0.0, 3.0]
-    """
+    """Draws from the binomial distribution."""
 
 def bitwise_and(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
@@ -523,11 +411,7 @@ def bitwise_left_shift(
     """a << b."""
 
 def bitwise_not(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """~x, bitwise; logical not of booleans.
-
-    >>> (~flow.tensor([True, False])).tolist()
-    [False, True]
-    """
+    """~x, bitwise; logical not of booleans."""
 
 def bitwise_or(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
@@ -551,11 +435,7 @@ def blackman_window(window_length: _int, periodic: _bool = True, **options: Any)
     """Blackman's window of this length."""
 
 def block_diag(*tensors: Any) -> Any:
-    """A block-diagonal matrix.
-
-    >>> flow.block_diag(flow.ones(1, 2), flow.ones(1, 1)).tolist()
-    [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
-    """
+    """A block-diagonal matrix."""
 
 def bmm(
     x: Tensor, mat2: Tensor, transpose_a: _bool = False, transpose_b: _bool = False, alpha: _float = 1.0, *,
@@ -566,18 +446,10 @@ def bmm(
 def broadcast_like(
     x: Tensor, like_tensor: Tensor, broadcast_axes: Sequence[_int] | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """x broadcast to the other's shape; `broadcast_axes` are the other's dimensions that x lacks or has with size one.
-
-    >>> flow.broadcast_like(flow.ones(2), flow.zeros(3, 2)).shape
-    torch.Size([3, 2])
-    """
+    """x broadcast to the other's shape; `broadcast_axes` are the other's dimensions that x lacks or has with size one."""
 
 def broadcast_shapes(*shapes: Sequence[_int] | _int) -> torch.Size:
-    """The shape that these shapes broadcast to.
-
-    >>> flow.broadcast_shapes((2, 1), (3,))
-    torch.Size([2, 3])
-    """
+    """The shape that these shapes broadcast to."""
 
 def broadcast_tensors(*tensors: Tensor, out: Any = None) -> list[Tensor]:
     """The tensors, broadcast to their common shape as views; those that have it, themselves."""
@@ -588,42 +460,22 @@ def broadcast_to(x: Tensor, shape: Sequence[_int], *, out: Tensor | None = None)
 def bucketize(
     x: Any, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False, out: Tensor | None = None
 ) -> Tensor:
-    """The index of the bin of each element, for sorted boundaries.
-
-    >>> flow.bucketize(flow.tensor([0.5, 2.0]), flow.tensor([0.0, 1.0])).tolist()
-    [1, 2]
-    """
+    """The index of the bin of each element, for sorted boundaries."""
 
 def can_cast(from_: Any, to: Any) -> _bool:
     """Whether casting from one dtype to the other is allowed."""
 
 def cartesian_prod(*tensors: Tensor, out: Tensor | None = None) -> Tensor:
-    """The Cartesian product of vectors, one combination per row.
-
-    >>> flow.cartesian_prod(flow.tensor([1, 2]), flow.tensor([3, 4])).tolist()
-    [[1, 3], [1, 4], [2, 3], [2, 4]]
-    """
+    """The Cartesian product of vectors, one combination per row."""
 
 def cast(x: Tensor, dtype: Any, *, out: Tensor | None = None) -> Tensor:
-    """x in another dtype; x itself if it has that dtype.
-
-    >>> flow.cast(flow.tensor([1.7]), flow.int32).tolist()
-    [1]
-    """
+    """x in another dtype; x itself if it has that dtype."""
 
 def cat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The tensors concatenated along a dimension.
-
-    >>> flow.cat([flow.ones(1, 2), flow.zeros(1, 2)]).tolist()
-    [[1.0, 1.0], [0.0, 0.0]]
-    """
+    """The tensors concatenated along a dimension."""
 
 def cdist(x1: Any, x2: Any, p: _float = 2.0, compute_mode: Any = None) -> Any:
-    """The distances between all pairs of rows of two matrices.
-
-    >>> flow.cdist(flow.tensor([[0.0, 0.0]]), flow.tensor([[3.0, 4.0], [0.0, 1.0]])).tolist()
-    [[5.0, 1.0]]
-    """
+    """The distances between all pairs of rows of two matrices."""
 
 def ceil(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smallest integer that is at least x."""
@@ -632,11 +484,7 @@ def ceil_(x: Tensor) -> Tensor:
     """`ceil`, in place."""
 
 def celu(x: Tensor, alpha: _float = 1.0, *, out: Tensor | None = None) -> Tensor:
-    """x where it is above zero, alpha * (exp(x / alpha) - 1) below.
-
-    >>> flow.nn.functional.celu(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
+    """x where it is above zero, alpha * (exp(x / alpha) - 1) below."""
 
 def celu_(x: Tensor, alpha: _float = 1.0) -> Tensor:
     """`celu`, in place."""
@@ -648,35 +496,19 @@ def channel_shuffle(input: Any, groups: _int) -> Any:
     """Channels interleaved: the first of each group, then the second of each, and so on."""
 
 def cholesky(x: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The lower triangular l of x = l @ l.T, for symmetric positive definite x; or its transpose, `upper`.
-
-    >>> flow.linalg.cholesky(flow.tensor([[4., 0.], [0., 9.]])).tolist()
-    [[2.0, 0.0], [0.0, 3.0]]
-    """
+    """The lower triangular l of x = l @ l.T, for symmetric positive definite x; or its transpose, `upper`."""
 
 def cholesky_inverse(L: Any, upper: _bool = False) -> Any:
-    """The inverse of A, where L is A's Cholesky factor.
-
-    >>> flow.cholesky_inverse(flow.tensor([[2.0, 0.0], [0.0, 1.0]])).tolist()
-    [[0.25, 0.0], [0.0, 1.0]]
-    """
+    """The inverse of A, where L is A's Cholesky factor."""
 
 def cholesky_solve(x: Any, L: Any, upper: _bool = False) -> Any:
     """The y of A @ y = x, where L is A's Cholesky factor."""
 
 def chunk(x: Tensor, chunks: _int, dim: _int = 0, *, out: Any = None) -> tuple[Tensor, ...]:
-    """Views of at most `chunks` equal parts along a dimension, the last one smaller if need be.
-
-    >>> [p.tolist() for p in flow.arange(5).chunk(3)]
-    [[0, 1], [2, 3], [4]]
-    """
+    """Views of at most `chunks` equal parts along a dimension, the last one smaller if need be."""
 
 def clamp(x: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """x limited to [min, max]: numbers, tensors that broadcast, or None.
-
-    >>> flow.clamp(flow.tensor([-2.0, 0.5, 3.0]), min=-1, max=1).tolist()
-    [-1.0, 0.5, 1.0]
-    """
+    """x limited to [min, max]: numbers, tensors that broadcast, or None."""
 
 def clamp_(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """In-place `clamp`."""
@@ -694,12 +526,7 @@ def clamp_min_(x: Tensor, min: Any) -> Tensor:
     """In-place `clamp_min`."""
 
 def clone(x: Tensor, memory_format: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """A copy of x. Memory formats are chosen by kernels.
-
-    >>> x = flow.ones(1); y = x.clone(); y.fill_(2); x.item()
-    tensor([2.])
-    1.0
-    """
+    """A copy of x. Memory formats are chosen by kernels."""
 
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors concatenated along the second dimension, vectors as columns."""
@@ -711,32 +538,16 @@ def compile(model: Any = None, **_: Any) -> Any:
     """The function or module itself, or a decorator that changes nothing: `nn.Graph` compiles here."""
 
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """real + i * imag.
-
-    >>> flow.complex(flow.tensor([1.0]), flow.tensor([2.0])).tolist()
-    [(1+2j)]
-    """
+    """real + i * imag."""
 
 def conj(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The complex conjugate; x itself, if it is real.
-
-    >>> flow.conj(flow.tensor([1 + 2j])).tolist()
-    [(1-2j)]
-    """
+    """The complex conjugate; x itself, if it is real."""
 
 def conj_physical(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The complex conjugate; x itself, if it is real.
-
-    >>> flow.conj(flow.tensor([1 + 2j])).tolist()
-    [(1-2j)]
-    """
+    """The complex conjugate; x itself, if it is real."""
 
 def constant_pad_nd(x: Tensor, pad: Sequence[_int], value: Any = 0, *, out: Tensor | None = None) -> Tensor:
-    """Constant padding: (left, right) of the last dimension, then of the one before it, and so on.
-
-    >>> flow.constant_pad_nd(flow.ones(1), (1, 1), 5).tolist()
-    [5.0, 1.0, 5.0]
-    """
+    """Constant padding: (left, right) of the last dimension, then of the one before it, and so on."""
 
 def contiguous(x: Tensor, memory_format: Any = None, *, out: Tensor | None = None) -> Tensor:
     """x, or a contiguous copy of it. Memory formats are chosen by kernels."""
@@ -784,31 +595,19 @@ def copysign(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """a with the sign of b.
-
-    >>> flow.copysign(flow.tensor([3.0]), -2.0).tolist()
-    [-3.0]
-    """
+    """a with the sign of b."""
 
 def corrcoef(x: Any) -> Any:
     """The correlation coefficients of variables in rows."""
 
 def cos(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The cosine.
-
-    >>> flow.cos(flow.tensor([0.0])).tolist()
-    [1.0]
-    """
+    """The cosine."""
 
 def cos_(x: Tensor) -> Tensor:
     """`cos`, in place."""
 
 def cosh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The hyperbolic cosine.
-
-    >>> flow.cosh(flow.tensor([0.0])).tolist()
-    [1.0]
-    """
+    """The hyperbolic cosine."""
 
 def cosh_(x: Tensor) -> Tensor:
     """`cosh`, in place."""
@@ -824,18 +623,10 @@ def cosine_similarity(
     """The cosine of the angle between two tensors, along `dim`."""
 
 def count_nonzero(x: Tensor, dim: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """The number of nonzero elements, over some dimensions or all.
-
-    >>> flow.count_nonzero(flow.tensor([0, 2, 3])).item()
-    2
-    """
+    """The number of nonzero elements, over some dimensions or all."""
 
 def cov(x: Any, *, correction: _int = 1, fweights: Any = None, aweights: Any = None) -> Any:
-    """The covariance matrix of variables in rows; observations may be repeated (fweights) or weighted (aweights).
-
-    >>> flow.cov(flow.tensor([[0.0, 2.0], [2.0, 0.0]])).tolist()
-    [[2.0, -2.0], [-2.0, 2.0]]
-    """
+    """The covariance matrix of variables in rows; observations may be repeated (fweights) or weighted (aweights)."""
 
 def cross(x: Tensor, other: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The cross product along a dimension, by default the first of size three."""
@@ -844,108 +635,56 @@ def ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0,
     reduction: str = 'mean', zero_infinity: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """The negative log probability of each target, over all alignments of its labels with blanks between.
-
-    `log_probs` is (time, batch, classes), `targets` (batch, labels) or all labels concatenated. The mean divides each
-    loss by its target's length first.
-
-    >>> x = flow.zeros(1, 1, 2).log_softmax(-1)
-    >>> round(flow.nn.functional.ctc_loss(x, flow.tensor([[1]]), [1], [1]).item(), 4)
-    0.6931
-    """
+    """The negative log probability of each target, over all alignments of its labels with blanks between."""
 
 def cummax(x: Tensor, dim: _int, *, out: Any = None) -> Ranked:
-    """The cumulative largest element along a dimension, and its index.
-
-    >>> flow.cummax(flow.tensor([2., 3., 1.]), 0)[0].tolist()
-    [2.0, 3.0, 3.0]
-    """
+    """The cumulative largest element along a dimension, and its index."""
 
 def cummin(x: Tensor, dim: _int, *, out: Any = None) -> Ranked:
-    """The cumulative smallest element along a dimension, and its index.
-
-    >>> flow.cummin(flow.tensor([2., 3., 1.]), 0)[0].tolist()
-    [2.0, 2.0, 1.0]
-    """
+    """The cumulative smallest element along a dimension, and its index."""
 
 def cumprod(x: Tensor, dim: _int, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
-    """The cumulative product along a dimension.
-
-    >>> flow.cumprod(flow.tensor([1., 2., 3.]), 0).tolist()
-    [1.0, 2.0, 6.0]
-    """
+    """The cumulative product along a dimension."""
 
 def cumsum(x: Tensor, dim: _int, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
-    """The cumulative sum along a dimension.
-
-    >>> flow.cumsum(flow.tensor([1., 2., 3.]), 0).tolist()
-    [1.0, 3.0, 6.0]
-    """
+    """The cumulative sum along a dimension."""
 
 def cumulative_trapezoid(
     y: Any, x: Any = None, *, dx: _float = 1.0, dim: _int = -1, out: Tensor | None = None
 ) -> Tensor:
-    """The cumulative integral of y over x, or over steps of dx, by the trapezoidal rule.
-
-    >>> flow.cumulative_trapezoid(flow.tensor([1.0, 3.0, 3.0])).tolist()
-    [2.0, 5.0]
-    """
+    """The cumulative integral of y over x, or over steps of dx, by the trapezoidal rule."""
 
 def deform_conv2d(
     input: Tensor, offset: Any, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     dilation: Any = 1, mask: Tensor | None = None
 ) -> Any:
-    """Deformable convolution: each tap of the kernel reads at an offset, (y, x).
-
-    `offset` is (batch, 2 * groups * window, out high, out wide), the mask (batch, groups * window, ...): a weight for
-    each tap.
-    """
+    """Deformable convolution: each tap of the kernel reads at an offset, (y, x)."""
 
 def deg2rad(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """From degrees to radians.
-
-    >>> flow.deg2rad(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
+    """From degrees to radians."""
 
 def deg2rad_(x: Tensor) -> Tensor:
     """`deg2rad`, in place."""
 
 def det(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The determinant of matrices.
-
-    >>> flow.linalg.det(flow.tensor([[2., 0.], [0., 4.]])).item()
-    8.0
-    """
+    """The determinant of matrices."""
 
 def detach(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A tensor over the same memory, detached from the autograd graph."""
 
 def diag(x: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """A matrix with this diagonal, or the diagonal of a matrix.
-
-    >>> flow.diag(flow.tensor([1, 2])).tolist()
-    [[1, 0], [0, 2]]
-    """
+    """A matrix with this diagonal, or the diagonal of a matrix."""
 
 def diag_embed(
     x: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1, *, out: Tensor | None = None
 ) -> Tensor:
-    """Matrices with x's last dimension as their diagonals, zero elsewhere.
-
-    >>> flow.diag_embed(flow.tensor([1, 2])).tolist()
-    [[1, 0], [0, 2]]
-    """
+    """Matrices with x's last dimension as their diagonals, zero elsewhere."""
 
 def diagflat(x: Tensor, offset: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """A matrix with x, flattened, as a diagonal."""
 
 def diagonal(x: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Tensor | None = None) -> Tensor:
-    """A diagonal of two dimensions, as a new last dimension.
-
-    >>> flow.diagonal(flow.tensor([[1., 2.], [3., 4.]])).tolist()
-    [1.0, 4.0]
-    """
+    """A diagonal of two dimensions, as a new last dimension."""
 
 def diagonal_scatter(
     x: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Tensor | None = None
@@ -956,11 +695,7 @@ def diff(
     x: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """The difference of neighboring elements along a dimension, n times over.
-
-    >>> flow.diff(flow.tensor([1, 4, 9])).tolist()
-    [3, 5]
-    """
+    """The difference of neighboring elements along a dimension, n times over."""
 
 def digamma(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of lgamma."""
@@ -971,22 +706,10 @@ def dist(x: Any, other: Any, p: _float = 2) -> Any:
 def distributed_partial_fc_sample(
     weight: Tensor, label: Tensor, num_sample: _int, *, out: Any = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The labels' classes and as many others as fit, drawn: each label's place among them, the classes, their rows.
-
-    Each part of a weight that is split by rows gives the same number. A label whose class didn't fit has the place
-    `num_sample`, which a loss refuses.
-
-    >>> place, classes, rows = flow.distributed_partial_fc_sample(flow.randn(9, 4), flow.tensor([7, 2, 7]), 5)
-    >>> classes[place].tolist(), tuple(rows.shape)
-    ([7, 2, 7], (5, 4))
-    """
+    """The labels' classes and as many others as fit, drawn: each label's place among them, the classes, their rows."""
 
 def div(x: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
-    """x / other, element by element; rounded down with "floor", towards zero with "trunc".
-
-    >>> flow.div(flow.tensor([-7.]), 2, rounding_mode="trunc").tolist()
-    [-3.0]
-    """
+    """x / other, element by element; rounded down with "floor", towards zero with "trunc"."""
 
 def div_(x: Tensor, other: Any, rounding_mode: str | None = None) -> Tensor:
     """In-place `div`."""
@@ -995,11 +718,7 @@ def dot(x: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inner product of two vectors."""
 
 def dropout(x: Tensor, p: _float = 0.5, train: _bool = True, *, out: Tensor | None = None) -> Tensor:
-    """x with each element zeroed with probability p, and the others scaled by 1 / (1 - p); x itself if not training.
-
-    >>> flow.nn.functional.dropout(flow.ones(2), 1.).tolist()
-    [0.0, 0.0]
-    """
+    """x with each element zeroed with probability p, and the others scaled by 1 / (1 - p); x itself if not training."""
 
 def dsplit(x: Tensor, indices_or_sections: _int | Sequence[_int], *, out: Any = None) -> tuple[Tensor, ...]:
     """Views split along the third dimension."""
@@ -1008,18 +727,11 @@ def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors concatenated along the third dimension."""
 
 def eig(x: Tensor, *, out: Any = None) -> tuple[Tensor, Tensor]:
-    """The complex eigenvalues of square matrices, and their eigenvectors as columns, of length one.
-
-    >>> flow.linalg.eig(flow.tensor([[0., 1.], [-1., 0.]])).eigenvalues.tolist()
-    [1j, -1j]
-    """
+    """The complex eigenvalues of square matrices, and their eigenvectors as columns, of length one."""
 
 def einsum(equation: Any, *operands: Any, out: Tensor | None = None) -> Tensor:
     """The sum of products of an equation, such as "ij,jk->ik" for the matrix product. Or operands alternate with lists
     of axis numbers, and the result's list comes last: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
-
-    >>> flow.einsum("ij,jk->ik", flow.ones(2, 3), flow.ones(3, 2)).tolist()
-    [[3.0, 3.0], [3.0, 3.0]]
     """
 
 def embedding(
@@ -1028,9 +740,6 @@ def embedding(
 ) -> Tensor:
     """The rows of weight at the ids. The row padding_idx gets no gradient; `by_frequency` divides each row's gradient
     by the count of its id.
-
-    >>> flow._C.embedding(flow.tensor([[1., 2.], [3., 4.]]), flow.tensor([1, 0])).tolist()
-    [[3.0, 4.0], [1.0, 2.0]]
     """
 
 def embedding_bag(
@@ -1038,12 +747,7 @@ def embedding_bag(
     scale_grad_by_freq: _bool = False, mode: str = 'mean', sparse: _bool = False, per_sample_weights: Any = None,
     include_last_offset: _bool = False, padding_idx: _int | None = None
 ) -> Any:
-    """The sums, means or maxima of bags of rows; bags are rows of the input, or start at the offsets.
-
-    >>> rows = flow.tensor([[1.0], [2.0], [4.0]])
-    >>> flow.nn.functional.embedding_bag(flow.tensor([0, 1, 2]), rows, flow.tensor([0, 2]), mode="sum").tolist()
-    [[3.0], [4.0]]
-    """
+    """The sums, means or maxima of bags of rows; bags are rows of the input, or start at the offsets."""
 
 def empty(
     *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Placement | None = None,
@@ -1063,58 +767,34 @@ def eq(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """Whether a equals b, element by element.
-
-    >>> flow.eq(flow.tensor([3.0]), 2.0).tolist()
-    [False]
-    """
+    """Whether a equals b, element by element."""
 
 def equal(x: Tensor, other: Tensor) -> _bool:
     """Whether two tensors have the same shape and elements."""
 
 def erf(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x.
-
-    >>> flow.erf(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
+    """The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x."""
 
 def erf_(x: Tensor) -> Tensor:
     """`erf`, in place."""
 
 def erfc(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """1 - erf(x).
-
-    >>> flow.erfc(flow.tensor([0.0])).tolist()
-    [1.0]
-    """
+    """1 - erf(x)."""
 
 def erfc_(x: Tensor) -> Tensor:
     """`erfc`, in place."""
 
 def erfinv(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of erf.
-
-    >>> flow.erfinv(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
+    """The inverse of erf."""
 
 def erfinv_(x: Tensor) -> Tensor:
     """`erfinv`, in place."""
 
 def exp(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """e to the power x.
-
-    >>> flow.exp(flow.tensor([0.0])).tolist()
-    [1.0]
-    """
+    """e to the power x."""
 
 def exp2(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """2 to the power x.
-
-    >>> flow.exp2(flow.tensor([3.0])).tolist()
-    [8.0]
-    """
+    """2 to the power x."""
 
 def exp2_(x: Tensor) -> Tensor:
     """`exp2`, in place."""
@@ -1123,18 +803,10 @@ def exp_(x: Tensor) -> Tensor:
     """`exp`, in place."""
 
 def expand(x: Tensor, *shape: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
-    """x expanded to a larger shape, as a view; -1 keeps a dimension.
-
-    >>> flow.expand(flow.tensor([[1.], [2.]]), (2, 3)).tolist()
-    [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]
-    """
+    """x expanded to a larger shape, as a view; -1 keeps a dimension."""
 
 def expm1(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """exp(x) - 1, exact near zero.
-
-    >>> flow.expm1(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
+    """exp(x) - 1, exact near zero."""
 
 def expm1_(x: Tensor) -> Tensor:
     """`expm1`, in place."""
@@ -1144,11 +816,7 @@ def eye(
     sbp: Any = None, requires_grad: _bool = False, *, out: Tensor | None = None, layout: Any = None,
     pin_memory: _bool = False
 ) -> Tensor:
-    """Ones on the diagonal, zeros elsewhere.
-
-    >>> flow.eye(2).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
+    """Ones on the diagonal, zeros elsewhere."""
 
 def fake_quantize_per_channel_affine(
     input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int, quant_min: _int, quant_max: _int, *,
@@ -1163,9 +831,6 @@ def fake_quantize_per_tensor_affine(
 ) -> Tensor:
     """The input rounded to a multiple of `scale` and clamped to these bounds. The gradient ignores the rounding, and is
     zero beyond the bounds.
-
-    >>> flow.fake_quantize_per_tensor_affine(flow.tensor([0.6, -9.0]), 0.25, 0, -8, 7).tolist()
-    [0.5, -2.0]
     """
 
 def feature_alpha_dropout(
@@ -1179,35 +844,19 @@ def feature_dropout(
     """Channels of (batch, channels, ...) zeroed with probability p, the others scaled by 1 / (1 - p)."""
 
 def fill(x: Tensor, value: Tensor | _float | _int | _bool | _complex, *, out: Tensor | None = None) -> Tensor:
-    """A tensor of x's form filled with the value, a number or a 0-d tensor: the result of `x.fill_(value)`.
-
-    >>> flow.fill(flow.ones(2), 3).tolist()
-    [3.0, 3.0]
-    """
+    """A tensor of x's form filled with the value, a number or a 0-d tensor: the result of `x.fill_(value)`."""
 
 def fill_(x: Tensor, value: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """`fill`, in place."""
 
 def finfo(dtype: Any = None) -> torch.finfo:
-    """The limits of a floating point dtype: eps, max, min, tiny, bits.
-
-    >>> flow.finfo(flow.float32).bits
-    32
-    """
+    """The limits of a floating point dtype: eps, max, min, tiny, bits."""
 
 def flatten(x: Tensor, start_dim: _int = 0, end_dim: _int = -1, *, out: Tensor | None = None) -> Tensor:
-    """x with a range of dimensions merged into one.
-
-    >>> flow.ones(2, 3, 4).flatten(1).shape
-    torch.Size([2, 12])
-    """
+    """x with a range of dimensions merged into one."""
 
 def flip(x: Tensor, *dims: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
-    """x with the order of elements reversed along some dimensions.
-
-    >>> flow.flip(flow.arange(3), (0,)).tolist()
-    [2, 1, 0]
-    """
+    """x with the order of elements reversed along some dimensions."""
 
 def fliplr(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x with its columns reversed."""
@@ -1234,21 +883,13 @@ def fmax(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """The larger of a and b; the other one where one is NaN.
-
-    >>> flow.fmax(flow.tensor([3.0]), flow.tensor([2.0])).tolist()
-    [3.0]
-    """
+    """The larger of a and b; the other one where one is NaN."""
 
 def fmin(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """The smaller of a and b; the other one where one is NaN.
-
-    >>> flow.fmin(flow.tensor([3.0]), flow.tensor([2.0])).tolist()
-    [2.0]
-    """
+    """The smaller of a and b; the other one where one is NaN."""
 
 def fmod(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
@@ -1257,21 +898,13 @@ def fmod(
     """The remainder of a / b, with a's sign, as C's fmod."""
 
 def frac(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The fractional part of x.
-
-    >>> flow.frac(flow.tensor([1.5])).tolist()
-    [0.5]
-    """
+    """The fractional part of x."""
 
 def frac_(x: Tensor) -> Tensor:
     """`frac`, in place."""
 
 def frexp(x: Tensor, *, out: Any = None) -> Parts:
-    """x as mantissa * 2 ** exponent, with mantissas from 0.5 to 1.
-
-    >>> [part.tolist() for part in flow.frexp(flow.tensor([6.0]))]
-    [[0.75], [3]]
-    """
+    """x as mantissa * 2 ** exponent, with mantissas from 0.5 to 1."""
 
 def frobenius_norm(x: Tensor, dim: Any = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The root of the sum of squares, over some dimensions or all."""
@@ -1286,22 +919,14 @@ def frombuffer(
     buffer: Any, *, dtype: Any, count: _int = -1, offset: _int = 0, requires_grad: _bool = False,
     out: Tensor | None = None
 ) -> Tensor:
-    """A vector that shares memory with a buffer.
-
-    >>> flow.frombuffer(bytearray([1, 0, 2, 0]), dtype=flow.int16).tolist()
-    [1, 2]
-    """
+    """A vector that shares memory with a buffer."""
 
 def full(
     size: Any, fill_value: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None,
     sbp: Any = None, requires_grad: _bool = False, *, out: Tensor | None = None, layout: Any = None,
     pin_memory: _bool = False
 ) -> Tensor:
-    """A tensor of one value.
-
-    >>> flow.full((2,), 7).tolist()
-    [7, 7]
-    """
+    """A tensor of one value."""
 
 def full_like(
     x: Tensor, fill_value: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
@@ -1317,27 +942,13 @@ def fused_moving_avg_obs_fake_quant(
 ) -> Tensor:
     """The input, fake-quantized by the running extremes. The observer moves these towards the input's, by
     `averaging_const`; scale and zero point are written, too. With `per_row_fake_quant`, each channel has its own.
-
-    >>> flags, low, high = flow.ones(1), flow.tensor(float("inf")), flow.tensor(float("-inf"))
-    >>> scale, zero = flow.ones(1), flow.zeros(1, dtype=flow.int32)
-    >>> x = flow.tensor([0.6, -9.0, 6.0])
-    >>> flow.fused_moving_avg_obs_fake_quant(x, flags, flags, low, high, scale, zero, 0.01, -8, 7).tolist()
-    [1.0, -9.0, 6.0]
     """
 
 def gather(x: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
-    """The elements of x selected along a dimension by an index: y[i][j] = x[index[i][j]][j] for dim 0.
-
-    >>> flow.gather(flow.tensor([[1, 2], [3, 4]]), 1, flow.tensor([[1], [0]])).tolist()
-    [[2], [3]]
-    """
+    """The elements of x selected along a dimension by an index: y[i][j] = x[index[i][j]][j] for dim 0."""
 
 def gather_nd(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The elements or slices at the index's last dimension.
-
-    >>> flow.gather_nd(flow.tensor([[1, 2], [3, 4]]), flow.tensor([[0, 1], [1, 0]])).tolist()
-    [2, 3]
-    """
+    """The elements or slices at the index's last dimension."""
 
 def gcd(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
@@ -1352,18 +963,10 @@ def ge(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """Whether a is at least b, element by element.
-
-    >>> flow.ge(flow.tensor([3.0]), 2.0).tolist()
-    [True]
-    """
+    """Whether a is at least b, element by element."""
 
 def gelu(x: Tensor, approximate: str = 'none', *, out: Tensor | None = None) -> Tensor:
-    """x * Phi(x), Phi being the normal distribution's CDF; approximate="tanh" for the usual fast formula.
-
-    >>> flow.gelu(flow.tensor([0., 100.])).tolist()
-    [0.0, 100.0]
-    """
+    """x * Phi(x), Phi being the normal distribution's CDF; approximate="tanh" for the usual fast formula."""
 
 def get_default_device() -> Device:
     """The default device of this thread's new tensors."""
@@ -1397,20 +1000,13 @@ def gradient(
 ) -> tuple[Tensor, ...]:
     """Numerical derivatives along each dimension, by central differences, one-sided at the ends. `spacing` is one step,
     one for each dimension, or the coordinates along each.
-
-    >>> flow.gradient(flow.tensor([0.0, 1.0, 4.0]))[0].tolist()
-    [1.0, 2.0, 3.0]
     """
 
 def group_norm(
     x: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """(x - mean) / deviation per sample and group of channels, times weight, plus bias, per channel.
-
-    >>> flow._C.group_norm(flow.tensor([[1.0, 3.0]]), 1, None, None, 0.0).tolist()
-    [[-1.0, 1.0]]
-    """
+    """(x - mean) / deviation per sample and group of channels, times weight, plus bias, per channel."""
 
 def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
     """One step of gated recurrent units: returns the new state."""
@@ -1419,11 +1015,7 @@ def gt(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """Whether a is greater than b, element by element.
-
-    >>> flow.gt(flow.tensor([3.0]), 2.0).tolist()
-    [True]
-    """
+    """Whether a is greater than b, element by element."""
 
 def hamming_window(
     window_length: _int, periodic: _bool = True, alpha: _float = 0.54, beta: _float = 0.46, **options: Any
@@ -1431,28 +1023,16 @@ def hamming_window(
     """The Hamming window of this length: alpha - beta * cos."""
 
 def hann_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor:
-    """The raised cosine window of this length.
-
-    >>> flow.hann_window(4).tolist()
-    [0.0, 0.5, 1.0, 0.5]
-    """
+    """The raised cosine window of this length."""
 
 def hardshrink(x: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """x where its absolute value is above lambd, zero elsewhere.
-
-    >>> flow.nn.functional.hardshrink(flow.tensor([0.1])).tolist()
-    [0.0]
-    """
+    """x where its absolute value is above lambd, zero elsewhere."""
 
 def heaviside(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """0 below zero, 1 above, b at zero.
-
-    >>> flow.heaviside(flow.tensor([3.0]), flow.tensor([2.0])).tolist()
-    [1.0]
-    """
+    """0 below zero, 1 above, b at zero."""
 
 def hinge_embedding_loss(
     input: Any, target: Any, margin: _float = 1.0, reduction: str = 'mean', *, out: Tensor | None = None
@@ -1460,11 +1040,7 @@ def hinge_embedding_loss(
     """The input, a distance, where the target is 1; how far it is below the margin, where it is -1."""
 
 def histc(x: Any, bins: _int = 100, min: _float = 0, max: _float = 0) -> Any:
-    """A histogram with equal bins over [min, max], or over x's range if both are equal.
-
-    >>> flow.histc(flow.tensor([1.0, 2.0, 1.0]), bins=2, min=0, max=4).tolist()
-    [2.0, 1.0]
-    """
+    """A histogram with equal bins over [min, max], or over x's range if both are equal."""
 
 def histogram(
     x: Any, bins: Any, *, range: Sequence[_float] | None = None, weight: Any = None, density: _bool = False,
@@ -1472,9 +1048,6 @@ def histogram(
 ) -> Histogram:
     """A histogram by edges: a number of equal bins over a range, by default x's own, or the given edges. Optionally
     weighted, or as a `density`, whose integral is 1.
-
-    >>> [part.tolist() for part in flow.histogram(flow.tensor([1.0, 2.0, 1.0]), bins=2, range=(0.0, 4.0))]
-    [[2.0, 1.0], [0.0, 2.0, 4.0]]
     """
 
 def hsplit(x: Tensor, indices_or_sections: _int | Sequence[_int], *, out: Any = None) -> tuple[Tensor, ...]:
@@ -1487,11 +1060,7 @@ def hypot(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """sqrt(a * a + b * b), without overflow.
-
-    >>> flow.hypot(flow.tensor([3.0]), flow.tensor([4.0])).tolist()
-    [5.0]
-    """
+    """sqrt(a * a + b * b), without overflow."""
 
 def i0(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The modified Bessel function of the first kind, of order 0."""
@@ -1515,31 +1084,19 @@ def ignore(drop: Any = False, **_: Any) -> Any:
     """Returns the function itself, as `ignore` does; so do the other markers."""
 
 def iinfo(dtype: Any) -> torch.iinfo:
-    """The limits of an integer dtype: max, min, bits.
-
-    >>> flow.iinfo(flow.int8).max
-    127
-    """
+    """The limits of an integer dtype: max, min, bits."""
 
 def imag(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The imaginary part, sharing memory."""
 
 def in_top_k(targets: Tensor, predictions: Tensor, k: _int, *, out: Tensor | None = None) -> Tensor:
-    """Whether each target is among the k largest predictions of its row.
-
-    >>> flow.in_top_k(flow.tensor([1, 0]), flow.tensor([[0.1, 0.9], [0.2, 0.8]]), 1).tolist()
-    [True, False]
-    """
+    """Whether each target is among the k largest predictions of its row."""
 
 def index_add(
     x: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: _float | _int | _bool | _complex = 1,
     out: Tensor | None = None
 ) -> Tensor:
-    """x with alpha * source added to its slices along a dimension at these indices.
-
-    >>> flow.index_add(flow.zeros(3), 0, flow.tensor([0, 0]), flow.ones(2)).tolist()
-    [2.0, 0.0, 0.0]
-    """
+    """x with alpha * source added to its slices along a dimension at these indices."""
 
 def index_add_(
     x: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: _float | _int | _bool | _complex = 1
@@ -1547,27 +1104,15 @@ def index_add_(
     """`index_add`, in place."""
 
 def index_copy(x: Tensor, dim: _int, index: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x with the slices at these indices along a dimension replaced.
-
-    >>> flow.index_copy(flow.zeros(3), 0, flow.tensor([2]), flow.ones(1)).tolist()
-    [0.0, 0.0, 1.0]
-    """
+    """x with the slices at these indices along a dimension replaced."""
 
 def index_fill(x: Tensor, dim: _int, index: Tensor, value: Any, *, out: Tensor | None = None) -> Tensor:
-    """x with the slices at these indices along a dimension filled with one value.
-
-    >>> flow.index_fill(flow.zeros(3), 0, flow.tensor([0, 2]), 5).tolist()
-    [5.0, 0.0, 5.0]
-    """
+    """x with the slices at these indices along a dimension filled with one value."""
 
 def index_put(
     x: Tensor, indices: Sequence[Tensor | None], value: Tensor, accumulate: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """x with the value at these indices, or added there.
-
-    >>> flow._C.index_put(flow.zeros(3), [flow.tensor([1])], flow.tensor(5.)).tolist()
-    [0.0, 5.0, 0.0]
-    """
+    """x with the value at these indices, or added there."""
 
 def index_put_(x: Tensor, indices: Sequence[Tensor | None], value: Tensor, accumulate: _bool = False) -> Tensor:
     """`index_put`, in place."""
@@ -1578,27 +1123,16 @@ def index_reduce(
 ) -> Tensor:
     """x with the source's slices scattered along a dimension at the indices; duplicates are reduced: "prod", "mean",
     "amax" or "amin".
-
-    >>> flow.index_reduce(flow.ones(2), 0, flow.tensor([1, 1]), flow.tensor([2., 3.]), "prod").tolist()
-    [1.0, 6.0]
     """
 
 def index_select(x: Tensor, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The slices of x along a dimension at these indices.
-
-    >>> flow.index_select(flow.tensor([[1, 2], [3, 4]]), 0, flow.tensor([1, 1])).tolist()
-    [[3, 4], [3, 4]]
-    """
+    """The slices of x along a dimension at these indices."""
 
 def initial_seed() -> _int:
     """The seed of this rank's random numbers."""
 
 def inner(x: Any, other: Any) -> Any:
-    """The inner product along the last dimension of both.
-
-    >>> flow.inner(flow.ones(2, 3), flow.ones(3)).tolist()
-    [3.0, 3.0]
-    """
+    """The inner product along the last dimension of both."""
 
 def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
@@ -1608,11 +1142,7 @@ def instance_norm(
     """Each channel of each sample normalized to mean zero and variance one, times weight, plus bias."""
 
 def inverse(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of matrices.
-
-    >>> flow.linalg.inv(flow.tensor([[2., 0.], [0., 4.]])).tolist()
-    [[0.5, 0.0], [0.0, 0.25]]
-    """
+    """The inverse of matrices."""
 
 def is_anomaly_check_nan_enabled() -> _bool:
     """Whether a NaN gradient is an error in anomaly mode."""
@@ -1668,42 +1198,22 @@ def isfinite(x: Tensor, *, out: Tensor | None = None) -> Tensor:
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: _bool = False, invert: _bool = False, out: Tensor | None = None
 ) -> Tensor:
-    """Whether each element is among the test elements.
-
-    >>> flow.isin(flow.tensor([1, 2, 3]), flow.tensor([3, 1])).tolist()
-    [True, False, True]
-    """
+    """Whether each element is among the test elements."""
 
 def isinf(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether x is infinite."""
 
 def isnan(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether x is not a number.
-
-    >>> flow.isnan(flow.tensor([0.0])).tolist()
-    [False]
-    """
+    """Whether x is not a number."""
 
 def isneginf(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether x is negative infinity.
-
-    >>> flow.isneginf(flow.tensor([1.0])).tolist()
-    [False]
-    """
+    """Whether x is negative infinity."""
 
 def isposinf(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether x is positive infinity.
-
-    >>> flow.isposinf(flow.tensor([1.0])).tolist()
-    [False]
-    """
+    """Whether x is positive infinity."""
 
 def isreal(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether the elements have no imaginary part.
-
-    >>> flow.isreal(flow.tensor([1.0, 2j])).tolist()
-    [True, False]
-    """
+    """Whether the elements have no imaginary part."""
 
 def istft(
     input: Any, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Any = None,
@@ -1713,11 +1223,7 @@ def istft(
     """The inverse of `stft`: overlapping windows are averaged."""
 
 def kaiser_window(window_length: _int, periodic: _bool = True, beta: _float = 12.0, **options: Any) -> Tensor:
-    """The Kaiser window of this length: narrower with higher `beta`.
-
-    >>> flow.kaiser_window(3, periodic=False, beta=0.0).tolist()
-    [1.0, 1.0, 1.0]
-    """
+    """The Kaiser window of this length: narrower with higher `beta`."""
 
 def kl_div(
     input: Tensor, target: Tensor, reduction: str = 'mean', log_target: _bool = False, *, out: Tensor | None = None
@@ -1727,28 +1233,16 @@ def kl_div(
     """
 
 def kron(x: Any, other: Any) -> Any:
-    """The Kronecker product.
-
-    >>> flow.kron(flow.eye(2), flow.tensor([[1.0, 2.0]])).tolist()
-    [[1.0, 2.0, 0.0, 0.0], [0.0, 0.0, 1.0, 2.0]]
-    """
+    """The Kronecker product."""
 
 def kthvalue(x: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> Ranked:
-    """The k-th smallest element along a dimension, and its index.
-
-    >>> flow.kthvalue(flow.tensor([3., 1., 2.]), 2).values.item()
-    2.0
-    """
+    """The k-th smallest element along a dimension, and its index."""
 
 def layer_norm(
     x: Tensor, normalized_shape: tuple[_int, ...] | list[_int], weight: Tensor | None = None,
     bias: Tensor | None = None, eps: _float = 1e-05, *, out: Tensor | None = None
 ) -> Tensor:
-    """(x - mean) / deviation over the last dimensions, times weight, plus bias.
-
-    >>> flow.nn.functional.layer_norm(flow.tensor([[1., 3.]]), (2,), eps=0.).tolist()
-    [[-1.0, 1.0]]
-    """
+    """(x - mean) / deviation over the last dimensions, times weight, plus bias."""
 
 def lcm(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
@@ -1766,81 +1260,46 @@ def le(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """Whether a is at most b, element by element.
-
-    >>> flow.le(flow.tensor([3.0]), 2.0).tolist()
-    [False]
-    """
+    """Whether a is at most b, element by element."""
 
 def lerp(
     a: Tensor, b: Tensor, weight: Tensor | _float | _int | _bool | _complex, *, out: Tensor | None = None
 ) -> Tensor:
-    """a + weight * (b - a): a where the weight is 0, b where it is 1.
-
-    >>> flow.lerp(flow.zeros(1), flow.ones(1), 0.25).tolist()
-    [0.25]
-    """
+    """a + weight * (b - a): a where the weight is 0, b where it is 1."""
 
 def lgamma(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the gamma function's absolute value.
-
-    >>> flow.lgamma(flow.tensor([1.0])).tolist()
-    [0.0]
-    """
+    """The logarithm of the gamma function's absolute value."""
 
 def linspace(
     start: _float | Tensor, end: _float | Tensor, steps: _int, dtype: Any = None, device: Any = None,
     placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False, *, out: Tensor | None = None,
     layout: Any = None, pin_memory: _bool = False
 ) -> Tensor:
-    """`steps` evenly spaced numbers from start to end, inclusive.
-
-    >>> flow.linspace(0, 1, 3).tolist()
-    [0.0, 0.5, 1.0]
-    """
+    """`steps` evenly spaced numbers from start to end, inclusive."""
 
 def local_to_global(
     x: Tensor, placement: Placement | None = None, sbp: Any = None, *, check_meta: _bool = True, copy: _bool = False,
     out: Tensor | None = None
 ) -> Tensor:
-    """The global tensor whose shards are the ranks' local tensors.
-
-    `check_meta` compares the shards' shapes across ranks; without it they are trusted.
-    """
+    """The global tensor whose shards are the ranks' local tensors."""
 
 def log(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The natural logarithm.
-
-    >>> flow.log(flow.tensor([1.0])).tolist()
-    [0.0]
-    """
+    """The natural logarithm."""
 
 def log10(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm to base 10.
-
-    >>> flow.log10(flow.tensor([100.0])).tolist()
-    [2.0]
-    """
+    """The logarithm to base 10."""
 
 def log10_(x: Tensor) -> Tensor:
     """`log10`, in place."""
 
 def log1p(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """log(1 + x), exact near zero.
-
-    >>> flow.log1p(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
+    """log(1 + x), exact near zero."""
 
 def log1p_(x: Tensor) -> Tensor:
     """`log1p`, in place."""
 
 def log2(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm to base 2.
-
-    >>> flow.log2(flow.tensor([8.0])).tolist()
-    [3.0]
-    """
+    """The logarithm to base 2."""
 
 def log2_(x: Tensor) -> Tensor:
     """`log2`, in place."""
@@ -1849,11 +1308,7 @@ def log_(x: Tensor) -> Tensor:
     """`log`, in place."""
 
 def log_softmax(x: Tensor, dim: _int | None = None, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """log(softmax(x)), computed without overflow.
-
-    >>> flow.exp(flow.log_softmax(flow.zeros(2), 0)).tolist()
-    [0.5, 0.5]
-    """
+    """log(softmax(x)), computed without overflow."""
 
 def logaddexp(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
@@ -1868,11 +1323,7 @@ def logaddexp2(
     """log2(2 ** a + 2 ** b), without overflow."""
 
 def logcumsumexp(x: Any, dim: _int, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the cumulative sum of exp(x).
-
-    >>> flow.logcumsumexp(flow.zeros(2), 0).tolist()
-    [0.0, 0.693...]
-    """
+    """The logarithm of the cumulative sum of exp(x)."""
 
 def logdet(x: Any) -> Any:
     """The logarithm of the determinant."""
@@ -1883,11 +1334,7 @@ def logical_and(
     """Whether a and b are both true, as non-zero is."""
 
 def logical_not(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """True where x is zero or False.
-
-    >>> flow.logical_not(flow.tensor([0.0])).tolist()
-    [True]
-    """
+    """True where x is zero or False."""
 
 def logical_or(
     input: Tensor, other: Tensor | _float | _int | _bool | _complex, *, out: Tensor | None = None
@@ -1900,11 +1347,7 @@ def logical_xor(
     """Whether one of a and b is true, and one isn't."""
 
 def logit(x: Tensor, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
-    """log(x / (1 - x)), the inverse of sigmoid; x is clamped to [eps, 1 - eps] if eps is given.
-
-    >>> flow.logit(flow.tensor([0.5])).tolist()
-    [0.0]
-    """
+    """log(x / (1 - x)), the inverse of sigmoid; x is clamped to [eps, 1 - eps] if eps is given."""
 
 def logit_(x: Tensor, eps: _float | None = None) -> Tensor:
     """`logit`, in place."""
@@ -1928,11 +1371,7 @@ def lt(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """Whether a is less than b, element by element.
-
-    >>> flow.lt(flow.tensor([3.0]), 2.0).tolist()
-    [False]
-    """
+    """Whether a is less than b, element by element."""
 
 def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:
     """The x of A @ x = b, from `lu_factor`'s result."""
@@ -1952,53 +1391,29 @@ def margin_ranking_loss(
     """max(0, -target * (input1 - input2) + margin)."""
 
 def masked_fill(x: Tensor, mask: Tensor, value: Any, *, out: Tensor | None = None) -> Tensor:
-    """x with `value` where the mask is true.
-
-    >>> flow.masked_fill(flow.ones(2), flow.tensor([True, False]), 0.).tolist()
-    [0.0, 1.0]
-    """
+    """x with `value` where the mask is true."""
 
 def masked_fill_(x: Tensor, mask: Tensor, value: Any) -> Tensor:
     """In-place `masked_fill`."""
 
 def masked_scatter(x: Tensor, mask: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x with the source's elements, in order, where the mask is true.
-
-    >>> flow.masked_scatter(flow.zeros(3), flow.tensor([True, False, True]), flow.tensor([1., 2., 3.])).tolist()
-    [1.0, 0.0, 2.0]
-    """
+    """x with the source's elements, in order, where the mask is true."""
 
 def masked_select(x: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The elements of x where the mask is true, as a vector; a mask of numbers is true where nonzero.
-
-    >>> flow.masked_select(flow.tensor([1, 2, 3]), flow.tensor([True, False, True])).tolist()
-    [1, 3]
-    """
+    """The elements of x where the mask is true, as a vector; a mask of numbers is true where nonzero."""
 
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The matrix product over the last two dimensions; leading dimensions broadcast; a 1-d operand is a vector.
-
-    >>> flow.matmul(flow.ones(2, 3), flow.ones(3, 4)).tolist()
-    [[3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0]]
-    """
+    """The matrix product over the last two dimensions; leading dimensions broadcast; a 1-d operand is a vector."""
 
 def matrix_exp(x: Any) -> Any:
-    """The matrix exponential.
-
-    >>> flow.linalg.matrix_exp(flow.zeros(2, 2)).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
+    """The matrix exponential."""
 
 def matrix_power(x: Any, n: _int) -> Any:
     """The n-th power of a matrix; of its inverse, if n is negative."""
 
 @overload
 def max(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The maximum; with `dim`, that of each slice and its index; of two tensors, the element-wise maximum.
-
-    >>> flow.max(flow.tensor([[1., 3.], [5., 2.]]), 1)[0].tolist()
-    [3.0, 5.0]
-    """
+    """The maximum; with `dim`, that of each slice and its index; of two tensors, the element-wise maximum."""
 
 @overload
 def max(x: Tensor, dim: _int, keepdim: _bool = False, *, out: Any = None) -> Ranked: ...
@@ -2011,82 +1426,50 @@ def max_pool1d(
     stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
     dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """The maximum of each window of 1 dimension.
-
-    >>> flow._C.max_pool1d(flow.ones(1, 1, 2), 2).item()
-    1.0
-    """
+    """The maximum of each window of 1 dimension."""
 
 def max_pool1d_with_indices(
     x: Tensor, kernel_size: _int | tuple[_int, ...] | list[_int],
     stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
     dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False, *, out: Any = None
 ) -> tuple[Tensor, Tensor]:
-    """The maximum of each window of 1 dimension, and its flat index.
-
-    >>> flow._C.max_pool1d_with_indices(flow.ones(1, 1, 2), 2)[1].item()
-    0
-    """
+    """The maximum of each window of 1 dimension, and its flat index."""
 
 def max_pool2d(
     x: Tensor, kernel_size: _int | tuple[_int, ...] | list[_int],
     stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
     dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """The maximum of each window of 2 dimensions.
-
-    >>> flow._C.max_pool2d(flow.ones(1, 1, 2, 2), 2).item()
-    1.0
-    """
+    """The maximum of each window of 2 dimensions."""
 
 def max_pool3d(
     x: Tensor, kernel_size: _int | tuple[_int, ...] | list[_int],
     stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
     dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """The maximum of each window of 3 dimensions.
-
-    >>> flow._C.max_pool3d(flow.ones(1, 1, 2, 2, 2), 2).item()
-    1.0
-    """
+    """The maximum of each window of 3 dimensions."""
 
 def maximum(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """The larger of a and b, element by element.
-
-    >>> flow.maximum(flow.tensor([3.0]), flow.tensor([2.0])).tolist()
-    [3.0]
-    """
+    """The larger of a and b, element by element."""
 
 def mean(
     x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *, dtype: Any = None,
     out: Tensor | None = None
 ) -> Tensor:
-    """The mean of the elements, over some dimensions or all.
-
-    >>> flow.mean(flow.tensor([[1., 3.]])).item()
-    2.0
-    """
+    """The mean of the elements, over some dimensions or all."""
 
 @overload
 def median(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The median; with `dim`, that of each slice and its index. Of two middle elements, the lower one.
-
-    >>> flow.median(flow.tensor([3., 1., 2.])).item()
-    2.0
-    """
+    """The median; with `dim`, that of each slice and its index. Of two middle elements, the lower one."""
 
 @overload
 def median(x: Tensor, dim: _int, keepdim: _bool = False, *, out: Any = None) -> Ranked: ...
 
 def meshgrid(*tensors: Any, indexing: str = 'ij', out: Any = None) -> tuple[Tensor, ...]:
-    """Coordinate grids: each vector, repeated along the others' dimensions.
-
-    >>> flow.meshgrid(flow.arange(2), flow.arange(3))[0].tolist()
-    [[0, 0, 0], [1, 1, 1]]
-    """
+    """Coordinate grids: each vector, repeated along the others' dimensions."""
 
 @overload
 def min(x: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2102,28 +1485,16 @@ def minimum(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """The smaller of a and b, element by element.
-
-    >>> flow.minimum(flow.tensor([3.0]), flow.tensor([2.0])).tolist()
-    [2.0]
-    """
+    """The smaller of a and b, element by element."""
 
 def mish(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x * tanh(softplus(x)).
-
-    >>> flow.nn.functional.mish(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
+    """x * tanh(softplus(x))."""
 
 def mm(x: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of two matrices."""
 
 def mode(x: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> Ranked:
-    """The most frequent element along a dimension, and its index.
-
-    >>> flow.mode(flow.tensor([3, 1, 3])).values.item()
-    3
-    """
+    """The most frequent element along a dimension, and its index."""
 
 def movedim(
     x: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int], *, out: Tensor | None = None
@@ -2137,40 +1508,24 @@ def mul(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """a * b, element by element.
-
-    >>> flow.mul(flow.tensor([3.0]), 2.0).tolist()
-    [6.0]
-    """
+    """a * b, element by element."""
 
 def multinomial(
     x: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Any = None, out: Tensor | None = None
 ) -> Tensor:
-    """Draws of indices, with probabilities proportional to x along its last dimension.
-
-    >>> flow.multinomial(flow.tensor([0., 3., 0.]), 1).tolist()
-    [1]
-    """
+    """Draws of indices, with probabilities proportional to x along its last dimension."""
 
 def mv(x: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of a matrix and a vector."""
 
 def mvlgamma(x: Tensor, p: _int, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the multivariate gamma function of dimension p.
-
-    >>> flow.mvlgamma(flow.tensor([1.0]), 1).tolist()
-    [0.0]
-    """
+    """The logarithm of the multivariate gamma function of dimension p."""
 
 def nan_to_num(
     x: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """x with NaN replaced by 0, and infinities by the largest and least finite numbers, unless given.
-
-    >>> flow.nan_to_num(flow.tensor([float("nan"), 1.0])).tolist()
-    [0.0, 1.0]
-    """
+    """x with NaN replaced by 0, and infinities by the largest and least finite numbers, unless given."""
 
 def nan_to_num_(
     x: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None
@@ -2178,11 +1533,7 @@ def nan_to_num_(
     """`nan_to_num`, in place."""
 
 def nanmean(x: Any, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Any:
-    """The mean, ignoring NaN.
-
-    >>> flow.nanmean(flow.tensor([1.0, float("nan"), 3.0])).item()
-    2.0
-    """
+    """The mean, ignoring NaN."""
 
 def nanmedian(x: Any, dim: _int | None = None, keepdim: _bool = False) -> Any:
     """`median`, ignoring NaN."""
@@ -2191,44 +1542,24 @@ def nanquantile(
     x: Tensor, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear',
     out: Tensor | None = None
 ) -> Tensor:
-    """`quantile`, ignoring NaN.
-
-    >>> flow.nanquantile(flow.tensor([0., float("nan"), 2.]), 0.25).item()
-    0.5
-    """
+    """`quantile`, ignoring NaN."""
 
 def nansum(
     x: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Tensor | None = None
 ) -> Tensor:
-    """The sum, ignoring NaN.
-
-    >>> flow.nansum(flow.tensor([1., float("nan")])).item()
-    1.0
-    """
+    """The sum, ignoring NaN."""
 
 def narrow(x: Tensor, dim: _int, start: _int, length: _int, step: _int = 1, *, out: Tensor | None = None) -> Tensor:
-    """`length` elements along a dimension: start, start + step, ...
-
-    >>> flow.narrow(flow.arange(5), 0, 1, 3).tolist()
-    [1, 2, 3]
-    """
+    """`length` elements along a dimension: start, start + step, ..."""
 
 def ne(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """Whether a differs from b, element by element.
-
-    >>> flow.ne(flow.tensor([3.0]), 2.0).tolist()
-    [True]
-    """
+    """Whether a differs from b, element by element."""
 
 def neg(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """-x.
-
-    >>> flow.neg(flow.tensor([3.0])).tolist()
-    [-3.0]
-    """
+    """-x."""
 
 def neg_(x: Tensor) -> Tensor:
     """`neg`, in place."""
@@ -2265,48 +1596,28 @@ def nextafter(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """The next floating-point number after a, towards b.
-
-    >>> flow.nextafter(flow.tensor([1.0]), flow.tensor([1.0])).tolist()
-    [1.0]
-    """
+    """The next floating-point number after a, towards b."""
 
 def nms(boxes: Tensor, scores: Tensor, iou_threshold: _float, *, out: Tensor | None = None) -> Tensor:
     """Non-maximum suppression: the indices of boxes (x1, y1, x2, y2) that overlap no better one by more than the
     threshold.
-
-    >>> boxes = flow.tensor([[0., 0., 2., 2.], [0., 0., 2., 2.1], [3., 3., 4., 4.]])
-    >>> flow.nms(boxes, flow.tensor([0.5, 0.9, 0.7]), 0.5).tolist()
-    [1, 2]
     """
 
 def nonzero(x: Tensor, as_tuple: _bool = False) -> Any:
-    """The indices of the nonzero elements, one per row; `as_tuple`: one tensor per dimension.
-
-    >>> flow.nonzero(flow.tensor([[0, 3], [1, 0]])).tolist()
-    [[0, 1], [1, 0]]
-    """
+    """The indices of the nonzero elements, one per row; `as_tuple`: one tensor per dimension."""
 
 def norm(
     x: Tensor, ord: Any = None, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False,
     dtype: Any = None, *, p: Any = None, out: Tensor | None = None
 ) -> Tensor:
-    """The norm of vectors, or with "fro" of matrices.
-
-    >>> flow.norm(flow.tensor([3., 4.])).item()
-    5.0
-    """
+    """The norm of vectors, or with "fro" of matrices."""
 
 def normal(
     mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None, device: Any = None,
     placement: Any = None, sbp: Any = None, requires_grad: _bool = False, out: Tensor | None = None, layout: Any = None,
     pin_memory: _bool = False
 ) -> Tensor:
-    """Draws from normal distributions: one mean and standard deviation for a size, or one for each element.
-
-    >>> flow.normal(flow.tensor([1.0, 2.0]), 0.0).tolist()
-    [1.0, 2.0]
-    """
+    """Draws from normal distributions: one mean and standard deviation for a size, or one for each element."""
 
 def nuclear_norm(x: Tensor, dim: Any = ..., keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The sum of the singular values."""
@@ -2319,22 +1630,14 @@ def ones(
     sbp: Any = None, requires_grad: _bool = False, out: Tensor | None = None, layout: Any = None,
     pin_memory: _bool = False
 ) -> Tensor:
-    """A tensor of ones.
-
-    >>> flow.ones(2, 2).tolist()
-    [[1.0, 1.0], [1.0, 1.0]]
-    """
+    """A tensor of ones."""
 
 def ones_like(
     x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
     requires_grad: _bool = False, memory_format: Any = None, *, out: Tensor | None = None, layout: Any = None,
     pin_memory: _bool = False
 ) -> Tensor:
-    """Ones of x's shape and dtype.
-
-    >>> flow.ones_like(flow.zeros(2)).tolist()
-    [1.0, 1.0]
-    """
+    """Ones of x's shape and dtype."""
 
 def outer(x: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every product of an element of x and one of the other."""
@@ -2343,11 +1646,7 @@ def pad(
     input: Tensor, pad: Sequence[_int], mode: str = 'constant', value: _float | None = None, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """x padded: (left, right) of the last dimension, then of the one before it, and so on.
-
-    >>> flow.nn.functional.pad(flow.ones(2), (1, 2)).tolist()
-    [0.0, 1.0, 1.0, 0.0, 0.0]
-    """
+    """x padded: (left, right) of the last dimension, then of the one before it, and so on."""
 
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False, *, out: Tensor | None = None
@@ -2361,11 +1660,7 @@ def pdist(input: Any, p: _float = 2.0) -> Any:
     """The distances between all pairs of rows."""
 
 def permute(x: Tensor, *dims: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
-    """x with its dimensions permuted.
-
-    >>> flow.permute(flow.ones(2, 3, 4), (2, 0, 1)).shape
-    torch.Size([4, 2, 3])
-    """
+    """x with its dimensions permuted."""
 
 def pinverse(x: Any, rcond: _float = 1e-15) -> Any:
     """`linalg.pinv` with singular values below `rcond` times the largest taken as zero."""
@@ -2377,11 +1672,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: _int, *, out: Tensor | None
     """Rearranges pixels to channels: (..., c, h * r, w * r) to (..., c * r * r, h, w)."""
 
 def poisson(rate: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Draws from the Poisson distribution.
-
-    >>> flow.poisson(flow.zeros(2)).tolist()
-    [0.0, 0.0]
-    """
+    """Draws from the Poisson distribution."""
 
 def poisson_nll_loss(
     input: Any, target: Any, log_input: _bool = True, full: _bool = False, eps: _float = 1e-08, reduction: str = 'mean',
@@ -2390,11 +1681,7 @@ def poisson_nll_loss(
     """The negative log likelihood of counts, with `input` the Poisson mean, or its logarithm."""
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Complex numbers from absolute values and angles.
-
-    >>> flow.polar(flow.tensor([2.0]), flow.tensor([0.0])).tolist()
-    [(2+0j)]
-    """
+    """Complex numbers from absolute values and angles."""
 
 def polygamma(n: _int, input: Any) -> Any:
     """The n-th derivative of digamma; as a method, `x.polygamma(n)`."""
@@ -2406,11 +1693,7 @@ def pow(
     input: Tensor | _float | _int | _bool | _complex, exponent: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """a to the power b, element by element.
-
-    >>> flow.pow(flow.tensor([3.0]), 2.0).tolist()
-    [9.0]
-    """
+    """a to the power b, element by element."""
 
 def prelu(input: Tensor, weight: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x where positive, weight * x elsewhere; one weight in all or one per channel."""
@@ -2419,11 +1702,7 @@ def prod(
     x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *, dtype: Any = None,
     out: Tensor | None = None
 ) -> Tensor:
-    """The product of the elements, over some dimensions or all.
-
-    >>> flow.prod(flow.tensor([2., 3.])).item()
-    6.0
-    """
+    """The product of the elements, over some dimensions or all."""
 
 def promote_types(a: Any, b: Any) -> DType:
     """The smallest dtype that holds both."""
@@ -2436,34 +1715,19 @@ def put(
 def qr(x: Tensor, mode: str = 'reduced', *, out: Any = None) -> QR:
     """The QR decomposition, x = q @ r: "reduced", or "complete" with a square q; with "r", q is empty. The columns that
     complete q have no gradient.
-
-    >>> flow.linalg.qr(flow.eye(2)).R.abs().tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
     """
 
 def quantile(
     x: Tensor, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear',
     out: Tensor | None = None
 ) -> Tensor:
-    """The q-th quantile of the elements, or NaN if one of them is; a vector q gives a new first dimension.
-
-    >>> flow.quantile(flow.tensor([0., 1., 2.]), 0.25).item()
-    0.5
-    """
+    """The q-th quantile of the elements, or NaN if one of them is; a vector q gives a new first dimension."""
 
 def quick_gelu(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x * sigmoid(1.702 x), an approximation of gelu.
-
-    >>> flow._C.quick_gelu(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
+    """x * sigmoid(1.702 x), an approximation of gelu."""
 
 def rad2deg(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """From radians to degrees.
-
-    >>> flow.rad2deg(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
+    """From radians to degrees."""
 
 def rad2deg_(x: Tensor) -> Tensor:
     """`rad2deg`, in place."""
@@ -2487,11 +1751,7 @@ def randint(
     device: Any = None, placement: Placement | None = None, sbp: Any = None, generator: Any = None,
     requires_grad: _bool = False, out: Tensor | None = None, layout: Any = None, pin_memory: _bool = False
 ) -> Tensor:
-    """Draws integers from low (by default 0) to high - 1: randint(high, size), randint(low, high, size).
-
-    >>> flow.randint(1, 2, (3,)).tolist()
-    [1, 1, 1]
-    """
+    """Draws integers from low (by default 0) to high - 1: randint(high, size), randint(low, high, size)."""
 
 def randint_like(
     x: Tensor, low: _int, high: _int | None = None, *, generator: Any = None, **options: Any
@@ -2533,21 +1793,13 @@ def real(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The real part, sharing memory; x itself, if it is real."""
 
 def reciprocal(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """1 / x.
-
-    >>> flow.reciprocal(flow.tensor([4.0])).tolist()
-    [0.25]
-    """
+    """1 / x."""
 
 def reciprocal_(x: Tensor) -> Tensor:
     """`reciprocal`, in place."""
 
 def relu(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """max(x, 0), element by element.
-
-    >>> flow.relu(flow.tensor([-1., 2.])).tolist()
-    [0.0, 2.0]
-    """
+    """max(x, 0), element by element."""
 
 def relu_(x: Tensor) -> Tensor:
     """`relu`, in place."""
@@ -2562,28 +1814,16 @@ def renorm(x: Any, p: _float, dim: _int, maxnorm: _float) -> Any:
     """x with each slice along a dimension scaled down to a p-norm of at most maxnorm."""
 
 def repeat(x: Tensor, *sizes: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
-    """Copies of x, so many along each dimension.
-
-    >>> flow.tensor([1, 2]).repeat(2, 2).tolist()
-    [[1, 2, 1, 2], [1, 2, 1, 2]]
-    """
+    """Copies of x, so many along each dimension."""
 
 def repeat_interleave(
     x: Tensor, repeats: _int | Tensor | None = None, dim: _int | None = None, *, output_size: _int | None = None,
     out: Tensor | None = None
 ) -> Tensor:
-    """Every element, or slice along a dimension, repeated so many times; of repeats alone, their numbers: 0, 1, ...
-
-    >>> flow.repeat_interleave(flow.tensor([1, 2]), 2).tolist()
-    [1, 1, 2, 2]
-    """
+    """Every element, or slice along a dimension, repeated so many times; of repeats alone, their numbers: 0, 1, ..."""
 
 def reshape(x: Tensor, *shape: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
-    """x with another shape, sharing memory if strides allow; -1 is inferred.
-
-    >>> flow.reshape(flow.arange(6), (3, -1)).tolist()
-    [[0, 1], [2, 3], [4, 5]]
-    """
+    """x with another shape, sharing memory if strides allow; -1 is inferred."""
 
 def resolve_conj(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x: conjugation and negation are never lazy here."""
@@ -2600,9 +1840,6 @@ def rms_norm(
 ) -> Tensor:
     """x divided by the root of its mean square over the last dimensions, times weight. The default eps is the machine
     epsilon.
-
-    >>> flow.nn.functional.rms_norm(flow.tensor([[3., -3.]]), (2,), eps=0.).tolist()
-    [[1.0, -1.0]]
     """
 
 def rnn_relu_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
@@ -2612,44 +1849,25 @@ def rnn_tanh_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b
     """One step of a recurrent layer with tanh: returns the new state."""
 
 def roc_auc_score(label: Tensor, pred: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The area under the ROC curve: the probability that a 1 is predicted higher than a 0; ties count half.
-
-    >>> flow.roc_auc_score(flow.tensor([0, 1, 1]), flow.tensor([0.2, 0.1, 0.9])).tolist()
-    [0.5]
-    """
+    """The area under the ROC curve: the probability that a 1 is predicted higher than a 0; ties count half."""
 
 def roi_align(
     x: Tensor, rois: Any, spatial_scale: _float = 1.0, pooled_h: _int = 1, pooled_w: _int = 1,
     sampling_ratio: _int = -1, aligned: _bool = False
 ) -> Any:
-    """RoI align: each box of an image pooled to one size; a cell averages `sampling_ratio` x `sampling_ratio` samples.
-
-    `rois` are rows of (image number, x1, y1, x2, y2), or a list of boxes for each image.
-    """
+    """RoI align: each box of an image pooled to one size; a cell averages `sampling_ratio` x `sampling_ratio` samples."""
 
 def roll(
     x: Tensor, shifts: _int | tuple[_int, ...] | list[_int], dims: _int | tuple[_int, ...] | list[_int] | None = ..., *,
     out: Tensor | None = None
 ) -> Tensor:
-    """x rotated along some dimensions; without dims, as if it were flat.
-
-    >>> flow.roll(flow.arange(4), 1, 0).tolist()
-    [3, 0, 1, 2]
-    """
+    """x rotated along some dimensions; without dims, as if it were flat."""
 
 def rot90(x: Tensor, k: _int = 1, dims: Sequence[_int] = ..., *, out: Tensor | None = None) -> Tensor:
-    """x rotated k times by 90 degrees in the plane of two dimensions.
-
-    >>> flow.rot90(flow.tensor([[1, 2], [3, 4]])).tolist()
-    [[2, 4], [1, 3]]
-    """
+    """x rotated k times by 90 degrees in the plane of two dimensions."""
 
 def round(x: Tensor, decimals: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The nearest integer, ties to even; or the nearest number with so many decimals.
-
-    >>> flow.round(flow.tensor([1.26, -0.5]), decimals=1).tolist()
-    [1.2999..., -0.5]
-    """
+    """The nearest integer, ties to even; or the nearest number with so many decimals."""
 
 def round_(x: Tensor, *, decimals: _int = 0) -> Tensor:
     """In-place `round`."""
@@ -2661,11 +1879,7 @@ def rrelu(
     """x where positive, elsewhere x times a slope: drawn from [lower, upper] while training, else their mean."""
 
 def rsqrt(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """One over the square root.
-
-    >>> flow.rsqrt(flow.tensor([4.0])).tolist()
-    [0.5]
-    """
+    """One over the square root."""
 
 def rsqrt_(x: Tensor) -> Tensor:
     """`rsqrt`, in place."""
@@ -2679,34 +1893,19 @@ def scalar_tensor(value: Any, **options: Any) -> Tensor:
 def scatter(
     x: Tensor, dim: _int, index: Tensor, src: Any, *, reduce: str | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """x with src written at an index along a dimension; or added (reduce="add"), or multiplied ("multiply").
-
-    >>> flow.scatter(flow.ones(3), 0, flow.tensor([2]), 7., reduce="add").tolist()
-    [1.0, 1.0, 8.0]
-    """
+    """x with src written at an index along a dimension; or added (reduce="add"), or multiplied ("multiply")."""
 
 def scatter_add(x: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x with src added along a dimension at the index.
-
-    >>> flow.scatter_add(flow.ones(3), 0, flow.tensor([2, 2]), flow.ones(2)).tolist()
-    [1.0, 1.0, 3.0]
-    """
+    """x with src added along a dimension at the index."""
 
 def scatter_nd(index: Tensor, update: Tensor, shape: Sequence[_int], *, out: Tensor | None = None) -> Tensor:
-    """Zeros of this shape with the update added at the index's last dimension.
-
-    >>> flow.scatter_nd(flow.tensor([[1], [1]]), flow.tensor([2., 3.]), [3]).tolist()
-    [0.0, 5.0, 0.0]
-    """
+    """Zeros of this shape with the update added at the index's last dimension."""
 
 def scatter_reduce(
     x: Tensor, dim: _int, index: Tensor, src: Any, reduce: str, *, include_self: _bool = True, out: Tensor | None = None
 ) -> Tensor:
     """x with src scattered along a dimension at the index; duplicates are reduced: "sum", "prod", "mean", "amax" or
     "amin". `include_self`: together with x's own elements.
-
-    >>> flow.scatter_reduce(flow.ones(2), 0, flow.tensor([1, 1]), flow.tensor([2., 3.]), "sum").tolist()
-    [1.0, 6.0]
     """
 
 def script(obj: Any, *_: Any, **__: Any) -> Any:
@@ -2716,31 +1915,19 @@ def searchsorted(
     sorted_sequence: Tensor, values: Any, out_int32: _bool = False, right: _bool = False, *, side: str | None = None,
     sorter: Tensor | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """The indices at which values would be inserted in a sorted sequence: before equal elements, or after with `right`.
-
-    >>> flow.searchsorted(flow.tensor([1., 3., 5.]), flow.tensor([3., 4.]), side="right").tolist()
-    [2, 2]
-    """
+    """The indices at which values would be inserted in a sorted sequence: before equal elements, or after with `right`."""
 
 def seed() -> _int:
     """Seed this rank's random numbers from entropy; returns the seed."""
 
 def select(x: Tensor, dim: _int, index: _int, *, out: Tensor | None = None) -> Tensor:
-    """One slice along a dimension, which is removed.
-
-    >>> flow.select(flow.arange(6).view(2, 3), 0, 1).tolist()
-    [3, 4, 5]
-    """
+    """One slice along a dimension, which is removed."""
 
 def select_scatter(x: Tensor, src: Tensor, dim: _int, index: _int, *, out: Tensor | None = None) -> Tensor:
     """x with one slice along a dimension replaced."""
 
 def selu(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """elu, scaled to keep a network's variance near one.
-
-    >>> flow.nn.functional.selu(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
+    """elu, scaled to keep a network's variance near one."""
 
 def selu_(x: Tensor) -> Tensor:
     """`selu`, in place."""
@@ -2749,12 +1936,7 @@ def set_anomaly_enabled(mode: _bool, check_nan: _bool = True) -> None:
     """Set anomaly mode."""
 
 def set_default_device(device: Any) -> None:
-    """Set the default device of this thread's new tensors and layers.
-
-    >>> flow.set_default_device("meta"); flow.zeros(2).device.type
-    'meta'
-    >>> flow.set_default_device(None)
-    """
+    """Set the default device of this thread's new tensors and layers."""
 
 def set_default_tensor_type(t: Any) -> None:
     """Set the default floating-point dtype by a type's name, such as "flow.DoubleTensor"."""
@@ -2781,79 +1963,43 @@ def set_warn_always(b: _bool) -> None:
     """Whether warnings are repeated: a setting of the kernels, torch's and Weft's."""
 
 def sgn(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """-1, 0 or 1 by the sign of x; of a complex number, x / abs(x).
-
-    >>> flow.sgn(flow.tensor([-3.0])).tolist()
-    [-1.0]
-    """
+    """-1, 0 or 1 by the sign of x; of a complex number, x / abs(x)."""
 
 def sigmoid(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """1 / (1 + exp(-x)).
-
-    >>> flow.sigmoid(flow.tensor([0.0])).tolist()
-    [0.5]
-    """
+    """1 / (1 + exp(-x))."""
 
 def sigmoid_(x: Tensor) -> Tensor:
     """`sigmoid`, in place."""
 
 def sign(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """-1, 0 or 1, by the sign of x.
-
-    >>> flow.sign(flow.tensor([-3.0])).tolist()
-    [-1.0]
-    """
+    """-1, 0 or 1, by the sign of x."""
 
 def signbit(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether x has a minus sign.
-
-    >>> flow.signbit(flow.tensor([-3.0])).tolist()
-    [True]
-    """
+    """Whether x has a minus sign."""
 
 def silu(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x * sigmoid(x).
-
-    >>> flow.nn.functional.silu(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
+    """x * sigmoid(x)."""
 
 def sin(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The sine.
-
-    >>> flow.sin(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
+    """The sine."""
 
 def sin_(x: Tensor) -> Tensor:
     """`sin`, in place."""
 
 def sinc(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """sin(pi x) / (pi x), and 1 at zero.
-
-    >>> flow.sinc(flow.tensor([0.0])).tolist()
-    [1.0]
-    """
+    """sin(pi x) / (pi x), and 1 at zero."""
 
 def sinc_(x: Tensor) -> Tensor:
     """`sinc`, in place."""
 
 def sinh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The hyperbolic sine.
-
-    >>> flow.sinh(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
+    """The hyperbolic sine."""
 
 def sinh_(x: Tensor) -> Tensor:
     """`sinh`, in place."""
 
 def slice(x: Tensor, slice_tup_list: Sequence[Sequence[_int | None]], *, out: Tensor | None = None) -> Tensor:
-    """x[start:stop:step, ...], from (start, stop, step) of each leading dimension.
-
-    >>> flow.slice(flow.arange(6), [[1, 6, 2]]).tolist()
-    [1, 3, 5]
-    """
+    """x[start:stop:step, ...], from (start, stop, step) of each leading dimension."""
 
 def slice_scatter(
     x: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *,
@@ -2864,69 +2010,33 @@ def slice_scatter(
 def slice_update(
     x: Tensor, update: Tensor, slice_tup_list: Sequence[Sequence[_int | None]], *, out: Tensor | None = None
 ) -> Tensor:
-    """Overwrite x[start:stop:step, ...] with the update; returns x.
-
-    >>> flow.slice_update(flow.zeros(4), flow.ones(2), [[0, 4, 2]]).tolist()
-    [1.0, 0.0, 1.0, 0.0]
-    """
+    """Overwrite x[start:stop:step, ...] with the update; returns x."""
 
 def slogdet(x: Tensor, *, out: Any = None) -> SignAndSize:
-    """The sign of the determinant of matrices, and the logarithm of its absolute value.
-
-    >>> flow.linalg.slogdet(flow.eye(2)).logabsdet.item()
-    0.0
-    """
+    """The sign of the determinant of matrices, and the logarithm of its absolute value."""
 
 def softmax(x: Tensor, dim: _int | None = None, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """exp(x) divided by its sum along a dimension.
-
-    >>> flow.softmax(flow.zeros(2), 0).tolist()
-    [0.5, 0.5]
-    """
+    """exp(x) divided by its sum along a dimension."""
 
 def softplus(x: Tensor, beta: _float = 1.0, threshold: _float = 20.0, *, out: Tensor | None = None) -> Tensor:
-    """log(1 + exp(beta x)) / beta: a smooth relu; x itself where beta x is above the threshold.
-
-    >>> flow.nn.functional.softplus(flow.tensor([50.0])).tolist()
-    [50.0]
-    """
+    """log(1 + exp(beta x)) / beta: a smooth relu; x itself where beta x is above the threshold."""
 
 def softshrink(x: Tensor, alpha: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """x shrunk towards zero by alpha, and zero where |x| is at most alpha.
-
-    >>> flow.nn.functional.softshrink(flow.tensor([2.0])).tolist()
-    [1.5]
-    """
+    """x shrunk towards zero by alpha, and zero where |x| is at most alpha."""
 
 def softsign(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x / (1 + |x|).
-
-    >>> flow.nn.functional.softsign(flow.tensor([1.0])).tolist()
-    [0.5]
-    """
+    """x / (1 + |x|)."""
 
 def solve(a: Tensor, b: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The x of a @ x = b, for matrices a and b.
-
-    >>> flow._C.solve(flow.tensor([[2., 0.], [0., 4.]]), flow.tensor([[2.], [4.]])).tolist()
-    [[1.0], [1.0]]
-    """
+    """The x of a @ x = b, for matrices a and b."""
 
 def sort(x: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, out: Any = None) -> Ranked:
-    """The elements sorted along a dimension, and their indices.
-
-    >>> flow.sort(flow.tensor([3., 1., 2.])).indices.tolist()
-    [1, 2, 0]
-    """
+    """The elements sorted along a dimension, and their indices."""
 
 def split(
     x: Tensor, split_size_or_sections: _int | Sequence[_int], dim: _int = 0, *, out: Any = None
 ) -> tuple[Tensor, ...]:
-    """Views of parts along a dimension: of one size, the last one smaller if need be; or of these sizes.
-
-    >>> [p.tolist() for p in flow.arange(5).split(2)]
-    [[0, 1], [2, 3], [4]]
-    """
+    """Views of parts along a dimension: of one size, the last one smaller if need be; or of these sizes."""
 
 def split_with_sizes(
     x: Tensor, split_sizes: Sequence[_int], dim: _int = 0, *, out: Any = None
@@ -2934,21 +2044,13 @@ def split_with_sizes(
     """Views of parts of these sizes along a dimension."""
 
 def sqrt(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The square root.
-
-    >>> flow.sqrt(flow.tensor([4.0])).tolist()
-    [2.0]
-    """
+    """The square root."""
 
 def sqrt_(x: Tensor) -> Tensor:
     """`sqrt`, in place."""
 
 def square(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x * x.
-
-    >>> flow.square(flow.tensor([3.0])).tolist()
-    [9.0]
-    """
+    """x * x."""
 
 def square_(x: Tensor) -> Tensor:
     """`square`, in place."""
@@ -2956,18 +2058,10 @@ def square_(x: Tensor) -> Tensor:
 def squeeze(
     x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """x without its dimensions of size one, or without the given ones of them.
-
-    >>> flow.squeeze(flow.ones(1, 3)).shape
-    torch.Size([3])
-    """
+    """x without its dimensions of size one, or without the given ones of them."""
 
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The tensors stacked along a new dimension.
-
-    >>> flow.stack([flow.ones(2), flow.zeros(2)]).tolist()
-    [[1.0, 1.0], [0.0, 0.0]]
-    """
+    """The tensors stacked along a new dimension."""
 
 def std(
     x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, unbiased: _bool = True, keepdim: _bool = False,
@@ -2985,71 +2079,40 @@ def stft(
     center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None,
     return_complex: _bool | None = None, align_to_window: _bool | None = None
 ) -> Any:
-    """The short-time Fourier transform, one window every `hop_length` samples: (..., frequencies, windows).
-
-    With `return_complex=False` complex numbers are pairs in a last dimension. Uncentred windows that are shorter than
-    `n_fft` begin and end with the signal under `align_to_window`.
-
-    >>> flow.stft(flow.ones(8), 4, window=flow.ones(4), center=False, return_complex=True).shape
-    torch.Size([3, 5])
-    """
+    """The short-time Fourier transform, one window every `hop_length` samples: (..., frequencies, windows)."""
 
 def sub(x: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
-    """x - alpha * other, element by element.
-
-    >>> flow.sub(flow.ones(2), 1, alpha=3).tolist()
-    [-2.0, -2.0]
-    """
+    """x - alpha * other, element by element."""
 
 def sum(
     x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *, dtype: Any = None,
     out: Tensor | None = None
 ) -> Tensor:
-    """The sum of the elements, over some dimensions or all.
-
-    >>> flow.sum(flow.ones(2, 3), 1).tolist()
-    [3.0, 3.0]
-    """
+    """The sum of the elements, over some dimensions or all."""
 
 def svd(x: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Any = None) -> SVDWithV:
     """The singular value decomposition, x = u @ diag(s) @ v.T, reduced with `some`. Returns u, s and v."""
 
 def svd_lowrank(A: Any, q: _int = 6, niter: _int = 2, M: Any = None) -> tuple[Any, Any, Any]:
-    """The first q singular vectors and values of A, or of A - M: exact, so `niter` has no effect.
-
-    >>> flow.svd_lowrank(flow.tensor([[2.0, 0.0], [0.0, 1.0]]), q=1)[1].tolist()
-    [2.0]
-    """
+    """The first q singular vectors and values of A, or of A - M: exact, so `niter` has no effect."""
 
 def t(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The transpose of a matrix; a view of a vector."""
 
 def take(x: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The elements at these indices of the flattened x.
-
-    >>> flow.take(flow.tensor([[1, 2], [3, 4]]), flow.tensor([0, 3])).tolist()
-    [1, 4]
-    """
+    """The elements at these indices of the flattened x."""
 
 def take_along_dim(x: Tensor, indices: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The elements of x at these indices along a dimension, the others broadcast; without `dim`, of x flattened."""
 
 def tan(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The tangent.
-
-    >>> flow.tan(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
+    """The tangent."""
 
 def tan_(x: Tensor) -> Tensor:
     """`tan`, in place."""
 
 def tanh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The hyperbolic tangent.
-
-    >>> flow.tanh(flow.tensor([0.0])).tolist()
-    [0.0]
-    """
+    """The hyperbolic tangent."""
 
 def tanh_(x: Tensor) -> Tensor:
     """`tanh`, in place."""
@@ -3058,20 +2121,12 @@ def tensor(
     data: Any, dtype: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False,
     placement: Placement | None = None, sbp: Any = None, *, out: Tensor | None = None, layout: Any = None
 ) -> Tensor:
-    """A new tensor with a copy of the data: numbers, nested lists, numpy arrays, tensors.
-
-    >>> flow.tensor([[1, 2], [3, 4]]).shape
-    torch.Size([2, 2])
-    """
+    """A new tensor with a copy of the data: numbers, nested lists, numpy arrays, tensors."""
 
 def tensor_scatter_nd_update(
     tensor: Tensor, indices: Tensor, updates: Tensor, *, out: Tensor | None = None
 ) -> Tensor:
-    """The tensor with the updates at the indices' last dimension.
-
-    >>> flow.tensor_scatter_nd_update(flow.zeros(3), flow.tensor([[1]]), flow.tensor([5.])).tolist()
-    [0.0, 5.0, 0.0]
-    """
+    """The tensor with the updates at the indices' last dimension."""
 
 def tensor_split(
     x: Tensor, indices_or_sections: _int | Sequence[_int], dim: _int = 0, *, out: Any = None
@@ -3079,18 +2134,10 @@ def tensor_split(
     """Views of parts along a dimension: a number of balanced ones, or split at these indices."""
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, out: Tensor | None = None) -> Tensor:
-    """The product of a and b, summed over pairs of dimensions: the last and first `dims`, or those listed for each.
-
-    >>> flow.tensordot(flow.ones(2, 3), flow.ones(3, 4), 1).shape
-    torch.Size([2, 4])
-    """
+    """The product of a and b, summed over pairs of dimensions: the last and first `dims`, or those listed for each."""
 
 def threshold(x: Tensor, threshold: _float, value: _float, *, out: Tensor | None = None) -> Tensor:
-    """x where it is above the threshold, `value` elsewhere.
-
-    >>> flow.nn.functional.threshold(flow.tensor([0., 2.]), 1., 7.).tolist()
-    [7.0, 2.0]
-    """
+    """x where it is above the threshold, `value` elsewhere."""
 
 def threshold_(x: Tensor, threshold: _float, value: _float) -> Tensor:
     """`threshold`, in place."""
@@ -3105,27 +2152,15 @@ def to_global(
     x: Any, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None,
     check_meta: _bool | None = None, copy: _bool = False
 ) -> Any:
-    """A global tensor from local shards, or with another layout; nested tensors are converted one by one.
-
-    >>> P = flow.placement("cpu", ranks=[0])
-    >>> flow.ones(2).to_global(placement=P, sbp=flow.sbp.broadcast).is_global
-    True
-    """
+    """A global tensor from local shards, or with another layout; nested tensors are converted one by one."""
 
 def to_local(x: Any, *, copy: _bool = False, grad_placements: Any = None) -> Any:
-    """This rank's shard of a global tensor, sharing memory; nested tensors are converted one by one.
-
-    `grad_placements`, as of PyTorch's DTensor, says how the ranks' gradients make up x's: by default as x's shards do.
-    """
+    """This rank's shard of a global tensor, sharing memory; nested tensors are converted one by one."""
 
 def topk(
     x: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Any = None
 ) -> Ranked:
-    """The k largest (or smallest) elements along a dimension, and their indices.
-
-    >>> flow.topk(flow.tensor([3., 1., 2.]), 2).values.tolist()
-    [3.0, 2.0]
-    """
+    """The k largest (or smallest) elements along a dimension, and their indices."""
 
 def trace(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sum of a matrix's diagonal."""
@@ -3134,42 +2169,22 @@ def transpose(
     x: Tensor, dim0: Any = None, dim1: _int | None = None, *, perm: Sequence[_int] | None = None,
     out: Tensor | None = None
 ) -> Tensor:
-    """A view of x with two dimensions swapped; or, as in OneFlow, with all of them permuted.
-
-    >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
-    torch.Size([3, 2])
-    """
+    """A view of x with two dimensions swapped; or, as in OneFlow, with all of them permuted."""
 
 def trapezoid(y: Any, x: Any = None, *, dx: _float = 1.0, dim: _int = -1) -> Any:
-    """The integral of y over x, or over steps of dx, by the trapezoidal rule.
-
-    >>> flow.trapezoid(flow.tensor([1.0, 3.0])).item()
-    2.0
-    """
+    """The integral of y over x, or over steps of dx, by the trapezoidal rule."""
 
 def trapz(y: Any, x: Any = None, *, dx: _float = 1.0, dim: _int = -1) -> Any:
-    """The integral of y over x, or over steps of dx, by the trapezoidal rule.
-
-    >>> flow.trapezoid(flow.tensor([1.0, 3.0])).item()
-    2.0
-    """
+    """The integral of y over x, or over steps of dx, by the trapezoidal rule."""
 
 def tril(x: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The lower triangle of every matrix, from a diagonal on; zeros elsewhere.
-
-    >>> flow.tril(flow.ones(2, 2)).tolist()
-    [[1.0, 0.0], [1.0, 1.0]]
-    """
+    """The lower triangle of every matrix, from a diagonal on; zeros elsewhere."""
 
 def tril_indices(
     row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, device: Any = None, out: Tensor | None = None,
     layout: Any = None, pin_memory: _bool = False
 ) -> Tensor:
-    """The indices of a lower triangle: rows, then columns.
-
-    >>> flow.tril_indices(2, 2).tolist()
-    [[0, 1, 1], [0, 0, 1]]
-    """
+    """The indices of a lower triangle: rows, then columns."""
 
 def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2.0, eps: _float = 1e-06,
@@ -3178,11 +2193,7 @@ def triplet_margin_loss(
     """How much the distance to the positive, plus the margin, exceeds that to the negative."""
 
 def triu(x: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The upper triangle of every matrix, from a diagonal on; zeros elsewhere.
-
-    >>> flow.triu(flow.ones(2, 2)).tolist()
-    [[1.0, 1.0], [0.0, 1.0]]
-    """
+    """The upper triangle of every matrix, from a diagonal on; zeros elsewhere."""
 
 def triu_indices(
     row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, device: Any = None, out: Tensor | None = None,
@@ -3200,11 +2211,7 @@ def typename(x: Any) -> str:
     """The name of a tensor's type, such as weft.FloatTensor; of anything else, its class's."""
 
 def unbind(x: Tensor, dim: _int = 0, *, out: Any = None) -> tuple[Tensor, ...]:
-    """Views of every slice along a dimension, which is removed.
-
-    >>> [row.tolist() for row in flow.tensor([[1, 2], [3, 4]]).unbind()]
-    [[1, 2], [3, 4]]
-    """
+    """Views of every slice along a dimension, which is removed."""
 
 def unflatten(x: Tensor, dim: _int, sizes: Sequence[_int], *, out: Tensor | None = None) -> Tensor:
     """x with a dimension split into several; one of their sizes may be -1."""
@@ -3213,79 +2220,43 @@ def unique(
     x: Tensor, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False,
     dim: _int | None = None, *, dtype: Any = None
 ) -> Any:
-    """The unique elements, sorted; optionally the index of each element in them, and their counts.
-
-    >>> flow.unique(flow.tensor([3, 1, 3])).tolist()
-    [1, 3]
-    """
+    """The unique elements, sorted; optionally the index of each element in them, and their counts."""
 
 def unique_consecutive(
     x: Any, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None
 ) -> Any:
-    """The elements with consecutive duplicates removed.
-
-    >>> flow.unique_consecutive(flow.tensor([1, 1, 2, 1])).tolist()
-    [1, 2, 1]
-    """
+    """The elements with consecutive duplicates removed."""
 
 def unravel_index(indices: Any, shape: Sequence[_int] | _int, *, out: Any = None) -> tuple[Tensor, ...]:
-    """Coordinates in a shape, from flat indices.
-
-    >>> [i.tolist() for i in flow.unravel_index(flow.tensor([5, 7]), (3, 4))]
-    [[1, 1], [1, 3]]
-    """
+    """Coordinates in a shape, from flat indices."""
 
 def unsafe_chunk(x: Tensor, chunks: _int, dim: _int = 0, *, out: Any = None) -> tuple[Tensor, ...]:
-    """Views of at most `chunks` equal parts along a dimension, the last one smaller if need be.
-
-    >>> [p.tolist() for p in flow.arange(5).chunk(3)]
-    [[0, 1], [2, 3], [4]]
-    """
+    """Views of at most `chunks` equal parts along a dimension, the last one smaller if need be."""
 
 def unsafe_split(
     x: Tensor, split_size_or_sections: _int | Sequence[_int], dim: _int = 0, *, out: Any = None
 ) -> tuple[Tensor, ...]:
-    """Views of parts along a dimension: of one size, the last one smaller if need be; or of these sizes.
-
-    >>> [p.tolist() for p in flow.arange(5).split(2)]
-    [[0, 1], [2, 3], [4]]
-    """
+    """Views of parts along a dimension: of one size, the last one smaller if need be; or of these sizes."""
 
 def unsafe_split_with_sizes(
     x: Tensor, split_size_or_sections: _int | Sequence[_int], dim: _int = 0, *, out: Any = None
 ) -> tuple[Tensor, ...]:
-    """Views of parts along a dimension: of one size, the last one smaller if need be; or of these sizes.
-
-    >>> [p.tolist() for p in flow.arange(5).split(2)]
-    [[0, 1], [2, 3], [4]]
-    """
+    """Views of parts along a dimension: of one size, the last one smaller if need be; or of these sizes."""
 
 def unsqueeze(x: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
-    """x with a new dimension of size one.
-
-    >>> flow.unsqueeze(flow.ones(3), 0).shape
-    torch.Size([1, 3])
-    """
+    """x with a new dimension of size one."""
 
 def use_deterministic_algorithms(mode: _bool, *, warn_only: _bool = False) -> None:
     """Require deterministic kernels, or raise: a setting of the kernels, torch's and Weft's."""
 
 def vander(x: Any, N: _int | None = None, increasing: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The Vandermonde matrix: the powers of x as columns.
-
-    >>> flow.vander(flow.tensor([1, 2, 3]), increasing=True).tolist()
-    [[1, 1, 1], [1, 2, 4], [1, 3, 9]]
-    """
+    """The Vandermonde matrix: the powers of x as columns."""
 
 def var(
     x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, unbiased: _bool = True, keepdim: _bool = False,
     *, correction: _int | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """The variance of the elements, over some dimensions or all; unbiased by default.
-
-    >>> flow.tensor([1., 3.]).var().item()
-    2.0
-    """
+    """The variance of the elements, over some dimensions or all; unbiased by default."""
 
 def var_mean(
     x: Tensor, dim: Any = None, unbiased: _bool = True, keepdim: _bool = False, *, correction: Any = None
@@ -3296,25 +2267,13 @@ def vdot(x: Any, other: Any) -> Any:
     """The inner product of two vectors, the first one conjugated."""
 
 def view(x: Tensor, *shape: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
-    """x with another shape, sharing memory; -1 is inferred. Given a dtype, x's memory reinterpreted.
-
-    >>> flow.arange(6).view(2, 3).tolist()
-    [[0, 1, 2], [3, 4, 5]]
-    """
+    """x with another shape, sharing memory; -1 is inferred. Given a dtype, x's memory reinterpreted."""
 
 def view_as_complex(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Pairs along the last dimension as complex numbers, sharing memory.
-
-    >>> flow.view_as_complex(flow.tensor([[1.0, 2.0]])).tolist()
-    [(1+2j)]
-    """
+    """Pairs along the last dimension as complex numbers, sharing memory."""
 
 def view_as_real(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Complex numbers as pairs along a new last dimension, sharing memory.
-
-    >>> flow.view_as_real(flow.complex(flow.tensor([1.0]), flow.tensor([2.0]))).tolist()
-    [[1.0, 2.0]]
-    """
+    """Complex numbers as pairs along a new last dimension, sharing memory."""
 
 def vsplit(x: Tensor, indices_or_sections: _int | Sequence[_int], *, out: Any = None) -> tuple[Tensor, ...]:
     """Views split along the first dimension."""
@@ -3323,21 +2282,13 @@ def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors concatenated along the first dimension, vectors as rows."""
 
 def where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
-    """x where the condition is true, y elsewhere; of the condition alone, the indices where it is true.
-
-    >>> flow.where(flow.tensor([True, False]), flow.ones(2), 0.).tolist()
-    [1.0, 0.0]
-    """
+    """x where the condition is true, y elsewhere; of the condition alone, the indices where it is true."""
 
 def xlogy(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """a * log(b), and 0 where a is 0.
-
-    >>> flow.xlogy(flow.tensor([2.0]), 1.0).tolist()
-    [0.0]
-    """
+    """a * log(b), and 0 where a is 0."""
 
 def xlogy_(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """`xlogy`, in place."""
@@ -3350,22 +2301,14 @@ def zeros(
     sbp: Any = None, requires_grad: _bool = False, out: Tensor | None = None, layout: Any = None,
     pin_memory: _bool = False
 ) -> Tensor:
-    """A tensor of zeros.
-
-    >>> flow.zeros(2, 2).tolist()
-    [[0.0, 0.0], [0.0, 0.0]]
-    """
+    """A tensor of zeros."""
 
 def zeros_like(
     x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
     requires_grad: _bool = False, memory_format: Any = None, *, out: Tensor | None = None, layout: Any = None,
     pin_memory: _bool = False
 ) -> Tensor:
-    """Zeros of x's shape and dtype.
-
-    >>> flow.zeros_like(flow.ones(2)).tolist()
-    [0.0, 0.0]
-    """
+    """Zeros of x's shape and dtype."""
 
 absolute = abs
 arccos = acos

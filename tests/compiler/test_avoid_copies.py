@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import weft as flow
+from tests.graphs import Trains
 from weft import nn
 from weft.compiler.avoid_copies import arranged
 from weft.core.errors import IndexingError
@@ -36,16 +37,8 @@ class Attends(nn.Module):
         return self.out(y.transpose(1, 2).reshape(batch, tokens, width))
 
 
-class Trains(nn.Graph):
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model
-        self.add_optimizer(flow.optim.SGD(model.parameters(), lr=0.1))
-
-    def build(self, x: Any) -> Any:
-        loss = self.model(x).square().mean()
-        loss.backward()
-        return loss
+def trains(model: nn.Module) -> Trains:
+    return Trains(model, flow.optim.SGD(model.parameters(), lr=0.1))
 
 
 @pytest.mark.parametrize("cut", ["chunk", "unbind", "heads"])
@@ -53,7 +46,7 @@ class Trains(nn.Graph):
 def test_attention_trains_as_eagerly(cut: str, batch: int, tokens: int, width: int, heads: int) -> None:
     a, b = Attends(width, heads, cut), Attends(width, heads, cut)
     b.load_state_dict(a.state_dict())
-    graph, optimizer = Trains(a), flow.optim.SGD(b.parameters(), lr=0.1)
+    graph, optimizer = trains(a), flow.optim.SGD(b.parameters(), lr=0.1)
     for seed in range(3):
         x = flow.tensor(np.random.default_rng(seed).normal(size=(batch, tokens, width)).astype(np.float32))
         loss = b(x).square().mean()
@@ -66,7 +59,7 @@ def test_attention_trains_as_eagerly(cut: str, batch: int, tokens: int, width: i
 
 
 def test_heads_are_neither_concatenated_nor_turned_round_by_copies() -> None:
-    graph = Trains(Attends(12, 3, "heads"))
+    graph = trains(Attends(12, 3, "heads"))
     graph(flow.ones(2, 5, 12)).item()
     source = graph.source()
     assert "cat(" not in source and "= cat(" in str(graph.job)
@@ -103,7 +96,7 @@ class Widens(nn.Module):
 def test_parts_of_parts_are_kept_until_their_last_reader() -> None:
     a, b = Widens(3).double(), Widens(3).double()
     b.load_state_dict(a.state_dict())
-    graph, optimizer = Trains(a), flow.optim.SGD(b.parameters(), lr=0.1)
+    graph, optimizer = trains(a), flow.optim.SGD(b.parameters(), lr=0.1)
     x = flow.randn(1, 4, dtype=flow.float64)
     for _ in range(2):
         loss = b(x).square().mean()

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import weft as flow
+from tests.graphs import Calls, Trains
 from weft import nn
 from weft.compiler import coalesce
 from weft.core.errors import AutogradError
@@ -30,26 +31,8 @@ class Net(nn.Module):
         return self.last(self.narrow(flow.relu(self.norm(self.first(x)))))
 
 
-class Fits(nn.Graph):
-    def __init__(self, model: nn.Module, optimizer: Any, steps: int = 1) -> None:
-        super().__init__()
-        self.model = model
-        self.add_optimizer(optimizer)
-        self.config.set_gradient_accumulation_steps(steps)
-
-    def build(self, x: Any) -> Any:
-        loss = self.model(x).square().mean()
-        loss.backward()
-        return loss
-
-
-class Judges(nn.Graph):
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model
-
-    def build(self, x: Any) -> Any:
-        return self.model(x)
+def fits(model: nn.Module, optimizer: Any, steps: int = 1) -> Trains:
+    return Trains(model, optimizer, steps=steps)
 
 
 OPTIMIZERS = {
@@ -88,7 +71,7 @@ def test_training_is_the_eager_one(name: str) -> None:
     a = Net()
     b = copy.deepcopy(a)
     objects = [id(p) for p in a.parameters()]
-    graph, optimizer = Fits(a, OPTIMIZERS[name](a.parameters())), OPTIMIZERS[name](b.parameters())
+    graph, optimizer = fits(a, OPTIMIZERS[name](a.parameters())), OPTIMIZERS[name](b.parameters())
     for seed in range(6):
         loss = b(batch(seed)).square().mean()
         loss.backward()
@@ -104,7 +87,7 @@ def test_training_is_the_eager_one(name: str) -> None:
 def test_who_looks_at_a_parameter_goes_on_seeing_it() -> None:
     model = Net()
     looked, seen, view = array(model.first.bias), to_torch(model.norm.weight).detach(), model.last.weight.detach()[1:]
-    graph = Fits(model, flow.optim.AdamW(model.parameters(), lr=0.1))
+    graph = fits(model, flow.optim.AdamW(model.parameters(), lr=0.1))
     for seed in range(3):
         graph(batch(seed)).item()
     np.testing.assert_array_equal(looked, array(model.first.bias))
@@ -116,7 +99,7 @@ def test_who_looks_at_a_parameter_goes_on_seeing_it() -> None:
 
 def test_the_tape_notices_the_update() -> None:
     model = Net()
-    graph = Fits(model, flow.optim.SGD(model.parameters(), lr=0.1))
+    graph = fits(model, flow.optim.SGD(model.parameters(), lr=0.1))
     graph(batch(0)).item()
     loss = model(batch(1)).sum()
     graph(batch(2)).item()
@@ -127,7 +110,7 @@ def test_the_tape_notices_the_update() -> None:
 def test_a_state_goes_out_and_comes_back(tmp_path: Any) -> None:
     model = Net()
     optimizer = flow.optim.AdamW(model.parameters(), lr=0.1)
-    graph = Fits(model, optimizer)
+    graph = fits(model, optimizer)
     graph(batch(0)).item()
     flow.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, str(tmp_path / "state"))
     twin, before = copy.deepcopy(model), [array(p).copy() for p in model.parameters()]
@@ -143,7 +126,7 @@ def test_a_state_goes_out_and_comes_back(tmp_path: Any) -> None:
 def test_a_parameter_that_moves_leaves_the_row() -> None:
     a = Net()
     b = copy.deepcopy(a)
-    one, other = (Fits(m, flow.optim.SGD(m.parameters(), lr=0.1, momentum=0.9)) for m in (a, b))
+    one, other = (fits(m, flow.optim.SGD(m.parameters(), lr=0.1, momentum=0.9)) for m in (a, b))
     for seed in range(4):
         if seed == 2:
             a.norm.weight.data = a.norm.weight.detach().clone()
@@ -156,7 +139,7 @@ def test_tied_and_shared_parameters() -> None:
     model[2].bias.data = model[0].bias.data  # two parameters, one memory
     twin = copy.deepcopy(model)
     assert twin[2].weight is twin[0].weight
-    graph = Fits(model, flow.optim.SGD(model.parameters(), lr=0.1))
+    graph = fits(model, flow.optim.SGD(model.parameters(), lr=0.1))
     for seed in range(3):
         graph(batch(seed)).item()
     np.testing.assert_array_equal(array(model[2].bias), array(model[0].bias))
@@ -164,8 +147,8 @@ def test_tied_and_shared_parameters() -> None:
 
 def test_several_graphs_of_one_model() -> None:
     model = Net()
-    judge = Judges(model)
-    graph = Fits(model, flow.optim.AdamW(model.parameters(), lr=0.1))
+    judge = Calls(model)
+    graph = fits(model, flow.optim.AdamW(model.parameters(), lr=0.1))
     for seed in range(3):
         graph(batch(seed)).item()
         np.testing.assert_allclose(judge(batch(9)).numpy(), array(model(batch(9))), rtol=1e-5, atol=1e-6)
@@ -188,7 +171,7 @@ def test_over_two_ranks(steps: int) -> None:
         model = Net()
         model.load_state_dict({k: flow.tensor(v) for k, v in state.items()})
         model.to_global(placement=place, sbp=flow.sbp.broadcast)
-        graph = Fits(model, flow.optim.AdamW(model.parameters(), lr=0.01), steps)
+        graph = fits(model, flow.optim.AdamW(model.parameters(), lr=0.01), steps)
         found = []
         for seed in range(4):
             x = batch(seed, 8).to_global(placement=place, sbp=flow.sbp.broadcast).to_global(sbp=flow.sbp.split(0))

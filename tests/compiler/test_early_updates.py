@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import weft as flow
+from tests.graphs import Trains
 from weft import nn
 from weft.compiler import passes
 from weft.compiler.options import Options
@@ -42,28 +43,16 @@ class Tied(nn.Module):
         return x @ self.layers[1].weight.t()
 
 
-class Train(nn.Graph):
-    def __init__(self, model: nn.Module, optimizer: Any) -> None:
-        super().__init__()
-        self.model = model
-        self.add_optimizer(optimizer)
-
-    def build(self, x: Any) -> Any:
-        loss = self.model(x).square().mean()
-        loss.backward()
-        return loss
-
-
-def trained(make: Callable[[Any], Any]) -> tuple[Train, list[Any]]:
+def trained(make: Callable[[Any], Any]) -> tuple[Trains, list[Any]]:
     flow.manual_seed(0)
     model = Tied()
-    graph = Train(model, make([*model.parameters()]))
+    graph = Trains(model, make([*model.parameters()]))
     x = flow.randn(16, 384)
     losses = [graph(x).item() for _ in range(3)]
     return graph, [*losses, *(p.detach().numpy().copy() for p in model.parameters())]
 
 
-def updates(graph: Train) -> list[int]:
+def updates(graph: Trains) -> list[int]:
     """At which calls parameters are updated."""
     (step,) = (t.step for t in graph.plan.tasks if t.kind == "compute")
     return [i for i, call in enumerate(step.calls) if call.op.endswith("_update")]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import weft as flow
+from tests.graphs import Trains
 from weft import nn
 from weft.launch import spawn_threads
 
@@ -47,18 +48,7 @@ def trained(net, x, graph: bool):
         optimizer.step()
         return net.linear.weight.detach(), ""
 
-    class Train(nn.Graph):
-        def __init__(self) -> None:
-            super().__init__()
-            self.net = net
-            self.add_optimizer(optimizer)
-
-        def build(self, x):
-            loss = self.net(x)
-            loss.backward()
-            return loss
-
-    train = Train()
+    train = Trains(net, optimizer, lambda y: y)
     train(x).to_local().numpy()
     text = str(train.job)
     train.close()

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import weft as flow
+from tests.graphs import Trains
 from weft import nn
 from weft.interop import from_torch, load_torch
 
@@ -82,18 +83,6 @@ def test_an_infinite_gradient_makes_no_step() -> None:
     assert w.tolist() == [1.0, 1.0] and scaler.get_scale() == 4.0
 
 
-class Train(nn.Graph):
-    def __init__(self, net: Any, optimizer: Any) -> None:
-        super().__init__()
-        self.net = net
-        self.add_optimizer(optimizer)
-
-    def build(self, x: Any) -> Any:
-        loss = (self.net(x) ** 2).mean()
-        loss.backward()
-        return loss
-
-
 def test_a_graph_trains_as_eagerly_and_as_on_the_cpu() -> None:
     found = {}
     for device, graph in ((DEVICE, True), (DEVICE, False), ("cpu", True)):
@@ -101,7 +90,7 @@ def test_a_graph_trains_as_eagerly_and_as_on_the_cpu() -> None:
         net, x = net.to(device), from_torch(DATA).to(device)
         optimizer = flow.optim.AdamW(net.parameters(), lr=0.05)
         if graph:
-            step = Train(net, optimizer)
+            step = Trains(net, optimizer, lambda y: (y**2).mean())
             found[device, graph] = [step(x).item() for _ in range(5)]
             step.close()
         else:

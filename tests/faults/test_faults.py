@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import weft as flow
+from bench import victims
 from tests.worlds import started, until_noted
 from weft import nn
 from weft.core.errors import DeadlineError, RankError
@@ -30,44 +31,13 @@ BAD = 1  # the rank that fails, at this step:
 STEP = 3
 
 
-class Net(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        placement = flow.placement.all("cpu")
-        self.inner = nn.Linear(4, 4).to_global(placement=placement, sbp=flow.sbp.broadcast)
-
-    def forward(self, x: flow.Tensor) -> flow.Tensor:
-        return flow.relu(self.inner(x)).sum()
-
-
-class Train(nn.Graph):
-    def __init__(self) -> None:
-        super().__init__()
-        self.net = Net()
-        self.add_optimizer(flow.optim.SGD(self.net.parameters(), lr=0.1))
-
-    def build(self, x: flow.Tensor) -> flow.Tensor:
-        loss = self.net(x)
-        loss.backward()
-        return loss.to_global(sbp=flow.sbp.broadcast)  # so that reading it moves nothing
-
-
 def trainer(kind: str) -> Callable[[], float]:
-    x = flow.ones(4, 4, placement=flow.placement.all("cpu"), sbp=flow.sbp.split(0))
-    if kind == "graph":
-        graph = Train()
-        return lambda: graph(x).item()
-    net = Net()
-    optimizer = flow.optim.SGD(net.parameters(), lr=0.1)
-
-    def step() -> float:
-        loss = net(x)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        return loss.item()
-
-    return step
+    x = victims.batch()
+    if kind == "eager":
+        step = victims.eager_step()
+        return lambda: step(x)
+    graph = victims.Train()
+    return lambda: graph(x).item()
 
 
 def failing(kind: str, how: str) -> None:

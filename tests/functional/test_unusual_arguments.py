@@ -189,6 +189,35 @@ def test_dtypes_beside_torch(call: Callable[[Any], Any]) -> None:
     assert ours.dtype is theirs.dtype and torch.equal(ours, theirs)
 
 
+NOTHING: list[Callable[[Any], Any]] = [
+    lambda f: f.block_diag(),
+    lambda f: f.unique_consecutive(f.ones(2, 0), return_inverse=True, return_counts=True),
+    lambda f: f.unique_consecutive(f.ones(0, 2), return_inverse=True, return_counts=True, dim=0),
+    lambda f: f.ones(2, 0).nanmedian(),
+    lambda f: f.ones(0).half().median(),
+    lambda f: f.histc(f.ones(0)),
+    lambda f: f.ones(0).histogram(3),
+    lambda f: f.fft.fftfreq(3, 0.0),
+    lambda f: f.fft.rfftfreq(0, 0.5),
+    lambda f: f.combinations(f.ones(3), 0),
+    lambda f: f.cumulative_trapezoid(f.ones(2, 0)),
+    lambda f: f.vander(f.ones(0)),
+    lambda f: f.vander(f.ones(2), 0),
+]
+
+
+@pytest.mark.parametrize("call", NOTHING)
+def test_of_nothing_there_is_what_torch_makes(call: Callable[[Any], Any]) -> None:
+    ours, theirs = ([*y] if isinstance(y, tuple) else [y] for y in (call(flow), call(torch)))
+    for y, expected in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(y.to_torch(), expected, equal_nan=True)
+
+
+def test_an_inplace_by_position_is_named() -> None:
+    with pytest.raises(ArgumentError, match="'inplace' must be bool, not 5"):
+        flow.nn.functional.relu(flow.ones(2), 5)
+
+
 REFUSED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda f: f.ones(2, 0).unflatten(0, [3, 3, 3]), "don't multiply up to the size of dim 0"),
     (lambda f: f.ones(2).unflatten(0, [-1, -1]), "unflatten"),
@@ -198,6 +227,9 @@ REFUSED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda f: f.index_fill(f.zeros(2), 0, f.zeros(2, 0, dtype=f.int64), 1.0), "Index has to be a vector/scalar"),
     (lambda f: f.hinge_embedding_loss(1, f.ones(2), 0.5, [f.ones(0)]), "must be"),
     (lambda f: f.histogram(f.ones(2), 0), "bins must be > 0, but got 0"),
+    (lambda f: f.index_fill(f.ones(3), 0, f.tensor([0.5]), 2.0), "Expected dtype int"),
+    (lambda f: f.nn.functional.multilabel_margin_loss(f.ones(3), f.ones(3)), "expected scalar type Long"),
+    (lambda f: f.conv1d(f.ones(1, 1, 2), f.ones(1, 1, 1), f.ones(1, dtype=f.complex64)), "should be the same"),
     (lambda f: f.take_along_dim(f.ones(2, 3), f.tensor([0]), 0), "should have the same number of dimensions"),
     (lambda f: f.nn.functional.binary_cross_entropy(f.ones(2), f.ones(2) * 9), "elements of target should be between"),
     (lambda f: f.div(f.tensor([1]), f.tensor([0]), rounding_mode="floor"), "ZeroDivisionError"),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import weft as flow
+from tests.graphs import Calls, Trains
 from weft import nn
 from weft.core.errors import GraphError
 from weft.core.rank import current, enter
@@ -16,25 +17,8 @@ from weft.launch import spawn_threads
 from weft.vm import vm_of
 
 
-class Descend(nn.Graph):
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model
-        self.add_optimizer(flow.optim.SGD(model.parameters(), lr=0.1, momentum=0.9))
-
-    def build(self, x: flow.Tensor) -> flow.Tensor:
-        loss = self.model(x).pow(2).mean()
-        loss.backward()
-        return loss
-
-
-class Look(nn.Graph):
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model
-
-    def build(self, x: flow.Tensor) -> flow.Tensor:
-        return self.model(x)
+def descend(model: nn.Module) -> Trains:
+    return Trains(model, flow.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), lambda y: y.pow(2).mean())
 
 
 def launches(graph: nn.Graph) -> int:
@@ -51,7 +35,7 @@ def ready(graph: nn.Graph, x: flow.Tensor) -> nn.Graph:
 
 def test_a_brief_launch_is_no_instruction_and_a_long_one_is() -> None:
     x = flow.ones(2, 4)
-    graph = ready(Look(nn.Linear(4, 3)), x)
+    graph = ready(Calls(nn.Linear(4, 3)), x)
     before = launches(graph)
     graph(x).numpy()
     assert launches(graph) == before
@@ -70,7 +54,7 @@ def test_training_is_the_same_however_launches_run(brief: tuple[bool, ...]) -> N
         model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
         for i, p in enumerate(model.parameters()):
             p.data.copy_(flow.tensor(np.random.default_rng(i).normal(size=tuple(p.shape)).astype(np.float32)))
-        step, look = Descend(model), Look(model)
+        step, look = descend(model), Calls(model)
         kept = []
         for i in range(12):
             x = flow.tensor(np.random.default_rng(100 + i).normal(size=(3, 4)).astype(np.float32))
@@ -92,7 +76,7 @@ def test_what_is_pending_comes_first() -> None:
     def rank() -> None:
         x, gate = flow.ones(2, 4), threading.Event()
         model = nn.Linear(4, 3)
-        graph = ready(Look(model), x)
+        graph = ready(Calls(model), x)
         before = launches(graph)
 
         def late() -> None:
@@ -110,7 +94,7 @@ def test_what_is_pending_comes_first() -> None:
 
 def test_an_error_comes_where_the_result_is_read_and_what_was_to_be_written_is_lost() -> None:
     model = nn.Embedding(3, 2)
-    graph = ready(Look(model), flow.tensor([1, 2]))
+    graph = ready(Calls(model), flow.tensor([1, 2]))
     y = graph(flow.tensor([0, 9]))
     for _ in range(2):
         with pytest.raises(Exception, match="range") as e:
@@ -122,18 +106,18 @@ def test_an_error_comes_where_the_result_is_read_and_what_was_to_be_written_is_l
 
 
 def test_one_copy_where_one_thread_takes_turns_and_two_where_somebody_runs_ahead() -> None:
-    alone = Look(nn.Linear(4, 3))
+    alone = Calls(nn.Linear(4, 3))
     alone(flow.ones(2, 4))
     assert {r.copies for r in alone.plan.registers} == {1}
 
-    several = Descend(nn.Linear(4, 3))
+    several = descend(nn.Linear(4, 3))
     several.config.set_gradient_accumulation_steps(2)
     several(flow.ones(2, 4)).numpy()
     assert max(r.copies for r in several.plan.registers) == 2
 
 
 def test_threads_of_a_rank_may_launch_the_same_graph() -> None:
-    graph = ready(Look(nn.Linear(4, 3)), flow.ones(2, 4))
+    graph = ready(Calls(nn.Linear(4, 3)), flow.ones(2, 4))
     rank, failed = current(), []
 
     def many(start: int) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import weft as flow
+from tests.graphs import Calls
 from weft import nn
 from weft.core.errors import GraphError, IndexingError, OpError, ShapeError, TraceError, WeftError
 from weft.plan import parse
@@ -479,15 +480,7 @@ def test_parameters_are_joined_once_nobody_uses_them(monkeypatch: pytest.MonkeyP
     """Between the wait for what is pending and the joining, another thread may have launched something."""
     model = nn.Linear(2, 2)
 
-    class Used(nn.Graph):
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = model
-
-        def build(self, x: flow.Tensor) -> flow.Tensor:
-            return self.model(x)
-
-    graph = Used()
+    graph = Calls(model)
     graph(flow.ones(1, 2)).numpy()
     running = graph.running
     vm, blobs, go, drained = running.vm, [p.blob for p in model.parameters()], threading.Event(), []

@@ -11,6 +11,7 @@ import pytest
 
 import weft as flow
 from bench import soak
+from tests.graphs import Trains
 from tests.worlds import Start
 from weft import nn
 from weft.core.errors import OpError, RankError
@@ -218,16 +219,9 @@ def test_launches_leave_nothing_behind_read_or_not(brief: bool, monkeypatch: pyt
     graph.close()
 
 
-class Fit(nn.Graph):
-    def __init__(self, layer: nn.Module) -> None:
-        super().__init__()
-        self.layer = layer
-        self.add_optimizer(flow.optim.Adam(layer.parameters(), lr=0.1))
-
-    def build(self, x: Any) -> Any:
-        loss = flow.nn.functional.dropout(self.layer(x), 0.5).square().mean()
-        loss.backward()
-        return loss
+def fit(layer: nn.Module) -> Trains:
+    optimizer = flow.optim.Adam(layer.parameters(), lr=0.1)
+    return Trains(layer, optimizer, lambda y: flow.nn.functional.dropout(y, 0.5).square().mean())
 
 
 def by_itself() -> list[float]:
@@ -237,7 +231,7 @@ def by_itself() -> list[float]:
     flow.manual_seed(0)
     for n in range(3):
         if current().index == 0:
-            graph = Fit(nn.Linear(4, 4))
+            graph = fit(nn.Linear(4, 4))
             losses += [graph(flow.ones(2, 4)).item() for _ in range(3)]
             if n % 2:
                 graph.close()
@@ -259,5 +253,5 @@ def told_by_itself() -> None:
 
 def by_itself_alone() -> list[float]:
     flow.manual_seed(0)
-    graphs = (Fit(nn.Linear(4, 4)) for _ in range(3))
+    graphs = (fit(nn.Linear(4, 4)) for _ in range(3))
     return [graph(flow.ones(2, 4)).item() for graph in graphs for _ in range(3)]

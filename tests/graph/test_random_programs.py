@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 import weft as flow
+from tests.graphs import Calls
 from weft import nn
 from weft.core.errors import AutogradError
 from weft.launch import spawn_threads
@@ -66,15 +67,6 @@ KINDS = ["unary", "binary", "view", "write", "write view", "read view", "item"]
 PROGRAM = st.lists(st.tuples(st.sampled_from(KINDS), *[st.integers(0, 20)] * 3), min_size=1, max_size=9)
 
 
-class Once(nn.Graph):
-    def __init__(self, program: Callable[..., Any]) -> None:
-        super().__init__()
-        self.program = program
-
-    def build(self, *inputs: flow.Tensor) -> Any:
-        return self.program(*inputs)
-
-
 def data(seed: int, n: int = 2) -> list[np.ndarray]:
     rng = np.random.default_rng(seed)
     return [rng.normal(size=(4, 4)).astype(np.float32) for _ in range(n)]
@@ -88,7 +80,7 @@ def agree(a: list[Any], b: list[Any]) -> None:
 @settings(max_examples=200)
 @given(PROGRAM)
 def test_values_are_those_of_eager(steps: list[Step]) -> None:
-    graph = Once(lambda *inputs: on(list(inputs), steps))
+    graph = Calls(lambda *inputs: on(list(inputs), steps))
     for seed in range(2):
         given, eager = ([flow.tensor(x) for x in data(seed)] for _ in range(2))
         agree(graph(*given), on(list(eager), steps))
@@ -109,7 +101,7 @@ def look(a: Any, b: Any) -> list[Any]:
 @given(PROGRAM)
 def test_what_was_there_before_is_written_as_eagerly(steps: list[Step]) -> None:
     eager, captured = kept(), kept()
-    graph = Once(lambda x: [y * x for y in on(list(captured), steps)])
+    graph = Calls(lambda x: [y * x for y in on(list(captured), steps)])
     for _ in range(2):
         agree(graph(flow.ones(())), on(list(eager), steps))
         agree(captured, eager)
@@ -168,7 +160,7 @@ def kept_by_two_ranks(programs: list[list[Step]], layouts: list[Any]) -> list[li
             look(*(flow.tensor(x, placement=place, sbp=s) for x, s in zip(data(7), layout, strict=True)))
             for _ in range(2)
         ]
-        graph = Once(lambda x, steps=steps, given=given: [y * x for y in on(list(given[0]), steps)])
+        graph = Calls(lambda x, steps=steps, given=given: [y * x for y in on(list(given[0]), steps)])
         for _ in range(2):
             results = graph(flow.tensor(np.float32(1.0), placement=place, sbp=B)), on(list(given[1]), steps)
             found.append([[y.numpy().copy() for y in ys] for ys in (*results, *given)])
@@ -198,7 +190,7 @@ def on_two_ranks(programs: list[list[Step]], layouts: list[Any]) -> list[list[An
     results = []
     for steps, layout in zip(programs, layouts, strict=True):
         inputs = [flow.tensor(x, placement=place, sbp=s) for x, s in zip(data(3), layout, strict=True)]
-        graph = Once(lambda *inputs, steps=steps: run(steps, list(inputs)))
+        graph = Calls(lambda *inputs, steps=steps: run(steps, list(inputs)))
         results.append([y.numpy() for y in graph(*inputs)])
         graph.close()
         again = [flow.tensor(x, placement=place, sbp=s) for x, s in zip(data(3), layout, strict=True)]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import weft as flow
+from tests.graphs import Calls
 from weft import nn
 from weft.core.errors import TraceError
 from weft.launch import spawn_threads
@@ -86,15 +87,6 @@ def normed(m: Any, x: Any) -> Any:
 KEEPING = [called_with_others, normed, averaged, exchanged, between_writes, made_a_parameter, counted, registered_again]
 
 
-class Run(nn.Graph):
-    def __init__(self, model: Any) -> None:
-        super().__init__()
-        self.model = model
-
-    def build(self, x: Any) -> Any:
-        return self.model(x)
-
-
 def results(found: Any) -> list[Any]:
     return [t.tolist() for t in (found if isinstance(found, tuple) else (found,))]
 
@@ -104,7 +96,7 @@ def both(forward: Callable[[Any, Any], Any], place: Any = None) -> tuple[list[An
     if place is not None:
         for m in (eager, traced):
             m.to_global(placement=place, sbp=flow.sbp.broadcast)
-    graph, seen = Run(traced), ([], [])
+    graph, seen = Calls(traced), ([], [])
     before = dict(traced.named_buffers()) | dict(traced.named_parameters())
     for i in range(3):
         x = flow.arange(6.0).reshape(3, 2) * (i + 1)
@@ -141,7 +133,7 @@ def test_so_it_is_on_two_ranks() -> None:
 def test_what_is_only_shown_is_left_alone() -> None:
     model = Keeper(shown_only)
     model.seen = [flow.zeros(1)]
-    assert Run(model)(flow.ones(3, 2)).item() == 6.0
+    assert Calls(model)(flow.ones(3, 2)).item() == 6.0
     assert model.other.tolist() == [3.0, 3.0] and model.plain.tolist() == [1.0, 1.0]
     assert [t.tolist() for t in model.seen] == [[0.0]]
 
@@ -155,9 +147,9 @@ def test_modules_that_build_makes_for_itself_are_its_own_affair() -> None:
         return m.late(x)
 
     x = flow.arange(6.0).reshape(3, 2)
-    assert flow.allclose(Run(Keeper(normalised))(x), normalised(None, x))
+    assert flow.allclose(Calls(Keeper(normalised))(x), normalised(None, x))
     with pytest.raises(TraceError, match=r"build\(\) makes Keeper.late"):
-        Run(Keeper(kept))(x)
+        Calls(Keeper(kept))(x)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +171,7 @@ def test_what_build_adds_to_containers_is_refused_and_taken_out(add: Callable[[A
     model.those, model.chain, model.weights = nn.ModuleDict(), nn.Sequential(nn.Tanh()), nn.ParameterList()
     names = list(model.state_dict())
     with pytest.raises(TraceError, match=r"build\(\) makes \w+\.(late|0|1), which the next launch would make again"):
-        Run(model)(flow.ones(3, 2))
+        Calls(model)(flow.ones(3, 2))
     assert list(model.state_dict()) == names and not model.those and len(model.chain) == 1
 
 
@@ -191,7 +183,7 @@ def test_counting_in_python_is_warned_of() -> None:
     model = Keeper(rises)
     model.step = 0
     with pytest.warns(UserWarning, match=r"found Keeper.step = 0 and left 1\. Launches don't"):
-        Run(model)(flow.ones(3, 2))
+        Calls(model)(flow.ones(3, 2))
 
 
 def test_a_tensor_left_where_there_was_none_is_warned_of() -> None:
@@ -212,7 +204,7 @@ def test_a_tensor_left_where_there_was_none_is_warned_of() -> None:
         if there is not ...:
             model.last = there
         with pytest.warns(UserWarning, match=r"found no tensor in Keeper.last and left one there\. Launches don't"):
-            Run(model)(flow.ones(3, 2))
+            Calls(model)(flow.ones(3, 2))
 
 
 def test_state_that_the_next_launch_would_not_see_is_refused() -> None:
@@ -237,12 +229,12 @@ def test_state_that_the_next_launch_would_not_see_is_refused() -> None:
         return m.late
 
     with pytest.raises(TraceError, match=r"build\(\) makes Keeper.late.*let __init__ make it"):
-        Run(Keeper(made_there))(flow.ones(3, 2))
+        Calls(Keeper(made_there))(flow.ones(3, 2))
     for forward, name in ((hidden, "plain"), (grows, "mean"), (both_in_one, "pair"), (in_its_place, "memory")):
         model = Keeper(forward)
         model.pair, model.memory = (flow.ones(2), flow.ones(2)), {"last": flow.ones(2)}
         with pytest.raises(TraceError, match=rf"reads .*Keeper\.{name}.*register_buffer"):
-            Run(model)(flow.ones(3, 2))
+            Calls(model)(flow.ones(3, 2))
         assert model.mean.tolist() == model.plain.tolist() == [1.0, 1.0]
 
 
@@ -367,7 +359,7 @@ def test_a_count_of_calls_is_no_constant() -> None:
 
     counts = Counts()
     with pytest.warns(UserWarning, match=r"no tensor in Counts\.count and left one there"):
-        assert Run(counts)(flow.ones(1)).tolist() == [2.0]
+        assert Calls(counts)(flow.ones(1)).tolist() == [2.0]
     assert counts.count is None
 
 
@@ -401,7 +393,7 @@ def test_tables_that_the_first_call_makes_stay(ranks: int) -> None:
         table, plain = Table(**where), Table()
         for n in (3, 3, 5, 2):
             x, given = flow.full((n, n), 2.0), flow.full((n, n), 2.0, **where)
-            for run in (Run(table), table):
+            for run in (Calls(table), table):
                 for mine, other in zip(run(given), plain(x), strict=True):
                     np.testing.assert_allclose(mine.numpy(), other.numpy(), rtol=1e-6)
         assert table.cos.is_eager and set(table.by_length) == {2, 3, 5}
@@ -422,17 +414,17 @@ def test_a_new_buffer_that_follows_from_constants_is_kept_as_eagerly(before: tup
     model.register_buffer("scale", flow.tensor(2.0))
     for none in before:
         model.register_buffer("mask", none, persistent=False)
-    x, graph = flow.arange(6.0).reshape(3, 2), Run(model)
+    x, graph = flow.arange(6.0).reshape(3, 2), Calls(model)
     y = graph(x)
     assert model.mask.tolist() == [[2, 0, 0], [2, 2, 0], [2, 2, 2]] and "mask" not in model.state_dict()
-    assert y.tolist() == graph(x).tolist() == model(x).tolist() == Run(model)(x).tolist()
+    assert y.tolist() == graph(x).tolist() == model(x).tolist() == Calls(model)(x).tolist()
 
     def plain(m: Any, x: Any) -> Any:
         m.mask = getattr(m, "mask", flow.ones(3, 3).tril())
         return m.mask @ x
 
     model = Keeper(plain)
-    assert Run(model)(x).tolist() == model(x).tolist() and model.mask.tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+    assert Calls(model)(x).tolist() == model(x).tolist() and model.mask.tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
 
     def remembers(m: Any, x: Any) -> Any:
         m.register_buffer("last", x * 2)
@@ -440,5 +432,5 @@ def test_a_new_buffer_that_follows_from_constants_is_kept_as_eagerly(before: tup
 
     model = Keeper(remembers)
     with pytest.raises(TraceError, match=r"build\(\) makes Keeper.last"):
-        Run(model)(x)
+        Calls(model)(x)
     assert not hasattr(model, "last")

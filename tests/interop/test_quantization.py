@@ -11,6 +11,7 @@ from torch.ao import quantization
 from torch.ao.quantization._learnable_fake_quantize import _LearnableFakeQuantize
 
 import weft as flow
+from tests.graphs import Trains
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch moves these tools to another package
 
@@ -38,18 +39,6 @@ def prepared(trains: bool) -> torch.nn.Module:
     return quantization.prepare_qat(net)
 
 
-class Train(flow.nn.Graph):
-    def __init__(self, model: Any, optimizer: Any) -> None:
-        super().__init__()
-        self.model = model
-        self.add_optimizer(optimizer)
-
-    def build(self, x: Any) -> Any:
-        loss = self.model(x).square().mean()
-        loss.backward()
-        return loss
-
-
 def test_a_model_trained_for_eight_bits_is_converted_as_torchs() -> None:
     theirs, ours = prepared(True), flow.from_torch(prepared(True))
     a, b = torch.optim.SGD(theirs.parameters(), lr=0.1), flow.optim.SGD(ours.parameters(), lr=0.1)
@@ -66,7 +55,7 @@ def test_a_model_trained_for_eight_bits_is_converted_as_torchs() -> None:
             found.backward()
             b.step()
         else:
-            step = step or Train(ours, b)
+            step = step or Trains(ours, b)
             found = step(x)
         assert found.item() == pytest.approx(loss.item(), rel=1e-4)
     x = torch.randn(2, 1, 5, 5)

@@ -13,6 +13,7 @@ import torch.nn.utils.stateless
 from torch.nn.utils import parametrizations, parametrize
 
 import weft as flow
+from tests.graphs import Calls
 from tests.ranks import on
 from weft import nn
 from weft.core.errors import ArgumentError, SbpError
@@ -337,18 +338,10 @@ def test_distributions_inside() -> None:
     theirs, x = Sampling(), torch.randn(3, 4)
     ours = flow.from_torch(theirs)
 
-    class Graph(nn.Graph):
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = ours
-
-        def build(self, x: Any) -> Any:
-            return self.model(x)
-
     torch.manual_seed(1)
     expected = theirs(x)
     expected.backward()
-    for run in (ours, Graph()):
+    for run in (ours, Calls(ours)):
         flow.manual_seed(1)
         got = run(flow.from_torch(x))
         torch.testing.assert_close(got.detach().to_torch(), expected.detach())
@@ -694,15 +687,7 @@ def test_tensors_from_outside_compute_in_the_modules_code(traced: bool) -> None:
     ours.kept = [flow.tensor([2.0, 1.0, 1.0])]
     x = flow.randn(2, 3)
 
-    class Forward(nn.Graph):
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = ours
-
-        def build(self, x: Any) -> Any:
-            return self.model(x)
-
-    got = (Forward() if traced else ours)(x)
+    got = (Calls(ours) if traced else ours)(x)
     y = (OUTSIDE * (x @ ours.layer.weight.T + ours.layer.bias) + 6).detach().to_torch()
     o = OUTSIDE.to_torch()
     wave = torch.stft(o, 2, 1, window=torch.ones(2), return_complex=True).abs().sum()
@@ -775,15 +760,7 @@ def test_the_gradient_of_softmax_as_a_function() -> None:
 
 
 def test_a_library_that_registers_its_subclasses_knows_its_own_alone() -> None:
-    class Calling(flow.nn.Graph):
-        def __init__(self) -> None:
-            super().__init__()
-            self.layer = flow.from_torch(Known())
-
-        def build(self, x: flow.Tensor) -> flow.Tensor:
-            return self.layer(x)
-
-    assert Calling()(flow.ones(2, 1)).shape == (2, 3) and Registered.known == {"known": Known}
+    assert Calls(flow.from_torch(Known()))(flow.ones(2, 1)).shape == (2, 3) and Registered.known == {"known": Known}
 
 
 def test_data_has_a_count_of_versions_of_its_own() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import weft as flow
+from tests.graphs import Trains
 from tests.ranks import on
 from weft import nn
 from weft.core.errors import GraphError, TraceError
@@ -168,18 +169,8 @@ def test_what_is_trained_learns_through_a_mask_of_constants() -> None:
     again = nn.Linear(3, 3)
     again.load_state_dict(layer.state_dict())
 
-    class Train(nn.Graph):
-        def __init__(self) -> None:
-            super().__init__()
-            self.layer = layer
-            self.add_optimizer(flow.optim.SGD(layer.parameters(), lr=0.5))
-
-        def build(self, x: Any) -> Any:
-            loss = (self.layer(x)[~flow.eye(3).bool()] ** 2).sum()
-            loss.backward()
-            return loss
-
-    x, train = flow.randn(3, 3), Train()
+    optimizer = flow.optim.SGD(layer.parameters(), lr=0.5)
+    x, train = flow.randn(3, 3), Trains(layer, optimizer, lambda y: (y[~flow.eye(3).bool()] ** 2).sum())
     optimizer = flow.optim.SGD(again.parameters(), lr=0.5)
     for _ in range(2):
         loss = (again(x)[~flow.eye(3).bool()] ** 2).sum()

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import weft as flow
+from tests.graphs import Trains
 from weft import nn
 from weft.ops.linalg import onednn
 from weft.ops.linalg.onednn import requests, takes
@@ -104,18 +105,7 @@ def test_gradients_and_a_graph_are_torchs(taken: bool, monkeypatch: pytest.Monke
     graphed.load_state_dict(state)
     x = torch.randn(4, 64, 192)
 
-    class Training(nn.Graph):
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = graphed
-            self.add_optimizer(flow.optim.SGD(graphed.parameters(), lr=10.0))
-
-        def build(self, x: flow.Tensor) -> flow.Tensor:
-            loss = self.model(x)
-            loss.backward()
-            return loss
-
-    graph = Training()
+    graph = Trains(graphed, flow.optim.SGD(graphed.parameters(), lr=10.0), lambda y: y)
     optimizers = torch.optim.SGD(theirs.parameters(), lr=10.0), flow.optim.SGD(ours.parameters(), lr=10.0)
     for _ in range(3):
         losses = theirs(x).pow(2).mean(), ours(flow.from_torch(x))

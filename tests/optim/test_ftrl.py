@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import weft as flow
+from tests.graphs import Trains
 from weft import nn
 from weft.core.errors import OptionError
 from weft.one_embedding import Ftrl
@@ -45,18 +46,7 @@ def test_as_OneFlow_does(name: str, way: str) -> None:
     model = Model()
     optimizer = Ftrl(model.parameters(), **options)
 
-    class Train(nn.Graph):
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = model
-            self.add_optimizer(optimizer)
-
-        def build(self) -> Any:
-            loss = self.model()
-            loss.backward()
-            return loss
-
-    graph = Train()
+    graph = Trains(model, optimizer, lambda y: y)
     for _ in range(3):
         if way == "graph":
             graph()

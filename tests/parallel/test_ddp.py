@@ -16,6 +16,7 @@ from torch.distributed.algorithms.model_averaging.averagers import PeriodicModel
 from torch.distributed.optim import PostLocalSGDOptimizer, ZeroRedundancyOptimizer
 
 import weft as flow
+from tests.graphs import Trains
 from weft.core.errors import ArgumentError
 from weft.interop import from_torch, load_torch
 from weft.launch import spawn_threads
@@ -395,19 +396,8 @@ def test_in_a_graph_it_says_what_to_do(buffers: bool) -> None:
     def run() -> None:
         net = DistributedDataParallel(flow.nn.BatchNorm1d(2) if buffers else flow.nn.Linear(2, 2))
 
-        class Train(flow.nn.Graph):
-            def __init__(self) -> None:
-                super().__init__()
-                self.net = net
-                self.add_optimizer(flow.optim.SGD(net.parameters(), lr=0.1))
-
-            def build(self, x: flow.Tensor) -> flow.Tensor:
-                loss = self.net(x).square().sum()
-                loss.backward()
-                return loss
-
         with pytest.raises(flow.errors.TraceError, match="Instead of wrapping the module make it global"):
-            Train()(flow.ones(3, 2))
+            Trains(net, flow.optim.SGD(net.parameters(), lr=0.1), lambda y: y.square().sum())(flow.ones(3, 2))
 
     spawn_threads(2, run)
 

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import weft as flow
+from tests.graphs import Calls
 from tests.ranks import on
 from weft import nn
 from weft.core.errors import ArgumentError, OptionError, TraceError
@@ -283,15 +284,6 @@ def test_states_go_to_other_layouts_and_back() -> None:
     spawn_threads(2, run, deadline=60)
 
 
-class Inside(nn.Graph):
-    def __init__(self, net: Any) -> None:
-        super().__init__()
-        self.net = net
-
-    def build(self, x: Any) -> Any:
-        return self.net(x)
-
-
 def test_what_cannot_be_sharded_says_why() -> None:
     def run() -> None:
         place = flow.placement("cpu", [0, 1])
@@ -310,7 +302,7 @@ def test_what_cannot_be_sharded_says_why() -> None:
         with pytest.raises(ArgumentError, match="was applied to this Linear before"):
             fully_shard(net)
         with pytest.raises(TraceError, match=r"enable_zero\(stage=3\)"):
-            Inside(net)(flow.ones(1, 2))
+            Calls(net)(flow.ones(1, 2))
         for twice in (copy.deepcopy, pickle.dumps):
             with pytest.raises(OptionError, match=r"copy it before fully_shard\(\)"):
                 twice(net)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 import weft as flow
 from bench.memory import peak, peak_of
+from tests.graphs import Trains
 from weft import nn
 from weft.ops import OPS
 from weft.ops.declaration import op
@@ -122,17 +123,8 @@ MODELS: dict[str, Callable[[], tuple[nn.Module, Any]]] = {
 }
 
 
-class Train(nn.Graph):
-    def __init__(self, model: nn.Module, steps: int, optimizer: Any = flow.optim.SGD) -> None:
-        super().__init__()
-        self.model = model
-        self.add_optimizer(optimizer(model.parameters(), lr=0.01))
-        self.config.set_gradient_accumulation_steps(steps)
-
-    def build(self, x: Any) -> Any:
-        loss = self.model(x).square().mean()
-        loss.backward()
-        return loss
+def train(model: nn.Module, steps: int, optimizer: Any = flow.optim.SGD) -> Trains:
+    return Trains(model, optimizer(model.parameters(), lr=0.01), steps=steps)
 
 
 @pytest.mark.parametrize("steps", [1, 4])
@@ -151,7 +143,7 @@ def told_and_used(name: str, steps: int, optimizer: Any) -> None:
 
     def make() -> Callable[[], Any]:
         model, x = MODELS[name]()
-        graph = Train(model, steps, optimizer)
+        graph = train(model, steps, optimizer)
         made[:] = [x.numel() * 4, graph]
         graph.compile(x)
         graph.running.brief = True  # so that it runs on this thread, the one that is watched

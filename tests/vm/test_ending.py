@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import weft as flow
+from tests.graphs import Calls
 from weft import nn
 from weft.core.errors import IndexingError
 from weft.launch import spawn_threads
@@ -46,15 +47,6 @@ def run(program: str) -> None:
     exec(program, {"__name__": "__main__"})
 
 
-class Rows(nn.Graph):
-    def __init__(self) -> None:
-        super().__init__()
-        self.table = nn.Embedding(4, 2)
-
-    def build(self, i: Any) -> Any:
-        return self.table(i)
-
-
 def test_a_failure_that_nobody_read_is_the_ranks() -> None:
     with pytest.raises(IndexingError, match="index 9"):
-        spawn_threads(1, lambda: Rows()(flow.tensor([9])) is None)
+        spawn_threads(1, lambda: Calls(nn.Embedding(4, 2))(flow.tensor([9])) is None)

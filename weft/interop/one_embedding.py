@@ -73,14 +73,6 @@ def make_cached_ssd_store_options(
     return _store(capacity, persistent_path)
 
 
-def make_cached_host_mem_store_options(
-    cache_budget_mb: int, persistent_path: Any, capacity: int | None = None, size_factor: int = 1,
-    storage_dim: int = -1, physical_block_size: int = 4096,
-) -> dict[str, Any]:  # fmt: skip
-    """As `make_device_mem_store_options`."""
-    return _store(capacity, persistent_path)
-
-
 # ---- layers ------------------------------------------------------------------------------------------
 
 
@@ -196,9 +188,10 @@ NAMES = {
     f.__name__: f for f in (
         make_uniform_initializer, make_normal_initializer, make_constant_initializer, make_column_options,
         make_table_options, make_device_mem_store_options, make_cached_ssd_store_options,
-        make_cached_host_mem_store_options, MultiTableMultiColumnEmbedding, MultiTableEmbedding,
+        MultiTableMultiColumnEmbedding, MultiTableEmbedding,
     )
 } | {
+    "make_cached_host_mem_store_options": make_cached_ssd_store_options,
     "Embedding": Embedding, "make_table": make_table, "Optimizer": with_embeddings,
     "SmartDecayAdam": Adam,  # catches up on the steps in which a row wasn't looked up; here no row misses one
 }  # fmt: skip

@@ -88,10 +88,10 @@ def refit(
     if rest:
         own = len(op.params) - len(op.keywords)
         n = own + (taking_inplace(op) and run is not overwrite)
-        raise errors.ArgumentError(
-            f"{op.name}(): takes {n} positional argument{'s' * (n != 1)} but {own + len(rest)} were given\n"
-            f"  accepted: {signature(op)}"
-        )
+        wrong = f"takes {n} positional argument{'s' * (n != 1)} but {own + len(rest)} were given"
+        if n == own + len(rest):
+            wrong = f"argument 'inplace' must be bool, not {describe(rest[0])}"
+        raise errors.ArgumentError(f"{op.name}(): {wrong}\n  accepted: {signature(op)}")
     bound = list(args)
     for name, value in more.items():
         place = place_of(op.name, name, op.names)

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import weft as flow
+from tests.graphs import Trains
 from weft import nn
 from weft.interop import load_torch
 
@@ -22,16 +23,8 @@ MODELS: dict[str, tuple[tuple[int, ...], Callable[[Any], list[Any]]]] = {
 }
 
 
-class Train(nn.Graph):
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model
-        self.add_optimizer(flow.optim.SGD(model.parameters(), lr=0.1))
-
-    def build(self, x: flow.Tensor) -> flow.Tensor:
-        loss = self.model(x).float().square().mean()
-        loss.backward()
-        return loss
+def train_graph(model: nn.Module) -> Trains:
+    return Trains(model, flow.optim.SGD(model.parameters(), lr=0.1), lambda y: y.float().square().mean())
 
 
 @pytest.mark.parametrize("mixed", [False, True], ids=["", "norms in float32"])
@@ -48,7 +41,7 @@ def test_it_trains_as_in_torch(name: str, dtype: str, mixed: bool) -> None:
         for model, float32 in ((theirs, torch.float32), (mine, flow.float32)):
             next(m for m in model if "Norm" in type(m).__name__).to(float32)
     x = torch.randn(shape).to(getattr(torch, dtype))
-    graph, optimizer = Train(mine), torch.optim.SGD(theirs.parameters(), lr=0.1)
+    graph, optimizer = train_graph(mine), torch.optim.SGD(theirs.parameters(), lr=0.1)
     for _ in range(3):
         optimizer.zero_grad()
         expected = theirs(x).float().square().mean()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import weft as flow
+from tests.graphs import Trains
 from weft import nn
 from weft.core.errors import GraphError
 
@@ -187,18 +188,6 @@ KINDS = [
 ]  # fmt: skip
 
 
-class Pull(nn.Graph):
-    def __init__(self, net: nn.Module, optimizer: Any) -> None:
-        super().__init__()
-        self.net = net
-        self.add_optimizer(optimizer)
-
-    def build(self, x: Any) -> Any:
-        loss = self.net(x).square().sum()
-        loss.backward()
-        return loss
-
-
 def trained(kind: Any, key: str, graph: bool) -> list[list[float]]:
     first, second = nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False)
     for layer, scale in ((first, 0.5), (second, 0.75)):
@@ -209,7 +198,7 @@ def trained(kind: Any, key: str, graph: bool) -> list[list[float]]:
     group |= {"clip_grad_max_norm": 0.25} if key == "clip_grad_norm_type" else {}
     optimizer = kind([{"params": [first.weight]}, group], lr=0.1)
     net = nn.Sequential(first, second)
-    step = Pull(net, optimizer) if graph else None
+    step = Trains(net, optimizer, lambda y: y.square().sum()) if graph else None
     for n in range(3):
         x = flow.tensor([[1.0, float(n)]])
         if step is not None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import weft as flow
+from tests.graphs import Calls
 from weft import nn
 from weft.core.errors import CompileError, GraphError, ShapeError
 from weft.core.rank import current
@@ -37,15 +38,6 @@ class Train(nn.Graph):
         loss = nn.functional.cross_entropy(self.model(x), y)
         loss.backward()
         return loss
-
-
-class Predict(nn.Graph):
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model
-
-    def build(self, x: flow.Tensor) -> flow.Tensor:
-        return self.model(x)
 
 
 def data(place: flow.placement, sbp: Any, step: int) -> tuple[flow.Tensor, flow.Tensor]:
@@ -328,7 +320,7 @@ def test_a_split_model_predicts_saves_and_goes_on() -> None:
         x, y = data(place, S(0), 5)
         expected = twin(x).detach().numpy()
         np.testing.assert_allclose(model(x).detach().numpy(), expected, atol=1e-6)  # eagerly
-        np.testing.assert_allclose(Predict(model)(x).numpy(), expected, atol=1e-6)
+        np.testing.assert_allclose(Calls(model)(x).numpy(), expected, atol=1e-6)
         again = model_on(place)
         again.load_state_dict(model.state_dict())
         np.testing.assert_allclose(again(x).detach().numpy(), expected, atol=1e-6)

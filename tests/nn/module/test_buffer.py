@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import weft as flow
+from tests.graphs import Calls
 
 
 @pytest.mark.parametrize("lib", [flow, torch])
@@ -40,15 +41,7 @@ def test_it_is_written_in_a_graph() -> None:
 
     net = Counting()
 
-    class Run(flow.nn.Graph):
-        def __init__(self) -> None:
-            super().__init__()
-            self.net = net
-
-        def build(self, x: Any) -> Any:
-            return self.net(x)
-
-    run = Run()
+    run = Calls(net)
     assert [run(flow.ones(1)).item() for _ in range(3)] == [1.0, 2.0, 3.0] and net.count.item() == 3.0
 
 

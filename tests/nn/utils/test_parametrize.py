@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import weft as flow
+from tests.graphs import Trains
 from weft.core.errors import OptionError
 
 
@@ -109,18 +110,7 @@ def test_the_same_as_torchs(program: Any) -> None:
 def test_in_a_graph() -> None:
     layer = flow.nn.utils.parametrizations.weight_norm(flow.nn.Linear(3, 2))
 
-    class Train(flow.nn.Graph):
-        def __init__(self) -> None:
-            super().__init__()
-            self.layer = layer
-            self.add_optimizer(flow.optim.SGD(layer.parameters(), lr=0.1))
-
-        def build(self, x: flow.Tensor) -> flow.Tensor:
-            loss = self.layer(x).square().sum()
-            loss.backward()
-            return loss
-
-    step, x = Train(), flow.ones(2, 3)
+    step, x = Trains(layer, flow.optim.SGD(layer.parameters(), lr=0.1), lambda y: y.square().sum()), flow.ones(2, 3)
     losses = [step(x).item() for _ in range(3)]
     assert losses[0] > losses[1] > losses[2] == pytest.approx(losses[2])
     assert layer(x).square().sum().item() < losses[2]

@@ -20,18 +20,19 @@ from weft.tensor.tensor import Tensor
 from weft.vm.instruction import Instruction
 
 
-class FileSystemWriter:
-    """Where a checkpoint is written: a folder. PyTorch's options for how it writes files have no effect."""
+class _Folder:
+    """PyTorch's options for how it writes files have no effect."""
 
     def __init__(self, path: Any, *_: Any, **__: Any) -> None:
         self.path = os.fspath(path)
 
 
-class FileSystemReader:
+class FileSystemWriter(_Folder):
+    """Where a checkpoint is written."""
+
+
+class FileSystemReader(_Folder):
     """Where a checkpoint is read."""
-
-    def __init__(self, path: Any, *_: Any, **__: Any) -> None:
-        self.path = os.fspath(path)
 
 
 class DefaultSavePlanner:

@@ -120,6 +120,8 @@ def _places(name: str, index: Tensor) -> Tensor:
     """Indices as a vector of int64: as bytes they would be a mask."""
     if index.ndim > 1:
         raise IndexingError(f"{name}(): Index has to be a vector/scalar; got shape {list(index.shape)}")
+    if index.dtype.differentiable:
+        raise IndexingError(f"{name}(): Expected dtype int32/int64 for index; got {index.dtype}")
     return cast(ops.reshape(index, (-1,)), dtypes.int64)
 
 

@@ -42,8 +42,8 @@ def _flow_vander(x: Any, N: int | None = None, increasing: bool = False) -> Tens
     powers: list[Any] = [ops.ones_like(x, None)]
     for _ in range(1, n):
         powers.append(powers[-1] * x)
-    made = powers[:n]
-    return stack(made if increasing else made[::-1], 1)
+    made = stack(powers if increasing else powers[::-1], 1)
+    return made if n else ops.narrow(made, 1, 0, 0)
 
 
 def vander(x: Any, N: int | None = None) -> Any:

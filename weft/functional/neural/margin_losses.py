@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.api.table import public
 from weft.core import dtype as dtypes
-from weft.core.errors import OptionError, ShapeError
+from weft.core.errors import DtypeError, OptionError, ShapeError
 from weft.functional.neural.losses import reduced
 from weft.functional.neural.similarity import pairwise_distance
 from weft.ops import ops
@@ -84,6 +84,8 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
         raise ShapeError(
             f"multilabel_margin_loss: a target has the input's shape, {list(input.shape)}; got {list(target.shape)}"
         )
+    if labels.dtype.differentiable:
+        raise DtypeError(f"multilabel_margin_loss: expected scalar type Long for targets; got {labels.dtype}")
     given = ops.cumsum(ops.cast(labels < 0, dtypes.int64), 1) == 0
     index = ops.cast(ops.where(given, labels, 0), dtypes.int64)
     counts = ops.cast(given, x.dtype)

@@ -38,10 +38,10 @@ def unique_consecutive(
     [1, 2, 1]
     """
     rows = ops.reshape(x, (-1,)) if dim is None else ops.transpose(x, 0, dim)
-    n = rows.shape[0]
-    flat = ops.reshape(rows, (n, -1))
-    changes = ops.any(ops.ne(ops.narrow(flat, 0, 1, n - 1), ops.narrow(flat, 0, 0, n - 1)), 1)
-    starts = ops.cat([creation.ones(1, dtype=dtypes.bool_, **device_of(x)), changes], 0)
+    n, steps = rows.shape[0], max(rows.shape[0] - 1, 0)
+    flat = ops.reshape(rows, (n, rows.numel() // max(n, 1)))
+    changes = ops.any(ops.ne(ops.narrow(flat, 0, n - steps, steps), ops.narrow(flat, 0, 0, steps)), 1)
+    starts = ops.cat([creation.ones(n - steps, dtype=dtypes.bool_, **device_of(x)), changes], 0)
     at = ops.select(ops.nonzero(starts), 1, 0)
     kept = ops.index_select(rows, 0, at)
     found = [kept if dim is None else ops.transpose(kept, 0, dim)]

@@ -38,7 +38,7 @@ def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     flat = ops.reshape(x, (-1,))
     if flat.dtype.itemsize < 4 and flat.dtype.is_floating_point:
         flat = cast(flat, dtypes.float32)  # halves can't count
-    low, high = (min, max) if min != max else (ops.amin(flat).item(), ops.amax(flat).item())
+    low, high = (min, max) if min != max or not x.numel() else (ops.amin(flat).item(), ops.amax(flat).item())
     low, high = (low, high) if low != high else (low - 1, high + 1)
     inside = ops.logical_and(flat >= low, flat <= high)
     part = ops.clamp(ops.floor((flat - low) * (bins / (high - low))), 0, bins - 1)
@@ -63,7 +63,8 @@ def histogram(
     if isinstance(bins, Tensor):
         edges: Any = ops.clone(bins)
     else:
-        low, high = (ops.amin(flat).item(), ops.amax(flat).item()) if range is None else map(float, range)
+        taken = range is None and x.numel()
+        low, high = (ops.amin(flat).item(), ops.amax(flat).item()) if taken else map(float, range or (0.0, 1.0))
         low, high = (low, high) if low != high else (low - 0.5, high + 0.5)
         edges = creation.linspace(low, high, bins + 1, dtype=x.dtype, **device_of(x))
     n = edges.shape[0] - 1

@@ -27,6 +27,8 @@ def _median_of_all(x: Tensor) -> Tensor:
     >>> flow.median(flow.tensor([3., 1., 2.])).item()
     2.0
     """
+    if not x.numel() and x.dtype.is_floating_point:
+        return ops.full_like(ops.sum(x.detach()), math.nan, None)
     return _shared(x, ops.median(ops.reshape(x, (-1,)), 0)[0])
 
 
@@ -108,6 +110,8 @@ def nanquantile(
 @public("flow tensor")
 def nanmedian(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     """`median`, ignoring NaN."""
+    if not x.numel():
+        return _median_of_all(x) if dim is None else _median_along(x, dim, keepdim)
     rows = ops.reshape(x, (-1,)) if dim is None else x
     d = dim_of(0 if dim is None else dim, rows.ndim)
     there = ops.logical_not(ops.isnan(rows))

@@ -52,13 +52,13 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -
     [2.0, 5.0]
     """
     d = dim_of(dim, y.ndim)
-    n = y.shape[d]
-    means = (ops.narrow(y, d, 0, n - 1) + ops.narrow(y, d, 1, n - 1)) / 2
+    n, steps = y.shape[d], max(y.shape[d] - 1, 0)
+    means = (ops.narrow(y, d, 0, steps) + ops.narrow(y, d, n - steps, steps)) / 2
     if x is None:
         return ops.cumsum(means * dx, d)
     at = x.reshape([-1 if i == d else 1 for i in range(y.ndim)]) if x.ndim == 1 and y.ndim > 1 else x
     along = dim_of(dim, at.ndim)
-    return ops.cumsum(means * (ops.narrow(at, along, 1, n - 1) - ops.narrow(at, along, 0, n - 1)), d)
+    return ops.cumsum(means * (ops.narrow(at, along, n - steps, steps) - ops.narrow(at, along, 0, steps)), d)
 
 
 @public("flow")

@@ -81,7 +81,7 @@ def block_diag(*tensors: Any) -> Any:
     >>> flow.block_diag(flow.ones(1, 2), flow.ones(1, 1)).tolist()
     [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    parts: Any = [atleast_2d(t) for t in tensors]
+    parts: Any = [atleast_2d(t) for t in tensors] or [creation.empty(1, 0)]
     width, at, rows = sum(p.shape[1] for p in parts), 0, []
     for p in parts:
         rows.append(ops.pad_with(p, (at, width - at - p.shape[1]), 0))

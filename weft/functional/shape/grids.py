@@ -88,6 +88,8 @@ def combinations(x: Tensor, r: int = 2, with_replacement: bool = False) -> Tenso
     """The combinations of r elements of a vector, one per row."""
     if x.ndim != 1 or r < 0:
         raise ShapeError(f"combinations(): Expect a 1D vector, but got shape {list(x.shape)}, and r >= 0; r is {r}")
+    if not r:
+        return ops.clone(ops.narrow(x, 0, 0, 0))
     rows = math.comb(x.shape[0] + (r - 1 if with_replacement and x.shape[0] else 0), r)
     if rows * r > MOST_CHOSEN:
         raise ShapeError(f"combinations(): {rows} rows of {r}; the result has at most {MOST_CHOSEN} elements")

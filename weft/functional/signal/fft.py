@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -166,7 +167,7 @@ def _over(name: str, count: int, length: float, places: Iterable[int], options: 
     if count < 0:
         raise ShapeError(f"{name}(): Trying to create tensor with negative dimension {count}: [{count}]")
     options["dtype"] = options.get("dtype") or creation.get_default_dtype()
-    return creation.tensor([p / length for p in places], **options)
+    return creation.tensor([p / length if length else p * math.inf for p in places], **options)
 
 
 def _shift(x: Any, dim: Any, by: Callable[[int], int]) -> Any:

@@ -9,7 +9,8 @@ from typing import Any, Final, NamedTuple
 import torch
 from torch import Tensor
 
-from weft.core.errors import ShapeError
+from weft.core.dtype import of_torch
+from weft.core.errors import DtypeError, ShapeError
 from weft.core.sbp import Sbp, broadcast, partial_sum, split
 from weft.ops.declaration import REQUIRED, Op, Size, op, positional
 from weft.ops.form import Form, alike
@@ -104,7 +105,7 @@ def _reordered(x: Tensor, weight: Tensor, y: Tensor) -> tuple[int, int, int]:
     return x_size, y_size, w_size and -(-weight.shape[0] // LANES) * LANES * w_size // weight.shape[0]
 
 
-def _check(name: str, dims: int, x: Tensor, weight: Tensor, channels: int) -> None:
+def _check(name: str, dims: int, x: Tensor, weight: Tensor, bias: Tensor | None, channels: int) -> None:
     if x.dim() != dims + 2 or weight.dim() != dims + 2:
         raise ShapeError(
             f"{name} takes x of {dims + 2} dimensions (batch, channels, ...) and a weight of as many; "
@@ -115,6 +116,9 @@ def _check(name: str, dims: int, x: Tensor, weight: Tensor, channels: int) -> No
             f"{name}: weight of size {list(weight.shape)}, expected input{list(x.shape)} to have {channels} channels, "
             f"but got {x.shape[1]} channels instead"
         )
+    if bias is not None and bias.dtype is not x.dtype:  # the kernel would drop fractions and imaginary parts
+        kinds = f"Input type ({of_torch(x.dtype)}) and bias type ({of_torch(bias.dtype)})"
+        raise DtypeError(f"{name}: {kinds} should be the same: bias.to(x.dtype)")
 
 
 def _says(name: str, dims: int, transposed: bool) -> str:
@@ -155,7 +159,7 @@ def _convolution(dims: int, transposed: bool) -> Op:
         x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Size = 1, padding: int | Size = 0,
         dilation: int | Size = 1, groups: int = 1,
     ) -> Tensor:  # fmt: skip
-        _check(name, dims, x, weight, weight.shape[1] * groups)
+        _check(name, dims, x, weight, bias, weight.shape[1] * groups)
         s, p, d = spread(stride, dims), spread(padding, dims), spread(dilation, dims)
         return _run(x, weight, bias, s, p, d, False, (0,) * dims, groups)
 
@@ -163,7 +167,7 @@ def _convolution(dims: int, transposed: bool) -> Op:
         x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Size = 1, padding: int | Size = 0,
         output_padding: int | Size = 0, groups: int = 1, dilation: int | Size = 1,
     ) -> Tensor:  # fmt: skip
-        _check(name, dims, x, weight, weight.shape[0])
+        _check(name, dims, x, weight, bias, weight.shape[0])
         return _run(x, weight, bias, *geometry(stride, padding, output_padding, groups, dilation))
 
     body = backwards if transposed else plain

@@ -36,7 +36,7 @@ def _planes(kernel: Callable[..., Any], x: Tensor, dims: int, *sizes: tuple[int,
     if x.dim() == dims + 2 and not empty:
         return kernel(x, *sizes, **options)
     lead, tail = x.shape[: x.dim() - dims], x.shape[x.dim() - dims :]
-    made = kernel(x.new_empty((1, 1, *tail)) if empty else x.reshape((1, -1, *tail)), *sizes, **options)
+    made = kernel(x.new_empty((1, 1, *tail)) if empty else x.reshape((1, math.prod(lead), *tail)), *sizes, **options)
     several = made if isinstance(made, tuple) else (made,)
     shapes = [(*lead, *y.shape[2:]) for y in several]
     results = [y.new_empty(n) if empty else y.reshape(n) for y, n in zip(several, shapes, strict=True)]
