@@ -32,7 +32,7 @@ from weft.interop.facade import (
     facade,
     inward,
     outward,
-    records_outward,
+    records_inward,
     without_torch_function,
 )
 from weft.interop.inside import inside
@@ -105,6 +105,14 @@ class Watched:
             return outward(self.watch.outputs(inward(result)))
 
 
+def _taken(v: Any) -> Any:
+    return inward(v) if isinstance(v, torch.Tensor) else v
+
+
+def _lent(v: Any) -> Any:
+    return outward(v) if isinstance(v, Tensor) else v
+
+
 class Absent:
     """Hides a class attribute of torch's base class that only declares a missing one."""
 
@@ -130,10 +138,16 @@ class TorchModule(Module, TORCHS):
         if here.trace is None:
             return self.forward(*args, **kwargs) if self._hooks is None else self._call(*args, **kwargs)
 
-        def call(*args: Any, **kwargs: Any) -> Any:
-            return call_outside(self._call, args, kwargs)
+        made: Any = None
 
-        return records_outward(here.trace.call_module(self, call, inward(args), inward(kwargs)))
+        def call(*args: Any, **kwargs: Any) -> Any:
+            nonlocal made
+            made = self._call(*map(_lent, args), **{k: _lent(v) for k, v in kwargs.items()})
+            return records_inward(made)
+
+        # its own lists and dicts are passed on as they are, as it may change them
+        here.trace.call_module(self, call, tuple(map(_taken, args)), {k: _taken(v) for k, v in kwargs.items()})
+        return made
 
     def _watch(self, hooks: Any) -> Any:
         return Watched(self, hooks)
@@ -316,9 +330,9 @@ def _derived_class(kind: type) -> type:
             if own and name in WRITING:
                 space[name] = on_torchs_tensors(value)
             elif own and not name.startswith("__") and name != "extra_repr":
-                space[name] = _wrap_method(value, name.startswith("_"))
+                space[name] = _wrap_method(value)
             elif isinstance(value, property) and value.fget is not None and value is getattr(kind, name):
-                space[name] = value.getter(_wrap_method(value.fget, name.startswith("_")))
+                space[name] = value.getter(_wrap_method(value.fget))
     registered = hasattr(kind.__init_subclass__, "__func__")  # by a library's base class, which isn't to know this one
     made = type(kind)(kind.__name__, (TorchModule,) if registered else (kind, TorchModule), space)
     if registered:
@@ -326,7 +340,7 @@ def _derived_class(kind: type) -> type:
     return made
 
 
-def _wrap_method(f: Callable[..., Any], as_it_is: bool) -> Callable[..., Any]:
+def _wrap_method(f: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a method so that it can also be called from outside of torch's code."""
 
     @functools.wraps(f)
@@ -334,7 +348,7 @@ def _wrap_method(f: Callable[..., Any], as_it_is: bool) -> Callable[..., Any]:
         if inside.depth:
             return f(self, *args, **kwargs)
         with entered((*args, *kwargs.values(), *self.parameters())):
-            return f(self, *args, **kwargs) if as_it_is else call_outside(functools.partial(f, self), args, kwargs)
+            return call_outside(functools.partial(f, self), args, kwargs)
 
     return call
 
