@@ -847,6 +847,36 @@ def test_types_have_torchs_names_in_torchs_modules() -> None:
     assert flow.from_torch(Typed())(flow.tensor([1, 2])).dtype is flow.float32
 
 
+class Mixin:
+    """A plain class, whose `__dict__` comes before a module's."""
+
+
+class Metric(Mixin, torch.nn.Module):
+    """Writes its own `_apply` and `__getstate__`, as metrics and Lightning's modules do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.total, self.trainer = torch.nn.Linear(2, 2), torch.zeros(2), object()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**dict(self.__dict__), "trainer": None}
+
+    def _apply(self, fn: Any, *args: Any, **kwargs: Any) -> Any:
+        this = super()._apply(fn, *args, **kwargs)
+        this.total, this.dtype = fn(self.total), fn(torch.zeros(1)).dtype
+        assert isinstance(this.total, torch.Tensor)
+        return this
+
+
+@pytest.mark.parametrize("around", [False, True])
+def test_modules_that_move_and_copy_themselves(around: bool) -> None:
+    made = torch.nn.Sequential(Metric()) if around else Metric()
+    moved = copy.deepcopy(flow.from_torch(made).double())
+    metric = moved[0] if around else moved
+    assert metric.dtype == metric.total.dtype == metric.inner.weight.dtype == flow.float64 and metric.trainer is None
+    assert isinstance(metric.total, flow.Tensor) and list(metric._modules) == ["inner"]
+
+
 class Held:
     def __init__(self, mean: Any) -> None:
         self.mean = mean

@@ -37,7 +37,7 @@ from weft.interop.facade import (
 )
 from weft.interop.inside import inside
 from weft.nn.module.hooks import Hooks, Watch
-from weft.nn.module.members import BUFFER, MODULE, PARAMETER, TABLES, Members, exchange
+from weft.nn.module.members import BUFFER, MODULE, PARAMETER, TABLES, Members, Owner, exchange
 from weft.nn.module.module import Module
 from weft.tensor.data import whole_data
 from weft.tensor.parameter import Buffer, Parameter
@@ -323,6 +323,7 @@ def _derived_class(kind: type) -> type:
     """The derived class of a converted module, cached."""
     space: dict[str, Any] = {
         "torch_class": kind, "__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__,
+        "__dict__": Owner.__dict__["__dict__"],  # a class without it that comes before would show what is stored
     }  # fmt: skip
     for c in reversed(kind.__mro__):  # also what stands behind torch's Module, such as the `generate` of transformers
         for name, value in vars(c).items() if c is not torch.nn.Module else ():
@@ -330,7 +331,7 @@ def _derived_class(kind: type) -> type:
             if own and name in WRITING:
                 space[name] = on_torchs_tensors(value)
             elif own and not name.startswith("__") and name != "extra_repr":
-                space[name] = _wrap_method(value)
+                space[name] = _wrap_method(_applying(value) if name == "_apply" else value)
             elif isinstance(value, property) and value.fget is not None and value is getattr(kind, name):
                 space[name] = value.getter(_wrap_method(value.fget))
     registered = hasattr(kind.__init_subclass__, "__func__")  # by a library's base class, which isn't to know this one
@@ -338,6 +339,16 @@ def _derived_class(kind: type) -> type:
     if registered:
         made.__bases__ = kind, TorchModule
     return made
+
+
+def _applying(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A class's own `_apply`, as metrics have: what it finds in its attributes is torch's, but `fn` is Weft's."""
+
+    @functools.wraps(f)
+    def apply(self: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return f(self, lambda t: fn(t) if isinstance(t, Tensor) else outward(fn(inward(t))), *args, **kwargs)
+
+    return apply
 
 
 def _wrap_method(f: Callable[..., Any]) -> Callable[..., Any]:
