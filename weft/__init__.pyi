@@ -454,7 +454,7 @@ def broadcast_shapes(*shapes: Sequence[_int] | _int) -> torch.Size:
 def broadcast_tensors(*tensors: Tensor, out: Any = None) -> list[Tensor]:
     """The tensors, broadcast to their common shape as views; those that have it, themselves."""
 
-def broadcast_to(x: Tensor, shape: Sequence[_int], *, out: Tensor | None = None) -> Tensor:
+def broadcast_to(x: Tensor, *shape: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
     """x broadcast to a larger shape, as a view."""
 
 def bucketize(

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import weft as flow
 from weft.core.errors import IndexingError, WeftError
+from weft.launch import spawn_threads
 from weft.tensor.tensor import of_torch
 
 SHAPE = (3, 4, 2, 3)
@@ -361,3 +362,45 @@ def test_several_index_tensors_and_whole_dimensions() -> None:
         assert x[ours].tolist() == a[key].tolist()
     with pytest.raises(IndexingError):
         x[of_torch(i), of_torch(i + 9)]
+
+
+def written(lib: Any, key: Any, mask: Any, x: Any, value: Any) -> Any:
+    y = x * 1.0
+    y[tuple(mask if k is MASK else k for k in key)] = value
+    return y
+
+
+MASK: Any = object()
+MASKED: list[tuple[Any, tuple[int, ...], tuple[int, ...]]] = [
+    ((MASK,), (4, 3), ()), ((MASK,), (4, 3), (5,)), ((MASK,), (4, 3), (1, 5)), ((MASK,), (4, 3, 5), (1,)),
+    ((slice(None), MASK), (3,), (4, 1, 5)), ((slice(None), MASK), (3,), (5,)), ((slice(0, 2), MASK), (3,), (2, 1, 5)),
+    ((..., MASK), (5,), (3, 1)), ((..., MASK), (3, 5), (4, 1)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "shape", "size"), MASKED)
+def test_what_is_the_same_along_a_masks_true_elements_is_written_without_their_places(
+    key: Any, shape: tuple[int, ...], size: tuple[int, ...]
+) -> None:
+    """In graphs, where their number isn't known, and in layouts: `embeddings[ids == 7] = learned`."""
+    torch.manual_seed(0)
+    x, value, mask = torch.randn(4, 3, 5).double(), torch.randn(size).double(), torch.rand(shape) > 0.5
+    leaves = x.clone().requires_grad_(), value.clone().requires_grad_()
+    expected = written(torch, key, mask, *leaves)
+    (expected * x).sum().backward()
+
+    class Graph(flow.nn.Graph):
+        def build(self, mask: Any, x: Any, value: Any, weight: Any) -> Any:
+            x, value = (t.detach().requires_grad_() for t in (x, value))
+            y = written(flow, key, mask, x, value)
+            return y.detach(), *flow.autograd.grad((y * weight).sum(), [x, value])
+
+    def check(place: Any) -> None:
+        given = [place(flow.from_torch(t.clone())) for t in (mask, x, value, x)]
+        for y, dx, dv in (Graph()(*given), Graph.build(Graph(), *given)):
+            for ours, theirs in ((y, expected), (dx, leaves[0].grad), (dv, leaves[1].grad)):
+                assert np.allclose(ours.numpy(), theirs.detach().numpy())
+
+    check(lambda t: t)
+    P, B = flow.placement("cpu", ranks=[0, 1]), flow.sbp.broadcast
+    spawn_threads(2, lambda: check(lambda t: t.to_global(P, B)), deadline=60)

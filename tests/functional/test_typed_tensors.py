@@ -87,8 +87,8 @@ SIZED = """
     v.new(m); lib.Tensor([2, 3]); lib.LongTensor((2, 3)); lib.IntTensor(*s); lib.Tensor(s[1]); lib.tensor(s);
     lib.as_tensor(s); lib.zeros(s); lib.zeros(*s); lib.empty(s + (2,)); lib.ones(s[:1]); lib.full(s, 2.);
     lib.rand(s); lib.randint(0, 2, s); v.new_zeros(s); v.new_full(s, 1); v.expand(s); v.expand(*s);
-    v.broadcast_to(s); m.view(*s); m.reshape(s); m.repeat(s); m.view(s[::-1]); m.sum_to_size(s[:0] + (1, 3));
-    m.view(m.size(0), -1); m.reshape(s.numel())
+    v.broadcast_to(s); v.broadcast_to(*s); m.view(*s); m.reshape(s); m.repeat(s); m.view(s[::-1]);
+    m.sum_to_size(s[:0] + (1, 3)); m.view(m.size(0), -1); m.reshape(s.numel())
 """
 
 

@@ -341,7 +341,9 @@ def test_programs_that_train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         "        loss = self.model(x).sum()\n        assert isinstance(loss, torch.Tensor)\n"
         "        assert loss.device == torch.device('cpu') and loss.dtype == torch.float32\n"
         "        assert next(self.rows(i for i in (3,))) == 3\n"
-        "        loss.backward()\n        optimizer.step()\n        return loss, torch.zeros(2) + loss.detach()\n"
+        "        loss.backward()\n        def closure():\n            with torch.no_grad():\n"
+        "                assert isinstance(self.model(x), torch.Tensor)\n            return loss\n"
+        "        assert optimizer.step(closure) is loss\n        return loss, torch.zeros(2) + loss.detach()\n"
         "    def rows(self, them):\n        return them\n"
     )
     _only(tmp_path, "accelerate", monkeypatch)
@@ -371,6 +373,21 @@ def test_programs_that_train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     assert torch.equal(Euler().step(flow.from_torch(X)).to_torch(), X + 1)  # type: ignore[arg-type]
     assert type(Euler().step(X)) is torch.Tensor
+
+
+def test_gradients_are_clipped_by_the_parameters_of_an_optimizer_of_torchs() -> None:
+    """Which are stand-ins, as Lightning's Fabric reads them from it."""
+
+    def clipped(lib: Any, layer: Any) -> list[Any]:
+        layer(lib.ones(3, 4)).square().sum().backward()
+        optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+        given = [p for group in optimizer.param_groups for p in group["params"]]
+        norm = torch.nn.utils.clip_grad_norm_(given, 0.5)
+        torch.nn.utils.clip_grad_value_(given, 0.2)
+        return [norm.item(), *(p.grad.tolist() for p in layer.parameters())]
+
+    theirs = torch.nn.Linear(4, 2)
+    assert clipped(flow, flow.from_torch(copy.deepcopy(theirs))) == clipped(torch, theirs)
 
 
 def test_custom_functions_outside_of_modules() -> None:

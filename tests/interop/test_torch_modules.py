@@ -822,3 +822,103 @@ def test_types_have_torchs_names_in_torchs_modules() -> None:
             return x.type(torch.DoubleTensor).type("torch.FloatTensor")
 
     assert flow.from_torch(Typed())(flow.tensor([1, 2])).dtype is flow.float32
+
+
+class Mixin:
+    """A plain class, whose `__dict__` comes before a module's."""
+
+
+class Metric(Mixin, torch.nn.Module):
+    """Writes its own `_apply` and `__getstate__`, as metrics and Lightning's modules do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.total, self.trainer = torch.nn.Linear(2, 2), torch.zeros(2), object()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**dict(self.__dict__), "trainer": None}
+
+    def _apply(self, fn: Any, *args: Any, **kwargs: Any) -> Any:
+        this = super()._apply(fn, *args, **kwargs)
+        this.total, this.dtype = fn(self.total), fn(torch.zeros(1)).dtype
+        assert isinstance(this.total, torch.Tensor)
+        return this
+
+
+@pytest.mark.parametrize("around", [False, True])
+def test_modules_that_move_and_copy_themselves(around: bool) -> None:
+    made = torch.nn.Sequential(Metric()) if around else Metric()
+    moved = copy.deepcopy(flow.from_torch(made).double())
+    metric = moved[0] if around else moved
+    assert metric.dtype == metric.total.dtype == metric.inner.weight.dtype == flow.float64 and metric.trainer is None
+    assert isinstance(metric.total, flow.Tensor) and list(metric._modules) == ["inner"]
+
+
+class Held:
+    def __init__(self, mean: Any) -> None:
+        self.mean = mean
+
+
+class Layer(torch.nn.Module):
+    """Keeps in a list of its caller's what it was given last, as layers of causal convolutions do."""
+
+    def forward(self, x: torch.Tensor, kept: list[Any], place: list[int]) -> torch.Tensor:
+        before, kept[place[0]] = kept[place[0]], x
+        place[0] += 1
+        return x * 2 if before is None else x * 2 + before
+
+
+class Saved(torch.nn.Linear):
+    """Saves its state by itself, as layers of graph networks do."""
+
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        for name, p in self._parameters.items():
+            destination[prefix + name] = p if keep_vars else p.detach()
+
+
+def test_a_state_that_modules_write_themselves_has_wefts_tensors() -> None:
+    theirs = torch.nn.Sequential(Saved(2, 2), torch.nn.Linear(2, 2), Saved(2, 2))
+    state = flow.from_torch(theirs).state_dict()
+    assert list(state) == list(theirs.state_dict()) and {type(v) for v in state.values()} == {flow.Tensor}
+
+
+class Decoder(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.ModuleList([Layer(), Layer()])
+
+    def forward(self, x: torch.Tensor, state: dict[str, Any]) -> Held:
+        kept: list[Any] = [None, None]
+        for _ in range(2):
+            place = [0]
+            for layer in self.layers:
+                x = layer(x, kept, place=place)
+        state["steps"] = state.get("steps", 0) + 1
+        state["inner"]["seen"].append(x)
+        return Held(x + sum(state["inner"]["seen"]))
+
+
+def test_lists_and_dicts_that_a_module_changes_are_changed_for_its_caller() -> None:
+    """Caches and incremental states, eagerly and in a graph, where each layer had a copy; and what a graph returns out
+    of an object is its output."""
+
+    def steps(decoder: Any, x: Any) -> tuple[Any, Any, Any]:
+        seen: list[Any] = []
+        state: dict[str, Any] = {"inner": {"seen": seen}}
+        first, second = decoder(x, state).mean, decoder(x, state).mean
+        assert state["inner"]["seen"] is seen and len(seen) == 2
+        return first + second, seen[1], state["steps"]
+
+    class Graph(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.decoder = ours
+
+        def build(self, x: Any) -> Any:
+            return steps(self.decoder, x)
+
+    ours = flow.from_torch(Decoder())
+    expected = [v.tolist() for v in steps(Decoder(), torch.ones(2))[:2]]
+    for found in (steps(ours, flow.ones(2)), Graph()(flow.ones(2))):
+        assert [v.tolist() for v in found[:2]] == expected and found[2] == 2
+        assert isinstance(found[1], flow.Tensor)

@@ -76,6 +76,18 @@ def test_one_number_is_formatted_as_a_number() -> None:
     assert f"{flow.tensor(1.23456):.2f}" == "1.23" and f"{flow.tensor(7):3d}" == "  7"
 
 
+def test_a_global_number_is_formatted_as_one_where_it_is_known() -> None:
+    """Names of modules are made so, f"expert_{i}"; no rank waits for another."""
+
+    def each() -> tuple[str, str]:
+        x = flow.tensor(3, placement=flow.placement("cpu", [0, 1]), sbp=flow.sbp.broadcast)
+        return f"{x}", f"{x.to_global(sbp=flow.sbp.partial_sum)}"[:6]
+
+    assert spawn_threads(3, each, deadline=60) == [("3", "tensor")] * 2 + [
+        (f"tensor([], part of size=(), {where('broadcast')}, dtype=weft.int64)", "tensor")
+    ]
+
+
 def where(sbp: str) -> str:
     return f'placement=weft.placement(type="cpu", ranks=[0, 1]), sbp=weft.sbp.{sbp}'
 

@@ -181,4 +181,4 @@ def _outputs(result: Any, builder: Builder, name: str) -> tuple[Any, list[Value]
         made.append(builder.output(fresh(leaf), f"{name}.output.{len(made)}"))
         return Output()
 
-    return mapped(result, out), made
+    return mapped(tree.ours(result), out), made

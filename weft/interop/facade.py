@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import Any, Final
 
@@ -215,8 +215,37 @@ def records_outward(v: Any) -> Any:
 
 
 def call_outside(f: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call code that was written for torch on Weft's tensors: a module, say, or a trainer."""
-    return records_inward(f(*map(records_outward, args), **records_outward(kwargs)))
+    """Call code that was written for torch on Weft's tensors: a module, say, or a trainer. What it writes into lists
+    and dicts that it is given, such as caches, the caller finds there."""
+    lent, named = tuple(map(records_outward, args)), records_outward(kwargs)
+    copies = list(_copies((*args, *kwargs.values()), (*lent, *named.values())))
+    result = records_inward(f(*lent, **named))
+    own = {id(theirs): mine for mine, theirs, _ in copies}
+    for mine, theirs, before in copies:
+        changed = {k: p for k, p in _parts(theirs).items() if k not in before or before[k] is not p}
+        found = {k: own[id(p)] if id(p) in own else records_inward(p) for k, p in changed.items()}
+        if isinstance(mine, dict):
+            for k in mine.keys() - theirs.keys():
+                del mine[k]
+            for k, p in found.items():
+                mine[k] = p
+        elif found or len(theirs) != len(before):
+            mine[:] = [found[i] if i in found else mine[i] for i in range(len(theirs))]
+    return result
+
+
+def _copies(mine: Any, theirs: Any) -> Iterator[tuple[Any, Any, dict[Any, Any]]]:
+    """Lists and dicts in a tree with their copies in the other, and what these hold."""
+    if not isinstance(mine, (list, dict, tuple)):
+        return
+    if not isinstance(mine, tuple):
+        yield mine, theirs, _parts(theirs)
+    for part, other in zip(_parts(mine).values(), _parts(theirs).values(), strict=True):
+        yield from _copies(part, other)
+
+
+def _parts(v: Any) -> dict[Any, Any]:
+    return dict(v if isinstance(v, dict) else enumerate(v))
 
 
 def _record(v: Any, convert: Function, table: dict[type, Function]) -> Any:

@@ -81,12 +81,14 @@ def counterpart(theirs: Function, name: str) -> Function:
         found = getattr(home, name, None)
         if found is None:
             raise ArgumentError(f"torch.{path}.{name} was given Weft's tensors, and flow.{path} has no {name}")
+        if contains((*args, *kwargs.values()), (Facade,)):  # the parameters that an optimizer of torch's has
+            args, kwargs = inward(args), inward(kwargs)
         return found(*args, **kwargs)
 
     @functools.wraps(theirs)
     def call(*args: Any, **kwargs: Any) -> Any:
         args = tuple(list(a) if isinstance(a, Iterator) else a for a in args)  # such as model.parameters()
-        if not inside.depth and contains((*args, *kwargs.values())):
+        if not inside.depth and contains((*args, *kwargs.values()), WEFTS):
             return ours(*args, **kwargs)
         made = theirs(*args, **kwargs)
         if not callable(made):
@@ -330,7 +332,7 @@ def _wrap_step(theirs: Function) -> Function:
     @functools.wraps(theirs)
     def step(self: Any, *args: Any, **kwargs: Any) -> Any:
         ours = [p.of for group in self.param_groups for p in group["params"] if type(p) is Facade]
-        if not ours:
+        if not ours or inside.depth:  # a trainer's closure is torch's code as well
             return theirs(self, *args, **kwargs)
         args, kwargs = tuple(map(_closure, args)), {k: _closure(v) for k, v in kwargs.items()}
         with entered(ours):
@@ -497,6 +499,7 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
     "timm.utils.model_ema": dict.fromkeys(("ModelEmaV2", "ModelEmaV3"), _wrap_methods),
     "torchmetrics.metric": {"Metric": _wrap_subclasses},
     "accelerate.accelerator": {"Accelerator": _wrap_methods},
+    **{f"{home}.trainer.trainer": {"Trainer": _wrap_methods} for home in ("lightning.pytorch", "pytorch_lightning")},
     "einops.einops": dict.fromkeys(("reduce", "einsum", "parse_shape", "asnumpy"), _wrap_function),
     "einops.packing": dict.fromkeys(("pack", "unpack"), _wrap_function),
     "torchvision.transforms.v2._transform": {"Transform": _wrap_calls},  # which leave alone what is no torch.Tensor

@@ -32,12 +32,12 @@ from weft.interop.facade import (
     facade,
     inward,
     outward,
-    records_outward,
+    records_inward,
     without_torch_function,
 )
 from weft.interop.inside import inside
 from weft.nn.module.hooks import Hooks, Watch
-from weft.nn.module.members import BUFFER, MODULE, PARAMETER, TABLES, Members, exchange
+from weft.nn.module.members import BUFFER, MODULE, PARAMETER, TABLES, Members, Owner, exchange
 from weft.nn.module.module import Module
 from weft.tensor.data import whole_data
 from weft.tensor.parameter import Buffer, Parameter
@@ -105,6 +105,14 @@ class Watched:
             return outward(self.watch.outputs(inward(result)))
 
 
+def _taken(v: Any) -> Any:
+    return inward(v) if isinstance(v, torch.Tensor) else v
+
+
+def _lent(v: Any) -> Any:
+    return outward(v) if isinstance(v, Tensor) else v
+
+
 class Absent:
     """Hides a class attribute of torch's base class that only declares a missing one."""
 
@@ -130,10 +138,16 @@ class TorchModule(Module, TORCHS):
         if here.trace is None:
             return self.forward(*args, **kwargs) if self._hooks is None else self._call(*args, **kwargs)
 
-        def call(*args: Any, **kwargs: Any) -> Any:
-            return call_outside(self._call, args, kwargs)
+        made: Any = None
 
-        return records_outward(here.trace.call_module(self, call, inward(args), inward(kwargs)))
+        def call(*args: Any, **kwargs: Any) -> Any:
+            nonlocal made
+            made = self._call(*map(_lent, args), **{k: _lent(v) for k, v in kwargs.items()})
+            return records_inward(made)
+
+        # its own lists and dicts are passed on as they are, as it may change them
+        here.trace.call_module(self, call, tuple(map(_taken, args)), {k: _taken(v) for k, v in kwargs.items()})
+        return made
 
     def _watch(self, hooks: Any) -> Any:
         return Watched(self, hooks)
@@ -309,6 +323,7 @@ def _derived_class(kind: type) -> type:
     """The derived class of a converted module, cached."""
     space: dict[str, Any] = {
         "torch_class": kind, "__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__,
+        "__dict__": Owner.__dict__["__dict__"],  # a class without it that comes before would show what is stored
     }  # fmt: skip
     for c in reversed(kind.__mro__):  # also what stands behind torch's Module, such as the `generate` of transformers
         for name, value in vars(c).items() if c is not torch.nn.Module else ():
@@ -316,9 +331,9 @@ def _derived_class(kind: type) -> type:
             if own and name in WRITING:
                 space[name] = on_torchs_tensors(value)
             elif own and not name.startswith("__") and name != "extra_repr":
-                space[name] = _wrap_method(value, name.startswith("_"))
+                space[name] = _wrap_method(_applying(value) if name == "_apply" else value)
             elif isinstance(value, property) and value.fget is not None and value is getattr(kind, name):
-                space[name] = value.getter(_wrap_method(value.fget, name.startswith("_")))
+                space[name] = value.getter(_wrap_method(value.fget))
     registered = hasattr(kind.__init_subclass__, "__func__")  # by a library's base class, which isn't to know this one
     made = type(kind)(kind.__name__, (TorchModule,) if registered else (kind, TorchModule), space)
     if registered:
@@ -326,7 +341,17 @@ def _derived_class(kind: type) -> type:
     return made
 
 
-def _wrap_method(f: Callable[..., Any], as_it_is: bool) -> Callable[..., Any]:
+def _applying(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A class's own `_apply`, as metrics have: what it finds in its attributes is torch's, but `fn` is Weft's."""
+
+    @functools.wraps(f)
+    def apply(self: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return f(self, lambda t: fn(t) if isinstance(t, Tensor) else outward(fn(inward(t))), *args, **kwargs)
+
+    return apply
+
+
+def _wrap_method(f: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a method so that it can also be called from outside of torch's code."""
 
     @functools.wraps(f)
@@ -334,7 +359,7 @@ def _wrap_method(f: Callable[..., Any], as_it_is: bool) -> Callable[..., Any]:
         if inside.depth:
             return f(self, *args, **kwargs)
         with entered((*args, *kwargs.values(), *self.parameters())):
-            return f(self, *args, **kwargs) if as_it_is else call_outside(functools.partial(f, self), args, kwargs)
+            return call_outside(functools.partial(f, self), args, kwargs)
 
     return call
 

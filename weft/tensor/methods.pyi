@@ -353,7 +353,7 @@ class Methods:
     def bool(self, *, memory_format: Any = None) -> Tensor:
         """x as bool."""
 
-    def broadcast_to(self, shape: Sequence[_int]) -> Tensor:
+    def broadcast_to(self, *shape: _int | Sequence[_int]) -> Tensor:
         """x broadcast to a larger shape, as a view."""
 
     def byte(self, *, memory_format: Any = None) -> Tensor:

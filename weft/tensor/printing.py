@@ -73,13 +73,17 @@ def _part(t: Tensor) -> str:
     more, data = [*_where(t), *_gradient(t)], _at_hand(t.shard)
     if data is None:
         return _with("tensor(...)", [*more, *_form(t), _missing(t.shard)])
-    alike = all(n == 1 or s.is_broadcast for n, s in zip(t.placement.shape, t.sbp, strict=True))
-    if not (alike and tuple(data.shape) == tuple(t.shape)):
+    if not (_alike(t) and tuple(data.shape) == tuple(t.shape)):
         more = [f"part of size={tuple(t.shape)}", *more]
     try:
         return _bare(data.detach().cpu(), more)
     except Exception as error:  # the device failed
         return _with("tensor(...)", [*more, *_form(t), f"unreadable={type(error).__name__}"])
+
+
+def _alike(t: Tensor) -> bool:
+    """Whether each rank of the placement holds the whole."""
+    return all(n == 1 or s.is_broadcast for n, s in zip(t.placement.shape, t.sbp, strict=True))
 
 
 def _at_hand(blob: Blob) -> torch.Tensor | None:
@@ -116,10 +120,14 @@ def _form(t: Tensor) -> list[str]:
 
 
 def formatted(t: Tensor, specification: str) -> str:
-    """`format(tensor, spec)`: a 0-d tensor, or with a spec a one-element tensor, formats as a number."""
+    """`format(tensor, spec)`: a 0-d tensor, or with a spec a one-element tensor, formats as a number; without a spec a
+    global one only where this rank has it, as no rank waits for another."""
     if not specification:
-        known = hasattr(t, "blob") and t.ndim == 0 and t.value is None and t.is_local and t.device.type != "meta"
-        return format(t.item()) if known and not isinstance(t, Parameter) else text(t)
+        known = hasattr(t, "blob") and t.ndim == 0 and t.value is None and not isinstance(t, Parameter)
+        data = local_data(t, "format(tensor)") if known and (t.is_local or _alike(t)) else None
+        if data is None or data.is_meta or data.ndim:  # a rank outside of the placement has no elements
+            return text(t)
+        return format(t.item() if t.is_local else data.item())
     if t.numel() != 1:
         raise ArgumentError(
             f"{specification!r} formats one number; this tensor has shape {list(t.shape)}: reduce or index it first"

@@ -31,7 +31,8 @@ def run(job: Job, options: Options) -> None:
             continue
         y = node.outputs[0]
         parts[y] = found
-        inside[y] = [*(n for a in node.args if isinstance(a, Value) for n in inside.get(a, ())), node]
+        terms = [a for a in node.args if isinstance(a, Value)] if node.op == "add" else []  # what is padded stays
+        inside[y] = [*(n for a in terms for n in inside[a]), node]
         if not _whole(found):
             continue
         others = inside[y][:-1]

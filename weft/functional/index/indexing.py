@@ -164,22 +164,36 @@ def _as_positions(x: Tensor, gathered: list[Tensor | None]) -> list[Tensor | Non
 
 def _put(part: Tensor, gathered: list[Tensor | None], value: Any) -> None:
     """Write to gathered elements."""
-    mask = _only_mask(part, gathered, value)
-    if mask is not None:
-        part.masked_fill_(mask, value)  # type: ignore[attr-defined]
+    alone = _mask_alone(part, gathered, value) if isinstance(value, (int, float)) else None
+    if alone is not None:
+        part.masked_fill_(*alone)  # type: ignore[attr-defined]
         return
     value = _value(part, value)
     part.index_put_(_as_positions(part, gathered), value)  # type: ignore[attr-defined]
 
 
-def _only_mask(part: Tensor, gathered: list[Tensor | None], value: Any) -> Tensor | None:
-    """The mask, if it is the only index and a number is written: that needs no indices, whose count depends on data."""
-    masks = [g for g in gathered if g is not None]
-    whole = len(masks) == 1 and is_mask(masks[0]) and gathered[0] is masks[0]
-    if not (whole and isinstance(value, (int, float)) and tuple(masks[0].shape) == tuple(part.shape)[: masks[0].ndim]):
+def _mask_alone(part: Tensor, gathered: list[Tensor | None], value: Any) -> tuple[Tensor, Any] | None:
+    """The mask and the value, both to be spread over the part, if the mask is the only index and the value is the same
+    for all of its true elements: that needs no indices, whose count depends on data."""
+    (dim, mask), *others = [(i, g) for i, g in enumerate(gathered) if g is not None] or [(0, None)]
+    if mask is None or others or not is_mask(mask):
         return None
-    mask = ops.reshape(masks[0], (*masks[0].shape, *(1,) * (part.ndim - masks[0].ndim)))
-    return mask if mask.dtype.name == "bool" else mask.bool()  # type: ignore[attr-defined]
+    shape, after = tuple(part.shape), part.ndim - dim - mask.ndim
+    if tuple(mask.shape) != shape[dim : dim + mask.ndim]:
+        return None
+    if not isinstance(value, (int, float)):
+        value = _value(part, value)
+        sizes = (*(1,) * (dim + 1 + after - value.ndim), *value.shape)
+        sizes = (*sizes[:dim], *sizes[dim : dim + 1] * mask.ndim, *sizes[dim + 1 :])
+        if (
+            len(sizes) != len(shape)
+            or sizes[dim] != 1
+            or any(a not in (1, b) for a, b in zip(sizes, shape, strict=True))
+        ):
+            return None
+        value = ops.reshape(value, sizes)
+    mask = ops.reshape(mask, (*(1,) * dim, *mask.shape, *(1,) * after))
+    return _mask(mask), value
 
 
 def _value(part: Tensor, value: Any) -> Tensor:
@@ -210,9 +224,10 @@ def _replace(x: Tensor, steps: list[Step], gathered: list[Tensor | None], value:
     for op, attributes in steps:
         stages.append(op(stages[-1], *attributes))
     part = stages.pop()
-    mask = _only_mask(part, gathered, value)
-    if mask is not None:
-        whole = ops.masked_fill(part, mask, value)
+    alone = _mask_alone(part, gathered, value)
+    if alone is not None:
+        mask, value = alone
+        whole = ops.where(mask, value, part) if isinstance(value, Tensor) else ops.masked_fill(part, mask, value)
     elif any(g is not None for g in gathered):
         whole = ops.index_put(part, _as_positions(part, gathered), _value(part, value))
     else:

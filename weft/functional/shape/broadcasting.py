@@ -26,9 +26,9 @@ def sum_to_size(x: Tensor, *size: creation.Sizes) -> Tensor:
 
 
 @public("flow tensor")
-def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor:
+def broadcast_to(x: Tensor, *shape: creation.Sizes) -> Tensor:
     """x broadcast to a larger shape, as a view."""
-    return _expanded(x, size_of("broadcast_to", (shape,)))
+    return _expanded(x, size_of("broadcast_to", shape))
 
 
 @public("tensor")
