@@ -15,7 +15,7 @@ from torch.nn.utils import parametrizations, parametrize
 import weft as flow
 from tests.ranks import on
 from weft import nn
-from weft.core.errors import ArgumentError, SbpError
+from weft.core.errors import ArgumentError, SbpError, TraceError
 from weft.interop.functions import counterpart
 
 S, B = flow.sbp.split, flow.sbp.broadcast
@@ -845,3 +845,40 @@ def test_types_have_torchs_names_in_torchs_modules() -> None:
             return x.type(torch.DoubleTensor).type("torch.FloatTensor")
 
     assert flow.from_torch(Typed())(flow.tensor([1, 2])).dtype is flow.float32
+
+
+class Late(torch.nn.Module):
+    """Makes a layer in its first call, perhaps of weights that were there before, as BigBird does for short texts."""
+
+    def __init__(self, tied: bool) -> None:
+        super().__init__()
+        self.first, self.late, self.tied = torch.nn.Linear(2, 2), None, tied
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.late is None:
+            made = torch.nn.Linear(2, 2)
+            if self.tied:
+                made.weight, made.bias = self.first.weight, self.first.bias
+            self.late = made
+        return self.late(self.first(x))
+
+
+class Called(nn.Graph):
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def build(self, x: Any) -> Any:
+        return self.model(x)
+
+
+def test_a_layer_made_in_the_first_call_keeps_its_weights() -> None:
+    x = torch.ones(1, 2)
+    tied = Late(True)
+    with pytest.warns(UserWarning, match="is made in build"):
+        assert Called(flow.from_torch(tied))(flow.from_torch(x)).tolist() == tied(x).tolist()
+    drawn = flow.from_torch(Late(False))
+    with pytest.warns(UserWarning, match="is made in build"), pytest.raises(TraceError, match="call the module once"):
+        Called(drawn)(flow.from_torch(x))
+    expected, graph = drawn(flow.from_torch(x)).tolist(), Called(drawn)
+    assert graph(flow.from_torch(x)).tolist() == graph(flow.from_torch(x)).tolist() == expected

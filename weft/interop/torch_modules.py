@@ -241,6 +241,8 @@ def adopted(value: Any) -> Any:
         for name, held in [] if isinstance(m, Module) else [*m.__dict__.items()]:
             if any(turned(v) is not v for v in leaves(held)):
                 m.__dict__[name] = mapped(held, turned)
+        if here.trace is not None and not isinstance(m, Module):
+            here.trace.attributes.make(m)
     _convert_tree(value)
     return value
 
