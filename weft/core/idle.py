@@ -21,7 +21,7 @@ COMPILERS = "enable_inductor() hands runs of calls to another compiler"
 CUDNN = "flow.backends.cudnn.benchmark controls how convolutions are chosen"
 ALONE = "collectives travel one by one, each as soon as its operands are there"
 WAITS = "a wait ends when its peers have come or failed, or after WEFT_DEADLINE seconds"
-SPARSE = "gradients are dense; SGD and Adagrad update as they would with sparse ones"
+SPARSE = "gradients are dense; SGD, Adagrad and SparseAdam update as they would with sparse ones"
 FORMATS = "tensors are contiguous; each kernel chooses its own format inside"
 
 IDLE: Final[dict[str, str]] = {
