@@ -868,8 +868,8 @@ class Called(nn.Graph):
         super().__init__()
         self.model = model
 
-    def build(self, x: Any) -> Any:
-        return self.model(x)
+    def build(self, *given: Any) -> Any:
+        return self.model(*given)
 
 
 def test_a_layer_made_in_the_first_call_keeps_its_weights() -> None:
@@ -882,3 +882,28 @@ def test_a_layer_made_in_the_first_call_keeps_its_weights() -> None:
         Called(drawn)(flow.from_torch(x))
     expected, graph = drawn(flow.from_torch(x)).tolist(), Called(drawn)
     assert graph(flow.from_torch(x)).tolist() == graph(flow.from_torch(x)).tolist() == expected
+
+
+class Spread(torch.nn.Module):
+    """Sends the features of nodes along the edges of a graph, as LightGCN."""
+
+    def __init__(self, edges: torch.Tensor) -> None:
+        super().__init__()
+        self.nodes, self.edges = torch.nn.Embedding(4, 3), edges
+
+    def forward(self) -> torch.Tensor:
+        x = torch.sparse.mm(self.edges, self.nodes.weight)
+        return (self.edges @ x + torch.spmm(self.edges, x)).square().sum()
+
+
+def test_a_sparse_matrix_that_a_module_was_given_is_multiplied_as_such() -> None:
+    places = torch.tensor([[0, 1, 1, 3], [2, 0, 3, 1]])
+    theirs = Spread(torch.sparse_coo_tensor(places, torch.rand(4), (4, 4)).coalesce())
+    mine = flow.from_torch(theirs)
+    theirs().backward()
+    loss = mine()
+    loss.backward()
+    assert loss.item() == pytest.approx(theirs().item())
+    torch.testing.assert_close(mine.nodes.weight.grad.to_torch(), theirs.nodes.weight.grad)
+    with pytest.raises(TraceError, match=r"give x.to_dense\(\)"):
+        Called(mine)()
