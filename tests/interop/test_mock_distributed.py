@@ -202,9 +202,12 @@ def run(kind, mine, modules):
     y_ = schedule.step(*[x][rank:], **ends)
     return losses, y_
 
-for kind in (ScheduleGPipe, Schedule1F1B, ScheduleInterleaved1F1B, ScheduleInterleavedZeroBubble, ScheduleZBVZeroBubble):
+WHERE = {  # the layers of this rank, as one stage or as two
+    ScheduleGPipe: [2 * rank, 2 * rank + 1], Schedule1F1B: [2 * rank, 2 * rank + 1],
+    ScheduleInterleaved1F1B: [rank, rank + 2], ScheduleInterleavedZeroBubble: [rank, rank + 2],
+    ScheduleZBVZeroBubble: [rank, 3 - rank]}
+for kind, mine in WHERE.items():
     chunks = kind not in (ScheduleGPipe, Schedule1F1B)
-    mine = [rank, 3 - rank] if kind is ScheduleZBVZeroBubble else [rank, rank + 2] if chunks else [2 * rank, 2 * rank + 1]
     modules = [copy.deepcopy(layers[i]) for i in mine]
     losses, made = run(kind, mine, modules if chunks else [nn.Sequential(*modules)])
     for i, module in zip(mine, modules):
