@@ -272,6 +272,34 @@ def test_hooks_go_with_it():
     assert seen == [(3, 2)]
 
 
+class Mixed(torch.nn.Module):
+    """A module of torch's with a layer of Weft's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.theirs, self.ours = torch.nn.Linear(2, 2), nn.Linear(2, 2)
+
+    def forward(self, x: Any) -> Any:
+        return self.ours(self.theirs(x))
+
+
+def test_a_layer_of_wefts_in_a_module_of_torchs_is_trained_with_it() -> None:
+    model = flow.from_torch(Mixed())
+    assert [name for name, _ in model.named_parameters()] == [
+        "theirs.weight", "theirs.bias", "ours.weight", "ours.bias",
+    ]  # fmt: skip
+    model(flow.ones(1, 2)).sum().backward()
+    assert model.ours.weight.grad is not None and not model.eval().ours.training
+
+
+def test_a_pattern_takes_an_sbp_as_text() -> None:
+    P = flow.placement("cpu", [0])
+    layer = flow.from_torch(torch.nn.Linear(2, 2)).to_global(P, {"weight": "S(1)"})
+    assert layer.weight.sbp == (S(1),) and layer.bias.sbp == (B,)
+    with pytest.raises(SbpError, match="splits dimension 9"):
+        layer.to_global(P, {"weight": "S(9)"})
+
+
 def test_a_pattern_that_fits_nothing_is_a_mistake():
     with pytest.raises(SbpError, match=r"matches \['\*\.q_proj\.weight'\]; its parameters are called weight, bias"):
         flow.from_torch(torch.nn.Linear(2, 2)).to_global(flow.placement("cpu", [0]), {"*.q_proj.weight": S(0)})

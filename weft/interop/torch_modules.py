@@ -294,6 +294,7 @@ def _convert(m: Any) -> None:
     for name in torch.nn.Module().__dict__:
         held.pop(name, None) if name != "training" else None
     plain = {name: value.of for name, value in held.items() if type(value) is Facade}
+    roles.update((name, MODULE) for name, value in held.items() if isinstance(value, Module))  # of Weft's own layers
     held["_roles"] = roles
     held.update(members, **plain)
     object.__setattr__(m, "__class__", _derived_class(type(m)))
