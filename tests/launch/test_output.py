@@ -61,3 +61,10 @@ def test_what_is_not_done_is_told(words: list[str], said: str, capsys: pytest.Ca
     with pytest.raises((ArgumentError, SystemExit)) as told:
         main(words)
     assert said in f"{told.value} {capsys.readouterr().err}"
+
+
+@pytest.mark.parametrize("words", [["--nproc_per_node", "x"], ["--nproc_per_node", "-1"], ["--nnodes", "two"]])
+def test_a_number_that_is_none_is_told_so(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([*words, "program.py"])
+    assert f"a number of {'hosts' if '--nnodes' in words else 'ranks'}" in capsys.readouterr().err
