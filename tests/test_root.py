@@ -38,6 +38,9 @@ def test_functions_that_share_a_name_with_a_folder_win() -> None:
 def test_a_missing_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="weft has no 'tensr'"):
         flow.tensr  # noqa: B018
+    with pytest.raises(AttributeError) as caught:
+        flow.reluu  # noqa: B018
+    assert "relu" in dir(caught.value.obj)  # where Python looks for what was meant
     with pytest.raises(AttributeError, match=r"weft has no .sparse_coo_tensor., and torch has.*flow\.from_torch"):
         flow.sparse_coo_tensor  # noqa: B018
 

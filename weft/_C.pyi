@@ -160,7 +160,7 @@ from weft.special import (
     hermite_polynomial_h as hermite_polynomial_h, hermite_polynomial_he as hermite_polynomial_he, i0e as i0e, i1 as i1,
     i1e as i1e, laguerre_polynomial_l as laguerre_polynomial_l, legendre_polynomial_p as legendre_polynomial_p,
     log_ndtr as log_ndtr, modified_bessel_i0 as modified_bessel_i0, modified_bessel_i1 as modified_bessel_i1,
-    modified_bessel_k0 as modified_bessel_k0, modified_bessel_k1 as modified_bessel_k1,
+    modified_bessel_k0 as modified_bessel_k0, modified_bessel_k1 as modified_bessel_k1, ndtri as ndtri,
     scaled_modified_bessel_k0 as scaled_modified_bessel_k0, scaled_modified_bessel_k1 as scaled_modified_bessel_k1,
     shifted_chebyshev_polynomial_t as shifted_chebyshev_polynomial_t,
     shifted_chebyshev_polynomial_u as shifted_chebyshev_polynomial_u,

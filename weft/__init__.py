@@ -88,6 +88,7 @@ from weft.core.dtype import (
 )  # fmt: skip
 from weft.core.errors import OutOfMemoryError
 from weft.core.placement import Placement as placement
+from weft.core.reading import Near as _Near
 from weft.functional.create import global_view
 from weft.functional.create.creation import get_default_dtype, set_default_dtype
 from weft.functional.linalg import decompositions, norms, products, properties, solving, unchecked
@@ -217,7 +218,9 @@ def __getattr__(name: str) -> Any:
     if found is None:
         theirs = ", and torch has: `import torch` for it; its tensors are x.to_torch(), and flow.from_torch(y) back"
         raise AttributeError(
-            f"weft has no {name!r}" + theirs * hasattr(_torch, name), name=name, obj=sys.modules[__name__]
+            f"weft has no {name!r}" + theirs * hasattr(_torch, name),
+            name=name,
+            obj=_Near(name, {*__all__, *surface.PUBLIC["flow"]}),
         )
     return globals().setdefault(name, found)
 

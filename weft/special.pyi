@@ -9,9 +9,7 @@ from weft import (
     digamma as digamma, erf as erf, erfc as erfc, erfinv as erfinv, exp2 as exp2, expm1 as expm1, i0 as i0,
     log1p as log1p, logit as logit, sinc as sinc, xlogy as xlogy
 )
-from weft.functional.pointwise.special import (
-    entr as entr, ndtr as ndtr, ndtri as ndtri, polygamma as polygamma, xlog1py as xlog1py
-)
+from weft.functional.pointwise.special import entr as entr, ndtr as ndtr, polygamma as polygamma, xlog1py as xlog1py
 
 def airy_ai(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Airy's function."""
@@ -123,6 +121,13 @@ def modified_bessel_k1(x: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def multigammaln(x: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p."""
+
+def ndtri(x: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The normal distribution's quantile function.
+
+    >>> flow.special.ndtri(flow.tensor([0.5])).tolist()
+    [0.0]
+    """
 
 def psi(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of lgamma."""

@@ -56,10 +56,12 @@ def test_ranks_are_told_apart(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
         monkeypatch.setenv("RANK", "3")
         monkeypatch.setenv("WORLD_SIZE", "4")
         log.logger("part").warning("of a process")
+        logging.getLogger("weft").warning("the program's own")
         monkeypatch.setenv(log.LABELLED, "1")  # the launcher does it
         log.logger("part").warning("labelled")
     said = capsys.readouterr().err.splitlines()
-    assert said == ["[rank 1] weft.part: of a thread", "[rank 3] weft.part: of a process", "weft.part: labelled"]
+    assert said == ["[rank 1] weft.part: of a thread", "[rank 3] weft.part: of a process",
+                    "[rank 3] weft: the program's own", "weft.part: labelled"]  # fmt: skip
 
 
 def test_what_happens_once_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

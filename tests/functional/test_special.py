@@ -54,3 +54,14 @@ def test_a_derivative_that_nobody_has_is_refused(name: str) -> None:
             (getattr(lib.special, name)(order, lib.tensor([1.5])) + order).sum().backward()
         found.append(str(caught.value)[:30])
     assert found[0] == found[1]
+
+
+def test_quantiles_of_the_tails_are_exact() -> None:
+    p = torch.tensor([1e-30, 1e-10, 0.5, 1 - 1e-12], dtype=torch.float64, requires_grad=True)
+    mine = of_torch(p.detach()).requires_grad_()
+    expected, found = torch.special.ndtri(p), flow.special.ndtri(mine)
+    torch.testing.assert_close(found.detach().to_torch(), expected.detach(), rtol=1e-15, atol=0.0)
+    expected.sum().backward()
+    found.sum().backward()
+    assert mine.grad is not None and p.grad is not None
+    torch.testing.assert_close(mine.grad.to_torch(), p.grad, rtol=1e-12, atol=0.0)

@@ -72,6 +72,16 @@ def test_it_keeps_at_least_one(size: Any) -> None:
         nn.Graph.with_dynamic_input_shape(size=size)
 
 
+def test_parentheses_may_be_left_out() -> None:
+    @nn.Graph.with_dynamic_input_shape
+    class Twice(nn.Graph):
+        def build(self, x: Any) -> Any:
+            return x * 2
+
+    twice = Twice()
+    assert [twice(flow.ones(n)).tolist() for n in (1, 2)] == [[2.0], [2.0, 2.0]]
+
+
 def scaled_by(weight: float) -> tuple[Any, Any]:
     """A graph whose __init__ is decorated, as programs for OneFlow 1.0 do, and its module."""
 

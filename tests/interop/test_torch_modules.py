@@ -16,7 +16,7 @@ import weft as flow
 from tests.graphs import Calls
 from tests.ranks import on
 from weft import nn
-from weft.core.errors import ArgumentError, SbpError
+from weft.core.errors import ArgumentError, SbpError, TraceError
 from weft.interop.functions import counterpart
 
 S, B = flow.sbp.split, flow.sbp.broadcast
@@ -271,6 +271,34 @@ def test_hooks_go_with_it():
     ours = flow.from_torch(theirs)
     ours(flow.ones(3, 2))
     assert seen == [(3, 2)]
+
+
+class Mixed(torch.nn.Module):
+    """A module of torch's with a layer of Weft's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.theirs, self.ours = torch.nn.Linear(2, 2), nn.Linear(2, 2)
+
+    def forward(self, x: Any) -> Any:
+        return self.ours(self.theirs(x))
+
+
+def test_a_layer_of_wefts_in_a_module_of_torchs_is_trained_with_it() -> None:
+    model = flow.from_torch(Mixed())
+    assert [name for name, _ in model.named_parameters()] == [
+        "theirs.weight", "theirs.bias", "ours.weight", "ours.bias",
+    ]  # fmt: skip
+    model(flow.ones(1, 2)).sum().backward()
+    assert model.ours.weight.grad is not None and not model.eval().ours.training
+
+
+def test_a_pattern_takes_an_sbp_as_text() -> None:
+    P = flow.placement("cpu", [0])
+    layer = flow.from_torch(torch.nn.Linear(2, 2)).to_global(P, {"weight": "S(1)"})
+    assert layer.weight.sbp == (S(1),) and layer.bias.sbp == (B,)
+    with pytest.raises(SbpError, match="splits dimension 9"):
+        layer.to_global(P, {"weight": "S(9)"})
 
 
 def test_a_pattern_that_fits_nothing_is_a_mistake():
@@ -922,3 +950,65 @@ def test_lists_and_dicts_that_a_module_changes_are_changed_for_its_caller() -> N
     for found in (steps(ours, flow.ones(2)), Graph()(flow.ones(2))):
         assert [v.tolist() for v in found[:2]] == expected and found[2] == 2
         assert isinstance(found[1], flow.Tensor)
+
+
+class Late(torch.nn.Module):
+    """Makes a layer in its first call, perhaps of weights that were there before, as BigBird does for short texts."""
+
+    def __init__(self, tied: bool) -> None:
+        super().__init__()
+        self.first, self.late, self.tied = torch.nn.Linear(2, 2), None, tied
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.late is None:
+            made = torch.nn.Linear(2, 2)
+            if self.tied:
+                made.weight, made.bias = self.first.weight, self.first.bias
+            self.late = made
+        return self.late(self.first(x))
+
+
+class Called(nn.Graph):
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def build(self, *given: Any) -> Any:
+        return self.model(*given)
+
+
+def test_a_layer_made_in_the_first_call_keeps_its_weights() -> None:
+    x = torch.ones(1, 2)
+    tied = Late(True)
+    with pytest.warns(UserWarning, match="is made in build"):
+        assert Called(flow.from_torch(tied))(flow.from_torch(x)).tolist() == tied(x).tolist()
+    drawn = flow.from_torch(Late(False))
+    with pytest.warns(UserWarning, match="is made in build"), pytest.raises(TraceError, match="call the module once"):
+        Called(drawn)(flow.from_torch(x))
+    expected, graph = drawn(flow.from_torch(x)).tolist(), Called(drawn)
+    assert graph(flow.from_torch(x)).tolist() == graph(flow.from_torch(x)).tolist() == expected
+
+
+class Spread(torch.nn.Module):
+    """Sends the features of nodes along the edges of a graph, as LightGCN."""
+
+    def __init__(self, edges: torch.Tensor) -> None:
+        super().__init__()
+        self.nodes, self.edges = torch.nn.Embedding(4, 3), edges
+
+    def forward(self) -> torch.Tensor:
+        x = torch.sparse.mm(self.edges, self.nodes.weight)
+        return (self.edges @ x + torch.spmm(self.edges, x)).square().sum()
+
+
+def test_a_sparse_matrix_that_a_module_was_given_is_multiplied_as_such() -> None:
+    places = torch.tensor([[0, 1, 1, 3], [2, 0, 3, 1]])
+    theirs = Spread(torch.sparse_coo_tensor(places, torch.rand(4), (4, 4)).coalesce())
+    mine = flow.from_torch(theirs)
+    theirs().backward()
+    loss = mine()
+    loss.backward()
+    assert loss.item() == pytest.approx(theirs().item())
+    torch.testing.assert_close(mine.nodes.weight.grad.to_torch(), theirs.nodes.weight.grad)
+    with pytest.raises(TraceError, match=r"give x.to_dense\(\)"):
+        Called(mine)()

@@ -49,7 +49,13 @@ def by_several_outputs(_: Any, x: Any) -> Any:
     return x * (values.sum().item() * places[1].item() - first.sum().item())
 
 
-FACTORS = [(by_shapes, 3.0), (by_what_is_outside, 4.0), (by_many_ops, 1500.0), (by_several_outputs, 33.0)]
+def by_the_form_of_an_input(_: Any, x: Any) -> Any:
+    seen = flow.ones_like(x @ x.mT, dtype=flow.bool)  # over ranks a partial sum
+    return x * flow.full_like(x, 2.5).sum().item() if seen.all() and not flow.zeros_like(x).any() else x
+
+
+FACTORS = [(by_shapes, 3.0), (by_the_form_of_an_input, 10.0), (by_what_is_outside, 4.0),
+           (by_many_ops, 1500.0), (by_several_outputs, 33.0)]  # fmt: skip
 
 
 @pytest.mark.parametrize(("body", "factor"), FACTORS)
@@ -200,5 +206,6 @@ def test_global_constants_are_read_too(ranks: list[int], sbp: Any) -> None:
     def run() -> None:
         x = flow.ones(2, 2, placement=flow.placement("cpu", ranks), sbp=flow.sbp.broadcast)
         assert Traced(body)(x).tolist() == [[2.0, 2.0]] * 2
+        assert Traced(by_the_form_of_an_input)(x.to_global(sbp=flow.sbp.split(1))).tolist() == [[10.0, 10.0]] * 2
 
     run()

@@ -11,6 +11,8 @@ import torch
 
 import weft as flow
 import weft.nn.functional as F
+from tests.functional.test_torch_calls import CALLS
+from tests.functional.test_values import called, listed
 from weft import nn
 from weft.job.job import Job
 from weft.job.memory_order import Order, alike, lies
@@ -86,6 +88,46 @@ def test_channels_lie_as_torchs_after_a_kernel(call: Callable[[Any, Any], Any], 
     expected.square().mul(torch.arange(expected.numel()).view(expected.shape)).sum().backward()
     found.square().mul(flow.arange(found.numel()).view(found.shape)).sum().backward()
     assert theirs.grad is not None and mine.grad is not None and torch.allclose(theirs.grad, mine.grad.to_torch())
+
+
+IMAGES, COUNTED = torch.rand(2, 4, 6, 8), torch.tensor([0, 2])
+LYING: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    *(row for row in CALLS if row[0] not in ("linalg.lstsq", "kron")),  # these are as good as torch's
+    *(("nn.functional." + name, (IMAGES, *args), {}) for name, args in [
+        ("rms_norm", ((8,),)), ("layer_norm", ((6, 8),)), ("group_norm", (2,)), ("instance_norm", ()), ("glu", (1,)),
+        ("pad", ((1, 2, 1, 0), "circular")), ("pixel_shuffle", (2,)), ("rrelu", (0.1, 0.3, False)), ("softmax", (1,)),
+        ("rrelu", (0.1, 0.3, True)), ("avg_pool2d", (2,)), ("interpolate", (None, 2.0)), ("unfold", (2,)),
+        ("linear", (torch.rand(3, 8),)), ("normalize", ()), ("scaled_dot_product_attention", (IMAGES, IMAGES)),
+    ]),
+    *((name, (IMAGES, *args), {}) for name, args in [
+        ("index_copy", (1, COUNTED, IMAGES[:, :2])), ("index_add", (1, COUNTED, IMAGES[:, :2])), ("amax", (1,)),
+        ("index_select", (1, COUNTED)), ("sort", (1,)), ("cumsum", (1,)), ("flip", ((1,),)), ("roll", (1, 1)),
+        ("matmul", (torch.rand(8, 3),)), ("tril", ()), ("repeat_interleave", (2, 1)), ("topk", (2, 1)), ("var", (1,)),
+        ("masked_fill", (IMAGES > 0.5, 1.0)), ("slice_scatter", (IMAGES[:, :2], 1, 0, 2)), ("unflatten", (1, (2, 2))),
+    ]),
+]  # fmt: skip
+
+
+@TURNS
+@pytest.mark.parametrize(("name", "args", "options"), LYING, ids=lambda v: v if isinstance(v, str) else "")
+def test_results_lie_as_torchs(
+    name: str, args: tuple[Any, ...], options: dict[str, Any], turn: tuple[int, ...]
+) -> None:
+    def turned(v: Any) -> Any:
+        """The same values with their dimensions in another order in memory."""
+        if not isinstance(v, torch.Tensor) or v.dim() < 2:
+            return v.detach() if isinstance(v, torch.Tensor) else v
+        order = [d - 4 + v.dim() for d in turn if d >= 4 - v.dim()]
+        return v.detach().permute(order).contiguous().permute([order.index(d) for d in range(v.dim())])
+
+    def mine(v: Any) -> Any:
+        return flow.from_torch(v) if isinstance(v, torch.Tensor) else v
+
+    given = [turned(v) for v in args]
+    expected = listed(called(torch, name, tuple(given), options))
+    found = listed(called(flow, name, tuple(map(mine, given)), {k: mine(v) for k, v in options.items()}))
+    for e, f in zip(expected, found, strict=True):
+        assert not isinstance(e, torch.Tensor) or lies(f.to_torch(), e.stride()), f"{f.stride()}, not {e.stride()}"
 
 
 def test_channels_lie_innermost_only_where_a_kernel_lays_them_so() -> None:

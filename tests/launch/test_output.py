@@ -51,7 +51,9 @@ def test_what_is_shown_is_kept_too(launch: Launch, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--nproc_per_node", "many", "program.py"], "invalid ranks_here value"),
+        (["--nproc_per_node", "many", "program.py"], "a number of ranks, cpu, gpu or auto; got 'many'"),
+        (["--nproc_per_node", "-1", "program.py"], "a number of ranks"),
+        (["--nnodes", "two", "program.py"], "a number of hosts; got 'two'"),
         (["--max-restarts", "2", "program.py"], "goes on from its last checkpoint"),
         (["--standalone", "--nnodes", "2", "program.py"], "--standalone is one host"),
         (["--nnodes", "1:4", "program.py"], "keeps the hosts it began with"),

@@ -478,3 +478,38 @@ def test_steps_of_doubles_are_as_exact_as_torchs(name: str) -> None:
             optimizer.step()
         ends.append(p.tolist())
     assert ends[1] == pytest.approx(ends[0], rel=1e-6)
+
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("maximize", [False, True])
+def test_sparse_adam_moves_the_rows_that_were_looked_up(maximize: bool, traced: bool) -> None:
+    weights, ids = torch.randn(6, 3), [torch.tensor(i) for i in ([1, 3, 3], [0, 1, 5], [3, 2, 1])]
+    theirs, ours = (lib.nn.Embedding(6, 3, padding_idx=2, sparse=lib is torch) for lib in (torch, flow))
+    theirs.load_state_dict({"weight": weights})
+    ours.load_state_dict({"weight": weights})
+    options: dict[str, Any] = {"lr": 0.1, "betas": (0.8, 0.9), "maximize": maximize}
+    a, b = torch.optim.SparseAdam(theirs.parameters(), **options), flow.optim.SparseAdam(ours.parameters(), **options)
+
+    class Train(flow.nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = ours
+            self.add_optimizer(b)
+
+        def build(self, x: Any) -> Any:
+            loss = self.model(x).square().sum()
+            loss.backward()
+            return loss
+
+    graph = Train()
+    for x in ids:
+        a.zero_grad()
+        theirs(x).square().sum().backward()
+        a.step()
+        if traced:
+            graph(of_torch(x))
+        else:
+            b.zero_grad()
+            ours(of_torch(x)).square().sum().backward()
+            b.step()
+    torch.testing.assert_close(ours.weight.detach().to_torch(), theirs.weight.detach())

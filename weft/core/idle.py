@@ -17,10 +17,11 @@ from weft.core.program_line import warn
 FUSES = "the compiler fuses by itself"
 LAYOUTS = "enable_auto_parallel() has one search and one cost model, and keeps the program's layouts"
 ORDER = "the compiler chooses order and memory by itself"
+COMPILERS = "enable_inductor() hands runs of calls to another compiler"
 CUDNN = "flow.backends.cudnn.benchmark controls how convolutions are chosen"
 ALONE = "collectives travel one by one, each as soon as its operands are there"
 WAITS = "a wait ends when its peers have come or failed, or after WEFT_DEADLINE seconds"
-SPARSE = "gradients are dense; SGD and Adagrad update as they would with sparse ones"
+SPARSE = "gradients are dense; SGD, Adagrad and SparseAdam update as they would with sparse ones"
 FORMATS = "tensors are contiguous; each kernel chooses its own format inside"
 
 IDLE: Final[dict[str, str]] = {
@@ -28,11 +29,14 @@ IDLE: Final[dict[str, str]] = {
         "allow_fuse_add_to_output": FUSES, "allow_fuse_cast_scale": FUSES, "allow_fuse_model_update_ops": FUSES,
         "enable_auto_parallel_ignore_user_sbp_config": LAYOUTS,
         "enable_auto_parallel_sbp_collector": LAYOUTS, "enable_auto_parallel_trunk_algo": LAYOUTS,
-        "enable_compress_memory": ORDER,
-        "enable_cudnn_conv_heuristic_search_algo": CUDNN,
+        "enable_auto_memory": "set_memory_budget(bytes) says how much memory a rank may take",
+        "enable_choose_best_memory_allocation": ORDER, "enable_compress_memory": ORDER,
+        "enable_cudnn_conv_heuristic_search_algo": CUDNN, "enable_cudnn_fused_normalization_add_relu": CUDNN,
         "enable_fused_model_update_cast": FUSES, "enable_multi_tensor_update": FUSES,
-        "enable_straighten_algorithm": ORDER, "set_auto_parallel_computation_cost_ratio": LAYOUTS,
+        "enable_straighten_algorithm": ORDER, "enable_tensorrt": COMPILERS, "enable_xla_jit": COMPILERS,
+        "set_auto_parallel_computation_cost_ratio": LAYOUTS,
         "set_auto_parallel_wait_time": LAYOUTS,
+        "set_zero_redundancy_optimizer_min_size_after_split": "enable_zero(shard_min_size=) says which are split",
         "proto.set_enable_inplace": ORDER, "proto.set_prune_parallel_cast_ops": FUSES,
     }.items()},
     "boxing.enable_fusion": ALONE,

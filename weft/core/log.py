@@ -47,6 +47,7 @@ class Last(logging.StreamHandler[Any]):
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
+        self.addFilter(Ranked())  # of a program's own lines, too, by getLogger("weft")
         self.setFormatter(logging.Formatter("%(label)s%(name)s: %(message)s"))
 
     @property

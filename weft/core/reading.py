@@ -25,6 +25,16 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f". Did you mean {near[0]!r}?" if near else ""
 
 
+class Near:
+    """In an AttributeError, stands for a module with more names than Python looks through to suggest one."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        self.name, self.known = name, known
+
+    def __dir__(self) -> list[str]:
+        return difflib.get_close_matches(self.name, self.known)
+
+
 def other_than_file(mode: int) -> str:
     """What is in the place of a regular file; empty if it is one."""
     return "" if stat.S_ISREG(mode) else KINDS.get(stat.S_IFMT(mode), "no file")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from weft.core.dispatch import here
@@ -85,10 +85,10 @@ def _of_any_form(kind: type) -> type:
     return type(kind.__name__, (kind,), own)
 
 
-def with_dynamic_input_shape(*, size: int = 10, enable_shared: bool = True) -> Callable[[Any], Any]:
+def with_dynamic_input_shape(given: Any = None, /, *, size: int = 10, enable_shared: bool = True) -> Any:
     """A decorator of a class of graphs, or of its `__init__`, for dynamic input shapes: its graphs take inputs of any
     form, and cache compiled graphs for the last `size` forms. They share modules, optimizers and config. All ranks call
-    with the same forms.
+    with the same forms. Parentheses may be left out.
 
     >>> @flow.nn.Graph.with_dynamic_input_shape(size=2)
     ... class Twice(flow.nn.Graph):
@@ -119,7 +119,7 @@ def with_dynamic_input_shape(*, size: int = 10, enable_shared: bool = True) -> C
 
         return init
 
-    return decorate
+    return decorate if given is None else decorate(given)
 
 
 Owned = tuple[Any, str]  # where a module keeps a tensor, and under which name

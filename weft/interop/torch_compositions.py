@@ -147,6 +147,7 @@ COMPOSED: Final[dict[Any, Callable[..., Any]]] = {
     "torch.Tensor._is_all_true": lambda x: x.all(),  # what torch._check_tensor_all asks
     "torch.Tensor._is_any_true": lambda x: x.any(),
     torch._grouped_mm: _grouped_mm,
+    torch.sparse.mm: lambda a, b: ops.matmul(a, b),  # of a sparse matrix from outside, which the kernel takes
     **{getattr(torch, name): recurrent(mode) for name, mode in _RECURRENT.items()},
     **{getattr(torch, f"{name}_cell"): CELLS[mode] for name, mode in _RECURRENT.items()},
 }

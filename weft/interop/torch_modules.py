@@ -255,6 +255,8 @@ def adopted(value: Any) -> Any:
         for name, held in [] if isinstance(m, Module) else [*m.__dict__.items()]:
             if any(turned(v) is not v for v in leaves(held)):
                 m.__dict__[name] = mapped(held, turned)
+        if here.trace is not None and not isinstance(m, Module):
+            here.trace.attributes.make(m)
     _convert_tree(value)
     return value
 
@@ -306,6 +308,7 @@ def _convert(m: Any) -> None:
     for name in torch.nn.Module().__dict__:
         held.pop(name, None) if name != "training" else None
     plain = {name: value.of for name, value in held.items() if type(value) is Facade}
+    roles.update((name, MODULE) for name, value in held.items() if isinstance(value, Module))  # of Weft's own layers
     held["_roles"] = roles
     held.update(members, **plain)
     object.__setattr__(m, "__class__", _derived_class(type(m)))

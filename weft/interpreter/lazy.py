@@ -17,7 +17,7 @@ from weft.core.device import Device
 from weft.core.dispatch import here, hooks, tracing
 from weft.core.errors import PlacementError, TraceError
 from weft.core.rank import current
-from weft.core.sbp import NdSbp
+from weft.core.sbp import NdSbp, broadcast
 from weft.core.spec import Spec
 from weft.interpreter.explain_movements import refuse, strict
 from weft.job.builder import Builder
@@ -146,7 +146,8 @@ def traced(t: Tensor, error: str, read: bool = True) -> Tensor:
         if not _constant(v, builder):
             raise TraceError(f"{error} ({program_line.brief()})")
         needed.add(v)
-        waiting += builder.job.producer[v].operands()
+        node = builder.job.producer[v]
+        waiting += () if node.op in OF_FORM else node.operands()
     captured: dict[Value, Any] = {v: builder.fixed(v) for v in needed if v in builder.job.variables}
     for c in captured.values() if read else ():
         builder.seen(c)
@@ -157,9 +158,20 @@ def traced(t: Tensor, error: str, read: bool = True) -> Tensor:
                 if node.op == "variable":
                     made = captured[node.outputs[0]]
                 else:
-                    made = OPS[node.op].entry(*_stand_ins(node.args, values.get))
+                    made = OPS[node.op].entry(*_stand_ins(node.args, lambda v: values[v] if v in values else _blank(v)))
                 values.update(zip(node.outputs, made if isinstance(made, tuple) else (made,), strict=True))
     return values[wanted]
+
+
+OF_FORM = ("ones_like", "zeros_like", "full_like")  # they follow from the form of their operand, not from its values
+
+
+def _blank(v: Value) -> Any:
+    """A tensor of a value's form."""
+    if v.spec is None:
+        return OPS["empty"].entry(v.shape, v.dtype, v.device)
+    sbp = tuple(broadcast if s.is_partial else s for s in v.spec.nd_sbp)
+    return OPS["empty"].entry(v.shape, v.dtype, None, v.spec.placement, sbp)
 
 
 def _constant(v: Value, builder: Builder) -> bool:

@@ -65,11 +65,14 @@ class Attributes:
     def remark(self, module: Any) -> None:
         """Warn of a module that isn't the graph's: its calls are traced, but its state isn't the graph's."""
         if id(module) not in self.others and any(True for _ in module.parameters()):
+            shown = f"{module._get_name()}({module.extra_repr()}) is"
             warn(
-                f"{module._get_name()}({module.extra_repr()}) is called in a nn.Graph, but not registered into a "
-                "nn.Graph: its parameters are no part of the graph's state, and have no names in it. Set it in "
-                "__init__: self.m = module"
-            )
+                f"{shown} made in build(): each launch makes it again, and draws its weights anew. Make it in "
+                "__init__, or call the module that makes it once, before the graph is made"
+                if id(module) in self._born else
+                f"{shown} called in a nn.Graph, but not registered into a nn.Graph: its parameters are no part of the "
+                "graph's state, and have no names in it. Set it in __init__: self.m = module"
+            )  # fmt: skip
             self.others.update(map(id, module.modules()))
 
     def exchanged(self, was_read: Callable[[Tensor], bool]) -> list[tuple[Tensor, Tensor]]:
@@ -158,7 +161,8 @@ class Attributes:
         if self._is_made(each.now):
             raise TraceError(
                 f"build() makes {each}, which the next launch would make again. What a graph keeps is there before: "
-                "let __init__ make it, or register it, register_buffer(name, tensor), in the form that it will have"
+                "let __init__ make it, or register it, register_buffer(name, tensor), in the form that it will have; "
+                "or call the module once before the graph is made"
             )
 
     def _is_new(self, t: Tensor) -> bool:
@@ -166,8 +170,10 @@ class Attributes:
         return not self.memories.stands_over(t)
 
     def _is_made(self, value: Any) -> bool:
-        """Whether a tensor or a module was made in the trace."""
-        return self._is_new(value) if isinstance(value, Tensor) else id(value) in self._born
+        """Whether a tensor was made in the trace, or a module with such tensors."""
+        if isinstance(value, Tensor):
+            return self._is_new(value)
+        return id(value) in self._born and any(map(self._is_new, (*value.parameters(), *value.buffers())))
 
     def restore(self) -> None:
         """Restore all attributes, after a failed trace."""
@@ -176,7 +182,8 @@ class Attributes:
                 if self._is_made(stored(module)[name]):
                     delattr(module, name)
             for each in held:
-                if each.now is not each.value and any(map(self._is_new, _tensors([each.now]))):
+                now = each.now
+                if now is not each.value and (id(now) in self._born or any(map(self._is_new, _tensors([now])))):
                     stored(module)[each.name] = each.value
                 if type(each.value) in (list, dict) and any(map(self._is_new, _tensors(each.value))):
                     each.value.clear()

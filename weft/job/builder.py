@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import torch
+
 from weft.boxing.signature import Signature
 from weft.core import program_line, random
 from weft.core.device import Device
@@ -190,6 +192,11 @@ class Builder:
         known = self._values.get(id(blob))
         if known is not None:
             return known[1]
+        if t.is_local and blob.data is not None and blob.data.layout is not torch.strided:
+            raise TraceError(
+                "a sparse tensor in a graph, whose plan says where each element lies: give x.to_dense(), or call the "
+                "module outside of the graph, where the product of a sparse matrix and a dense one is computed as such"
+            )
         _, name, t = self._names.get(id(blob)) or (blob, "constant", self.memories.first(t))
         if self.memories.is_made(t):  # which may stand for a symbol later
             made, t = t, object.__new__(Tensor)

@@ -68,14 +68,20 @@ def ranks_here(words: str) -> int:
         if words == "gpu" and not gpus:
             raise argparse.ArgumentTypeError("gpu: torch sees no CUDA device here; give cpu, or a number")
         return gpus if gpus and words != "cpu" else os.cpu_count() or 1
-    return int(words)
+    return number(words, "a number of ranks, cpu, gpu or auto")
 
 
 def hosts_of(words: str) -> int:
     least, _, most = words.partition(":")
     if most and least != most:
         raise argparse.ArgumentTypeError(f"{words}: a run keeps the hosts it began with; give one number")
-    return int(least)
+    return number(least, "a number of hosts")
+
+
+def number(words: str, what: str) -> int:
+    if not words.isdecimal():
+        raise argparse.ArgumentTypeError(f"{what}; got {words!r}")
+    return int(words)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

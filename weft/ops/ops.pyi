@@ -116,7 +116,8 @@ from weft.ops.pointwise.elementary import (
 from weft.ops.pointwise.gamma import digamma as digamma, lgamma as lgamma, mvlgamma as mvlgamma, polygamma as polygamma
 from weft.ops.pointwise.integral_functions import (
     bessel_j0 as bessel_j0, bessel_j1 as bessel_j1, bessel_y0 as bessel_y0, bessel_y1 as bessel_y1, erfcx as erfcx,
-    i0 as i0, i0e as i0e, i1 as i1, i1e as i1e, igamma as igamma, igammac as igammac, log_ndtr as log_ndtr
+    i0 as i0, i0e as i0e, i1 as i1, i1e as i1e, igamma as igamma, igammac as igammac, log_ndtr as log_ndtr,
+    ndtri as ndtri
 )
 from weft.ops.pointwise.logic import (
     bitwise_and as bitwise_and, bitwise_left_shift as bitwise_left_shift, bitwise_not as bitwise_not,

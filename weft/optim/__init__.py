@@ -10,7 +10,7 @@ from weft.optim import lr_scheduler
 from weft.optim.adafactor import Adafactor
 from weft.optim.adam import Adam, AdamW
 from weft.optim.adaptive_rates import Adadelta, Adagrad, RMSprop
-from weft.optim.composed import ASGD, Adamax, NAdam, RAdam, Rprop
+from weft.optim.composed import ASGD, Adamax, NAdam, RAdam, Rprop, SparseAdam
 from weft.optim.lamb import LAMB
 from weft.optim.muon import Muon
 from weft.optim.optimizer import Optimizer
@@ -44,19 +44,9 @@ def _checked(kind: Any) -> Any:
 
 GIVEN["torch.optim.optimizer.ParamsT"] = Iterable[Any]
 Derived("weft.optim.lbfgs", "torch.optim.lbfgs", {"": {"LBFGS": _checked}}, errors={"RuntimeError": OptionError})
-_derived = lazily(__name__, {"lbfgs": ("LBFGS",)})
-
-
-def __getattr__(name: str) -> Any:
-    if name == "SparseAdam":
-        raise AttributeError(
-            "weft.optim has no 'SparseAdam': gradients are dense here, without the rows that were looked up. Adam "
-            "updates every row, SGD and Adagrad only those with a gradient"
-        )
-    return _derived(name)
-
+__getattr__ = lazily(__name__, {"lbfgs": ("LBFGS",)})
 
 __all__ = [
     "ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LAMB", "LBFGS", "Muon", "NAdam",
-    "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD", "lr_scheduler",
+    "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD", "SparseAdam", "lr_scheduler",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Less common optimizers, composed of plain ops: NAdam, RAdam, Adamax, ASGD and Rprop.
+"""Less common optimizers, composed of plain ops: NAdam, RAdam, SparseAdam, Adamax, ASGD and Rprop.
 
 `foreach` and `capturable` are accepted and ignored: a graph fuses such updates.
 """
@@ -146,6 +146,29 @@ class RAdam(Moments):
         scaled = ops.sqrt(left) / (ops.sqrt(square) + group["eps"]) * rectified
         step = mean / (1 - ops.pow(one, t)) * ops.where(known, scaled, 1.0)
         return p - step * lr, mean, square
+
+
+class SparseAdam(Moments):
+    """Adam of the rows that have a gradient: rows of an embedding that weren't looked up keep their values and
+    moments, as with torch's sparse gradients."""
+
+    by_element = False
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        maximize: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(params, options(locals()))
+
+    def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
+        one, two = group["betas"]
+        mean, square = _moments(group, grad, states["exp_avg"], states["exp_avg_sq"])
+        rate = ops.sqrt(1 - ops.pow(two, t)) / (1 - ops.pow(one, t)) * lr
+        moved = p - mean / (ops.sqrt(square) + group["eps"]) * rate
+        size = ops.abs(grad)
+        here = (ops.amax(size, tuple(range(1, grad.ndim)), True) if grad.ndim > 1 else size) > 0
+        before = (p, states["exp_avg"], states["exp_avg_sq"])
+        return tuple(ops.where(here, new, old) for new, old in zip((moved, mean, square), before, strict=True))
 
 
 class Adamax(Moments):

@@ -47,17 +47,17 @@ def _recv_meta(self: Any, src_stage: int) -> Any:
     return getattr(kinds, name)(tuple(values and kinds._TensorMeta(*values) for values in plain))
 
 
-def _apart(*_: Any) -> Any:
-    raise ArgumentError(
-        "a zero-bubble schedule takes the gradients of weights apart from those of inputs, by the nodes of torch's "
-        "tape; use Schedule1F1B or ScheduleInterleaved1F1B"
-    )
+def _together(stage_output: Any, output_grads: Any, input_values: Any, weights: Any) -> Any:
+    """The gradients of a stage's inputs, and those of its weights, which torch computes later, from nodes of its tape:
+    a zero-bubble schedule has its results here, but fills no bubble."""
+    given = [None] * len(stage_output) if output_grads is None else output_grads  # the last stage's loss has none
+    return sys.modules[f"{__name__}._backward"].stage_backward(stage_output, given, input_values), []
 
 
 TOLD: Final = {"PipelineStage._send_meta": lambda _: _send_meta, "PipelineStage._recv_meta": lambda _: _recv_meta}
 MADE: Final = {"_make_tensor_from_meta": lambda _: lambda m, device: empty(m.shape, dtype=m.dtype, device=device)}
 CHANGES: Final = {  # before 2.12, stages tell each other forms by tensors on meta
-    "_backward": {"stage_backward_input": lambda _: _apart},
+    "_backward": {"stage_backward_input": lambda _: _together},
     "stage": {**since("2.12", TOLD), **MADE},
     "_utils": since("2.12", MADE),
 }

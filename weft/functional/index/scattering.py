@@ -19,7 +19,7 @@ from weft.functional.create.likeness import device_of
 from weft.functional.index import indexing
 from weft.functional.shape.broadcasting import broadcast_shapes
 from weft.functional.shape.views import movedim
-from weft.functional.tensor.conversion import cast
+from weft.functional.tensor.conversion import cast, contiguous
 from weft.functional.tensor.in_place import filling, into, number_like, with_in_place
 from weft.ops import OPS, ops
 from weft.ops.shape.views import dim_of
@@ -113,7 +113,7 @@ def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
         )
     moved = source if not source.ndim else movedim(source, d, 0)
     y = ops.index_put(movedim(x, d, 0), [index], moved)
-    return movedim(y, 0, d)
+    return contiguous(movedim(y, 0, d))
 
 
 def _places(name: str, index: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from weft.api.fast_path import in_one
 from weft.api.table import public
 from weft.autograd.inplace import in_place
 from weft.core.errors import OptionError, ShapeError
+from weft.functional.tensor.conversion import contiguous
 from weft.ops import OPS, ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
@@ -91,7 +92,7 @@ def rrelu(
     """x where positive, elsewhere x times a slope: drawn from [lower, upper] while training, else their mean."""
     if lower > upper:
         raise OptionError(f"Lower bound should be less than or equal to the upper bound; got {lower} and {upper}")
-    x = input.clone() if inplace else input  # backward needs the input
+    x = contiguous(input.clone() if inplace else input)  # backward needs the input
     if training:
         y = ops.bent(x, ops.rrelu_slope(x.detach(), float(lower), float(upper)))
     else:

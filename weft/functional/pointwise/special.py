@@ -42,11 +42,6 @@ def ndtr(x: Any) -> Any:
     return (ops.erf(x * math.sqrt(0.5)) + 1) * 0.5
 
 
-def ndtri(p: Any) -> Any:
-    """The normal distribution's quantile function."""
-    return ops.erfinv(2.0 * p - 1.0) * math.sqrt(2)
-
-
 def xlog1py(x: Any, y: Any) -> Any:
     """x * log(1 + y), and 0 where x is 0."""
     dtype = result_type(x, y)
@@ -56,7 +51,7 @@ def xlog1py(x: Any, y: Any) -> Any:
     return ops.cast(made, dtype) if dtype.differentiable else made
 
 
-OWN: Final = (entr, log_softmax, logsumexp, ndtr, ndtri, polygamma, round, softmax, xlog1py)
+OWN: Final = (entr, log_softmax, logsumexp, ndtr, polygamma, round, softmax, xlog1py)
 __all__ = sorted(PUBLIC["special"])  # pyright: ignore[reportUnsupportedDunderAll]
 globals().update({name: OPS[OTHERS.get(name, name)].entry for name in PUBLIC["special"] - {f.__name__ for f in OWN}})
 globals().update({f.__name__: door(f) for f in OWN})

@@ -166,7 +166,7 @@ def fork_rng(devices: Any = None, enabled: bool = True, device_type: Any = None)
     >>> bool(flow.rand(1) == first)
     True
     """
-    idle("fork_rng(devices)", devices is not None)
+    idle("fork_rng(devices)", bool(devices))  # [] asks for the CPU, which is forked
     source, trace = random.of(), here.trace
     if not enabled:
         yield

@@ -15,6 +15,7 @@ from weft.functional.index.scattering import _same
 from weft.functional.shape.joining import atleast_2d
 from weft.functional.shape.views import movedim, ravel
 from weft.functional.tensor import in_place
+from weft.functional.tensor.conversion import contiguous
 from weft.ops import ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
@@ -30,7 +31,7 @@ def diag_embed(x: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Te
     n, ndim = x.shape[-1] + abs(offset), x.ndim + 1
     a, b = dim_of(dim1, ndim), dim_of(dim2, ndim)
     made = ops.diagonal_zeros(x, (*x.shape[:-1], n, n), offset, ndim - 2, ndim - 1)
-    return movedim(made, (ndim - 2, ndim - 1), (a, b))
+    return contiguous(movedim(made, (ndim - 2, ndim - 1), (a, b)))
 
 
 @public("flow tensor")

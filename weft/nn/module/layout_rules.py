@@ -1,6 +1,6 @@
 """Layouts of a module's tensors by name: patterns with an sbp each, or other libraries' tensor-parallel plans.
 
-    {"*.q_proj.weight": S(0), "*.o_proj.weight": S(1)}         patterns over paths; unmatched tensors are broadcast
+    {"*.q_proj.weight": S(0), "*.o_proj.weight": "S(1)"}       patterns over paths; unmatched tensors are broadcast
     {"layers.*.self_attn.q_proj": "colwise", ...}              transformers' plan: model.config.base_model_tp_plan
     {"mlp.up": ColwiseParallel(), "mlp.down": RowwiseParallel()}       torch's, of distributed.tensor.parallel
 
@@ -10,13 +10,14 @@ the layouts of weights; communication follows from them.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from weft.core.errors import SbpError
 from weft.core.placement import Placement
-from weft.core.sbp import NdSbp, Sbp, broadcast, split
+from weft.core.sbp import NdSbp, Sbp, broadcast, parse, split
 from weft.tensor.tensor import Tensor
 
 Rule = Callable[[str, Tensor], Any]
@@ -25,6 +26,7 @@ INPUTS_FIRST: Final = ("Embedding", "Conv1D")  # layers with weights of [inputs,
 
 def by_names(module: Any, rules: Mapping[str, Any], placement: Placement | None) -> Rule:
     """The layout of a tensor by its path: that of the first pattern that matches."""
+    rules = {pattern: _read(said) for pattern, said in rules.items()}
     unused = set(rules)
 
     def rule(path: str, t: Tensor) -> Any:
@@ -46,6 +48,14 @@ def by_names(module: Any, rules: Mapping[str, Any], placement: Placement | None)
             f'{", ".join(paths[:4])}{", ..." if len(paths) > 4 else ""}. A pattern must match a whole path: "*.weight"'
         )
     return rule
+
+
+def _read(said: Any) -> Any:
+    """An sbp that was written as text, "S(0)"; anything else is a plan's."""
+    if isinstance(said, str):
+        with contextlib.suppress(SbpError):
+            return parse(said)
+    return said
 
 
 def _fits(path: str, pattern: str, said: Any) -> bool:

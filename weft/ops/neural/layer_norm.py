@@ -13,7 +13,7 @@ from weft.core.errors import DtypeError, ShapeError
 from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import Size, op
 from weft.ops.form import FLOATS, WIDE, Form
-from weft.ops.kernels import aten
+from weft.ops.kernels import aten, memory_format
 from weft.ops.pointwise.arithmetic import add, conjugated, mul, neg, square, sub
 from weft.ops.pointwise.copies import cast
 from weft.ops.pointwise.elementary import rsqrt
@@ -239,7 +239,7 @@ def _least(dtype: Any, eps: float | None) -> float:
     return eps if eps is not None else 2.0 ** (-52 if dtype in (torch.float64, float64) else -23)
 
 
-@op(memory_order="first")
+@op(memory_order="any channels on CPUs")
 def rms_norm(x: Tensor, normalized_shape: Size, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """x divided by the root of its mean square over the last dimensions, times weight. The default eps is the machine
     epsilon.
@@ -257,7 +257,7 @@ def rms_norm(x: Tensor, normalized_shape: Size, weight: Tensor | None = None, ep
             f"Expected weight to be of same shape as normalized_shape, but got weight of shape {list(weight.shape)} "
             f"and normalized_shape = {list(normalized_shape)}"
         )
-    given = widen(x)
+    given = widen(x).contiguous(memory_format=memory_format(x))  # as torch's results are
     y = given * _rstd(given, normalized_shape, _least(x.dtype, eps))
     return (y if weight is None else y * weight).to(x.dtype)
 

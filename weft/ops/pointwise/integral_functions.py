@@ -1,4 +1,4 @@
-"""Special functions: Bessel, incomplete gamma, scaled error function."""
+"""Special functions: Bessel, incomplete gamma, scaled error function, normal quantiles."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from weft.ops.pointwise.arithmetic import add, div, mul, neg, reciprocal, sign, sub, underived
+from weft.ops.pointwise.arithmetic import add, div, mul, neg, reciprocal, sign, square, sub, underived
 from weft.ops.pointwise.copies import where
 from weft.ops.pointwise.declaring import binary, unary
 from weft.ops.pointwise.elementary import exp, log
@@ -67,6 +67,11 @@ erfcx.grad(lambda dy, x, y: mul(dy, sub(mul(mul(x, y), 2.0), 2 / math.sqrt(math.
 log_ndtr = unary("log_ndtr", torch.special.log_ndtr, "The logarithm of the normal distribution's CDF.",
                  out=False)  # fmt: skip
 log_ndtr.grad(lambda dy, x: div(mul(dy, math.sqrt(2 / math.pi)), erfcx(mul(x, -math.sqrt(0.5)))))
+
+ndtri = unary("ndtri", torch.special.ndtri, "The normal distribution's quantile function.", "0.5 -> 0.0",
+              place="flow.special")  # fmt: skip
+ndtri.grad(lambda dy, y: mul(dy, mul(exp(mul(square(y), 0.5)), math.sqrt(2 * math.pi))))
+ndtri.samples(lambda rand: [(torch.sigmoid(rand(4, 6)),)])
 
 igamma = binary("igamma", torch.igamma, "The lower incomplete gamma function of order a at b, regularized.",
                 positive=True, scalar=False)  # fmt: skip
