@@ -28,6 +28,7 @@ IDLE: Final[dict[str, str]] = {
         "allow_fuse_add_to_output": FUSES, "allow_fuse_cast_scale": FUSES, "allow_fuse_model_update_ops": FUSES,
         "enable_auto_parallel_ignore_user_sbp_config": LAYOUTS,
         "enable_auto_parallel_sbp_collector": LAYOUTS, "enable_auto_parallel_trunk_algo": LAYOUTS,
+        "enable_auto_memory": "config.set_memory_budget(bytes) limits a graph's memory",
         "enable_compress_memory": ORDER,
         "enable_cudnn_conv_heuristic_search_algo": CUDNN,
         "enable_fused_model_update_cast": FUSES, "enable_multi_tensor_update": FUSES,
