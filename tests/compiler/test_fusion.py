@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import weft as flow
+from bench.memory import peak
 from tests.graph.training import test_random_training as training
 from weft import nn
 from weft.compiler import faster, fusion, inductor
@@ -156,6 +157,7 @@ def test_loops_are_called_over_the_memory_of_results() -> None:
     assert [id(a) for a in args] == [id(x), id(outs[1]), id(outs[0])]
     loop(*args)
     assert torch.equal(outs[0], x.exp())
+    assert peak(lambda: inductor.loops(inductor.Copying(Written().loops, 1), [x], outs), 1) == 0
     strided = [torch.empty(2, 2).t(), outs[1]]
     kernel = inductor.Copying(Written().loops, 1)
     assert inductor.loops(kernel, [x], strided)[0][0] is kernel
