@@ -92,6 +92,22 @@ def test_what_inductor_compiles_computes_the_same(monkeypatch: pytest.MonkeyPatc
     assert "fused(Loop_0_input_0, sum)" in graph.source().replace(graph.name, "Loop_0")  # and nothing is allocated
 
 
+def test_a_run_in_which_a_reshape_copies_is_measured(fusing: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Turned(Loop):
+        def build(self, x: Any) -> Any:
+            return (x * 2).view(4, 4, 32).transpose(0, 1).reshape(4, 128).exp().sum(0)
+
+    monkeypatch.setattr(faster, "GAIN", float("inf"))
+    monkeypatch.setattr(faster, "measured", {})
+    x, graph = flow.randn(16, 32), Turned()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        found = graph(x)
+    assert [len(run.calls) for run in fused(graph)] == [6]
+    expected = (x.numpy() * 2).reshape(4, 4, 32).swapaxes(0, 1).reshape(4, 128)
+    np.testing.assert_allclose(found.numpy(), np.exp(expected).sum(0), rtol=1e-5)
+
+
 def empty_strided_cpu(shape: Any, strides: Any, dtype: torch.dtype) -> torch.Tensor:
     raise AssertionError("replaced")
 
