@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import weft as flow
+from bench.memory import peak
 from tests.graph.training import test_random_training as training
 from weft import nn
 from weft.compiler import faster, fusion, inductor
@@ -91,6 +92,22 @@ def test_what_inductor_compiles_computes_the_same(monkeypatch: pytest.MonkeyPatc
     assert "fused(Loop_0_input_0, sum)" in graph.source().replace(graph.name, "Loop_0")  # and nothing is allocated
 
 
+def test_a_run_in_which_a_reshape_copies_is_measured(fusing: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Turned(Loop):
+        def build(self, x: Any) -> Any:
+            return (x * 2).view(4, 4, 32).transpose(0, 1).reshape(4, 128).exp().sum(0)
+
+    monkeypatch.setattr(faster, "GAIN", float("inf"))
+    monkeypatch.setattr(faster, "measured", {})
+    x, graph = flow.randn(16, 32), Turned()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        found = graph(x)
+    assert [len(run.calls) for run in fused(graph)] == [6]
+    expected = (x.numpy() * 2).reshape(4, 4, 32).swapaxes(0, 1).reshape(4, 128)
+    np.testing.assert_allclose(found.numpy(), np.exp(expected).sum(0), rtol=1e-5)
+
+
 def empty_strided_cpu(shape: Any, strides: Any, dtype: torch.dtype) -> torch.Tensor:
     raise AssertionError("replaced")
 
@@ -156,6 +173,7 @@ def test_loops_are_called_over_the_memory_of_results() -> None:
     assert [id(a) for a in args] == [id(x), id(outs[1]), id(outs[0])]
     loop(*args)
     assert torch.equal(outs[0], x.exp())
+    assert peak(lambda: inductor.loops(inductor.Copying(Written().loops, 1), [x], outs), 1) == 0
     strided = [torch.empty(2, 2).t(), outs[1]]
     kernel = inductor.Copying(Written().loops, 1)
     assert inductor.loops(kernel, [x], strided)[0][0] is kernel

@@ -9,7 +9,7 @@ import pytest
 
 import weft as flow
 from weft import nn
-from weft.core.errors import GraphError
+from weft.core.errors import CompileError, GraphError
 from weft.launch import spawn_threads
 
 SIZES = (4, 6, 4, 8, 6, 4)
@@ -122,6 +122,44 @@ def test_its_compiled_graphs_are_saved_and_loaded(tmp_path: Path) -> None:
     assert other.plan is plan and other(flow.ones(1, 2)).tolist() == [[6.0]] and other.plan is not plan
     for one in (graph, other):
         one.close()
+
+
+def test_what_forms_share_is_shared_once_loaded(tmp_path: Path) -> None:
+    model, one, ten = nn.Linear(2, 1), flow.zeros(1), flow.zeros(1)
+    optimizer = flow.optim.Adam(model.parameters(), lr=0.1)
+
+    class Counts(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+            self.add_optimizer(optimizer)
+
+        def build(self, x: Any) -> Any:
+            for t, n in ((one, 1), (ten, 10)) if len(x) == 1 else ((ten, 10), (one, 1)):
+                t.add_(n)  # in another order they have other names
+            loss = self.model(x).sum()
+            loss.backward()
+            return loss, one * 1, ten * 1
+
+    def said(graph: Any) -> list[float]:
+        return [t.item() for n in (1, 2) for t in graph(flow.ones(n, 2))]
+
+    any_form = nn.Graph.with_dynamic_input_shape()
+    graph = any_form(Counts)()
+    said(graph)
+    flow.save(graph.runtime_state_dict(), tmp_path / "graphs")
+    state = flow.load(tmp_path / "graphs")
+    loaded = [any_form(nn.Graph)() for _ in range(2)]
+    loaded[0].load_runtime_state_dict(state)
+    loaded[1].load_runtime_state_dict(next(iter(state.values())))
+    expected = said(graph)
+    assert said(loaded[0]) == pytest.approx(expected) and expected[1:3] == [3, 30] and expected[4:] == [4, 40]
+    assert loaded[1](flow.ones(1, 2))[0].item() == pytest.approx(expected[0])
+    with pytest.raises(GraphError, match="needs a method build"):
+        loaded[1](flow.ones(2, 2))
+    for nonsense in (None, 3):
+        with pytest.raises(CompileError, match="no state of a compiled graph"):
+            any_form(nn.Graph)().load_runtime_state_dict(nonsense)
 
 
 def test_options_of_oneflow_1_0() -> None:

@@ -97,6 +97,17 @@ class Mixer(nn.Module):
         return F.smooth_l1_loss(self.over_rows(self.norm(x).transpose(1, 2)), flow.ones(37, 33, 99))
 
 
+class Gated(nn.Module):
+    """With zeros that are the same in every micro-batch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(flow.ones(64))
+
+    def forward(self, x: Any) -> Any:
+        return flow.where(x > 0, x, flow.zeros_like(x)) * self.weight
+
+
 class Images(nn.Module):
     """In 16 bits, of which kernels make wider copies, and resized."""
 
@@ -118,6 +129,7 @@ MODELS: dict[str, Callable[[], tuple[nn.Module, Any]]] = {
     "recurrent": lambda: (Recurrent(), flow.randn(32, 16, 32)),
     "experts": lambda: (Experts(), flow.randn(2048, 32)),
     "transposed": lambda: (Mixer(), flow.randn(37, 49, 33)),
+    "gated": lambda: (Gated(), flow.randn(512, 64)),
     "images": lambda: (Images(), flow.randn(8, 3, 32, 32)),
     "one layer four times": lambda: (nn.Sequential(*[Block(64)] * 4), flow.randn(16, 64, 64)),
 }

@@ -84,7 +84,7 @@ def fixed(rank: int) -> Trace:
 
 
 def test_table():
-    assert fixed(0).table().splitlines() == [
+    assert str(fixed(0)).splitlines() == [
         "start us  waited  ran  instruction   kind        stream      thread  after",
         "     1.0     1.0  4.0  step#3        launch      graph",
         "     2.0     2.0  7.0  all_reduce#1  collective  collective  w",

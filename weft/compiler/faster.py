@@ -28,6 +28,7 @@ from weft.core.one_thread import alone
 from weft.core.program_line import warn
 from weft.job.value import Node, Value
 from weft.ops import OPS
+from weft.ops.declaration import Op
 from weft.ops.linalg import onednn
 from weft.plan.calls import Call, Place, Result, Step
 from weft.plan.scratch import peak
@@ -130,8 +131,8 @@ def outvoted(others: Iterable[Mapping[str, bool]]) -> bool:
 def _wins(call: Call, forms: Forms, one_thread: bool, device: torch.device) -> tuple[bool, int]:
     """Time both, over memory of the same forms; and the bytes that the first allocates."""
     heads = tuple(Call("variable", (), (forms[a.name],), name=a.name) for a in call.args)
-    together, size = _placed([call], 0)
-    apart, end = _placed(call.calls, size)
+    together, size = _placed([call], 0, forms)
+    apart, end = _placed(call.calls, size, forms)
     arena = torch.zeros(end, dtype=torch.uint8, device=device)
     variables = {name: _numbers(r).to(device) for name, r in forms.items()}
     draws: Any = None
@@ -160,14 +161,16 @@ def _captured(function: Callable[[], None], device: torch.device) -> Callable[[]
     return graph.replay
 
 
-def _placed(calls: Sequence[Call], at: int) -> tuple[list[Call], int]:
+def _placed(calls: Sequence[Call], at: int, forms: Forms) -> tuple[list[Call], int]:
     """The calls with their results placed in an arena, as in a chain, and the end of that memory."""
-    found = []
+    found, known = [], {name: _meta(r) for name, r in forms.items()}
     for c in calls:
         op, results = OPS.get(c.op), []
-        kept = op is None or op.out_kernel is not None or all(r.bytes <= SMALL for r in c.results)
+        known.update((r.name, _meta(r)) for r in c.results)
+        view = op is not None and op.view and _viewed(op, c, known)
+        kept = op is None or op.view or op.out_kernel is not None or all(r.bytes <= SMALL for r in c.results)
         for r in c.results:
-            if op is not None and op.view:
+            if view:
                 results.append(replace(r, place=Place("view", of=c.args[0].name)))
             elif kept:
                 results.append(replace(r, place=Place("arena", at)))
@@ -176,6 +179,20 @@ def _placed(calls: Sequence[Call], at: int) -> tuple[list[Call], int]:
                 results.append(replace(r, place=Place("made")))
         found.append(replace(c, results=tuple(results)))
     return found, at
+
+
+def _viewed(op: Op, c: Call, known: dict[str, torch.Tensor]) -> bool:
+    """Whether its results are views of its operand; a reshape may have to copy. Adds those to `known`."""
+    base, *others = c.args
+    made = op.compute([known[base.name], *others])
+    made = made if isinstance(made, (tuple, list)) else (made,)
+    shared = all(t.untyped_storage()._cdata == known[base.name].untyped_storage()._cdata for t in made)
+    known.update((r.name, t) for r, t in zip(c.results, made, strict=True) if shared)
+    return shared
+
+
+def _meta(r: Result) -> torch.Tensor:
+    return torch.empty(r.shape, dtype=dtypes.named(r.dtype).torch, device="meta")
 
 
 def _numbers(r: Result) -> torch.Tensor:

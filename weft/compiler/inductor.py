@@ -144,17 +144,18 @@ PLAIN: Final = {"clear", "empty_strided_cpu", "reinterpret_tensor", "torch"}  # 
 
 def loops(kernel: Kernel, given: list[torch.Tensor], outs: list[torch.Tensor]) -> list[tuple[Any, list[Any]]]:
     """The calls, with their arguments, that compute a kernel's results in this memory. Inductor's Python would allocate
-    them each time: it is run once, noting its loops, and they are called with the given memory instead."""
+    them each time: it is run once, without memory, noting its loops, and they are called with the given memory instead.
+    """
     function = kernel.function if isinstance(kernel, Copying) else None
     if not isinstance(function, MethodType):
         return [(kernel, [[*given, *outs]])]
     if given[0].is_cuda:
         return [(_into(function, given, outs) or kernel, [[*given, *outs]])]
     found: list[tuple[Any, list[Any]]] = []
-    memory: dict[int, torch.Tensor] = {}  # by the storage that it allocates
+    memory: dict[int, torch.Tensor] = {}  # by the storage that it asks for
 
     def empty(shape: Sequence[int], strides: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
-        t = torch.empty_strided(shape, strides, dtype=dtype)
+        t = torch.empty_strided(shape, strides, dtype=dtype, device="meta")
         memory[_storage(t)] = t
         return t
 
@@ -171,8 +172,9 @@ def loops(kernel: Kernel, given: list[torch.Tensor], outs: list[torch.Tensor]) -
         for t in given:
             used.pop(id(t), None)
         whole = whole and all(_storage(t) in memory and not t.storage_offset() for t in used.values())
-        between = sum(t.nbytes for key, t in memory.items() if key not in keys)  # stays allocated
-        if apart and whole and between <= SMALL:
+        between = {key: t for key, t in memory.items() if key not in keys}  # stays allocated
+        if apart and whole and sum(t.nbytes for t in between.values()) <= SMALL:
+            memory.update({key: torch.empty_like(t, device="cpu") for key, t in between.items()})
             memory.update(zip(keys, outs, strict=True))
             return [(f, [memory.get(_storage(a), a) for a in args]) for f, args in found]
     return [(kernel, [[*given, *outs]])]

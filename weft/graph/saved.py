@@ -82,21 +82,24 @@ def state_of(graph: Program) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def load(graph: Program, state: Mapping[str, Any]) -> Compiled:
+def load(graph: Program, state: Mapping[str, Any], shared: dict[Tensor, Tensor] | None = None) -> Compiled:
     """Load a compiled graph's state into a graph. Parameters and buffers of its modules with the same names get the
-    values and are trained; for other names the graph makes its own tensors."""
+    values and are trained; for other names the graph makes its own tensors, one for each of the state. `shared` has
+    those that were made for other states."""
     if graph._compiled is not None:
         raise GraphError(f"{graph.name} is compiled already; load into one that was never called")
     plan = _plan(state)
     rank = current()
     job = _draws(state["draws"], plan)
     mine = {f"{name}.{path}": t for name, block in graph._blocks.items() for path, t in _states(block._origin)}
-    held: dict[str, Tensor] = {}
+    held, shared = dict[str, Tensor](), {} if shared is None else shared
     for call in _calls(plan, "variable"):
         r, v = call.results[0], _end(call)
         if v.name not in held:
+            given = state["variables"].get(v.name)
             with _within(call):
-                held[v.name] = job.variables[v] = _variable(v, r.strides, state["variables"], mine.get(v.name))
+                made = _variable(v, r.strides, given, mine.get(v.name, shared.get(given)))
+            held[v.name] = job.variables[v] = shared[given] = made
     lowered = Lowered(plan, job, Options(micro_batches=job.micro_batches))
     inputs = {c.args[0]: _example(c) for c in _calls(plan, "graph.input")}
     outputs = [_end(c) for c in _calls(plan, "graph.output")]
@@ -288,8 +291,8 @@ def _states(module: Any) -> Iterator[tuple[str, Tensor]]:
     yield from module.named_buffers()
 
 
-def _variable(v: Value, strides: tuple[int, ...] | None, saved: Mapping[str, Any], known: Tensor | None) -> Tensor:
-    held, shape = saved.get(v.name), v.local_shape(current().index)
+def _variable(v: Value, strides: tuple[int, ...] | None, held: Any, known: Tensor | None) -> Tensor:
+    shape = v.local_shape(current().index)
     if not isinstance(held, Tensor) or held.is_global or (held.shape, held.dtype) != (shape, v.dtype):
         raise CompileError(
             f"the plan wants {v.name} as {v.form}, {list(shape)} of it on this rank, and the state has "

@@ -10,7 +10,7 @@ from typing import Any
 from weft.core.dispatch import here
 from weft.core.errors import GraphError
 from weft.core.idle import idle
-from weft.graph import tree
+from weft.graph import saved, tree
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
@@ -70,14 +70,20 @@ def _of_any_form(kind: type) -> type:
     def runtime_state_dict(self: Any, **options: Any) -> dict[str, Any]:
         self._need()
         kept = self._dynamic_input_graph_cache.kept
-        return {form: graph.runtime_state_dict(**options) for form, graph in kept.items()}
+        state = {form: graph.runtime_state_dict(**options) for form, graph in kept.items()}
+        once: dict[Any, Tensor] = {}
+        for part in state.values():  # one handle of each variable, so that a file has it once, and `load` shares it
+            held = part["variables"]
+            held.update({n: once.setdefault((t.data_ptr(), t.shape, t.stride(), t.dtype), t) for n, t in held.items()})
+        return state
 
     def load_runtime_state_dict(self: Any, state: Mapping[str, Any]) -> None:
-        forms = self._dynamic_input_graph_cache
-        for form, part in state.items():
+        forms, shared = self._dynamic_input_graph_cache, dict[Tensor, Tensor]()
+        several = isinstance(state, Mapping) and "format" not in state
+        for part in state.values() if several else (state,):
             one = forms.another(self)
-            one.load_runtime_state_dict(part)
-            forms.keep(self, form, one)
+            compiled = one.__dict__["_compiled"] = saved.load(one, part, shared)
+            forms.keep(self, repr(compiled.form), one)
 
     own = {name: getattr(kind, name) for name in ("__doc__", "__module__", "__qualname__")}
     methods = (compile, close, runtime_state_dict, load_runtime_state_dict)

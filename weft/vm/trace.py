@@ -2,7 +2,7 @@
 
 with flow.vm.trace() as t:
     ...
-print(t.table())
+print(t)
 """
 
 from __future__ import annotations
@@ -147,6 +147,8 @@ class Trace:
             name = names.get(e.serial, e.name) + about + (" failed" if e.failed else "")
             rows.append((*times, name, e.kind, e.stream, e.thread, after))
         return aligned(rows, "rrrlllll")
+
+    __str__ = table
 
     def chrome(self, base: int = 0) -> list[dict[str, Any]]:
         """Events for chrome://tracing and Perfetto: a process per rank, a row per stream and thread. Times are

@@ -310,7 +310,8 @@ def _dependents(step: Step) -> dict[Dependency, list[int]]:
     of: dict[str, set[Dependency]] = {}
     for i, call in enumerate(step.calls):
         mine: set[Dependency] = {"first"} if call.op == "accumulate" else set()
-        for name in call.operands():
+        constant = any(r.place.kind == "constant" for r in call.results)  # it reads forms, or other constants
+        for name in () if constant else call.operands():
             mine |= of[name]
         for r in call.results:
             place = r.place
