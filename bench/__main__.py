@@ -25,6 +25,7 @@ GROUPS: dict[str, Callable[[bool], list[Row]]] = {
     "layers": one_rank.layers,
     "derived": derived.rows,
     "graphs": one_rank.graphs,
+    "threads": one_rank.threads,
     "memory": memory.memory,
     "zero": zero.zero,
     "global": two_ranks.ops,
@@ -54,7 +55,12 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--only", nargs="+", choices=tuple(GROUPS), default=tuple(GROUPS))
     options.add_argument("--quick", action="store_true", help="fewer repeats, and docs/benchmarks.md stays as it is")
-    options.add_argument("--threads", type=int, default=1, help="torch's threads in one process, for both sides")
+    options.add_argument(
+        "--threads",
+        type=int,
+        default=1,
+        help="torch's threads in one process, for both sides, but in the group of that name",
+    )
     options.add_argument("--oneflow", metavar="PYTHON", help="a Python that has OneFlow, to measure that, too")
     given = options.parse_args()
     torch.set_num_threads(given.threads)
@@ -90,7 +96,7 @@ def beside_oneflow(python: str, rows: list[Row]) -> list[Row]:
         times |= json.loads(done.stdout.splitlines()[-1])
     return [
         Row(row.case, "OneFlow", seconds, row.ours) for case, seconds in times.items() for row in rows
-        if row.case.startswith(case)
+        if row.case.startswith(case) and not row.case.endswith(" threads")
     ]  # fmt: skip
 
 

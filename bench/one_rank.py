@@ -100,3 +100,13 @@ def graphs(quick: bool) -> list[Row]:
         found.append(Row(case, "torch.compile", t, o, limit))
         found.append(Row(f"{case}, enable_inductor()", "torch.compile", t, f, fused_limit))
     return found
+
+
+def threads(quick: bool) -> list[Row]:
+    """Graphs with two of torch's threads, on both sides."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        return [row._replace(case=f"{row.case}, 2 threads") for row in graphs(quick)]
+    finally:
+        torch.set_num_threads(before)
