@@ -214,6 +214,11 @@ def test_of_nothing_there_is_what_torch_makes(call: Callable[[Any], Any]) -> Non
         torch.testing.assert_close(y.to_torch(), expected, equal_nan=True)
 
 
+def test_several_dimensions_are_squeezed() -> None:
+    x = flow.ones(1, 2, 1)
+    assert x.squeeze(0, 2).shape == x.squeeze_(0, 2).shape == x.shape == (2,)
+
+
 def test_an_inplace_by_position_is_named() -> None:
     with pytest.raises(ArgumentError, match="'inplace' must be bool, not 5"):
         flow.nn.functional.relu(flow.ones(2), 5)
