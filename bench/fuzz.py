@@ -111,16 +111,16 @@ REASONS: Final = [
             r"only integer tensors|must be convertible|unsupported operand",
             "OneFlow's constructors and options"),
         ("lax", """
-            _fake_quantize_learnable_per_channel_affine abs_ absolute_ add addcdiv addcdiv_ addmm binary_cross_entropy
-            binary_cross_entropy_with_logits corrcoef cov cross_entropy cumulative_trapezoid dist
-            fake_quantize_per_channel_affine fake_quantize_per_tensor_affine float_power_ frobenius_norm glu gradient
-            hinge_embedding_loss histc histogram index_fill isclose isin kl_div ldexp logcumsumexp logsumexp masked_fill
-            masked_fill_ masked_scatter masked_scatter_ matrix_norm matrix_rank max_pool1d nanmean nanmedian nanquantile
-            nansum ndtri norm normalize nuclear_norm one_hot pdist polar prelu put quantile renorm round round_ rsub
-            smooth_l1_loss soft_margin_loss sub sub_ subtract svdvals take take_along_dim tensordot trace trapezoid
-            trapz unique_consecutive vander vecdot vector_norm windows.bartlett windows.blackman windows.cosine
-            windows.exponential windows.gaussian windows.general_cosine windows.general_hamming windows.hamming
-            windows.hann windows.kaiser windows.nuttall xlog1py
+            _fake_quantize_learnable_per_channel_affine abs_ absolute_ add addcdiv addcdiv_ addcmul addmm
+            binary_cross_entropy binary_cross_entropy_with_logits cdist corrcoef cov cross_entropy cumulative_trapezoid
+            dist fake_quantize_per_channel_affine fake_quantize_per_tensor_affine float_power_ frobenius_norm glu
+            gradient hinge_embedding_loss histc histogram index_fill isclose isin kl_div l1_loss ldexp logcumsumexp
+            logsumexp masked_fill masked_fill_ masked_scatter masked_scatter_ matrix_norm matrix_rank max_pool1d nanmean
+            nanmedian nanquantile nansum ndtri norm normalize nuclear_norm one_hot pdist polar prelu put quantile renorm
+            round round_ rsub smooth_l1_loss soft_margin_loss sub sub_ subtract svdvals take take_along_dim tensordot
+            trace trapezoid trapz unique_consecutive vander vecdot vector_norm windows.bartlett windows.blackman
+            windows.cosine windows.exponential windows.gaussian windows.general_cosine windows.general_hamming
+            windows.hamming windows.hann windows.kaiser windows.nuttall xlog1py
         """,
             r"not implemented for '|dtype|[Cc]omplex|floating|[Ff]loat|[Bb]ool|[Ii]nteg|uint8|[Ll]ong|did not match|"
             r"Type promoting not|can't be cast to the desired|Unsupported input type|Scale must be|handle types|"
@@ -167,8 +167,9 @@ REASONS: Final = [
             r"out has shape|out must be",
             "torch resizes `out` with a warning"),
         ("strict", """
-            hardtanh_ hinge_embedding_loss kaiser_window kl_div l1_loss log_softmax mse_loss smooth_l1_loss
-            soft_margin_loss softmax softmin cross_entropy svd lu lu_factor lu_factor_ex to triplet_margin_loss
+            hardtanh_ hinge_embedding_loss kaiser_window kl_div l1_loss log_softmax mse_loss multilabel_soft_margin_loss
+            smooth_l1_loss soft_margin_loss softmax softmin cross_entropy svd lu lu_factor lu_factor_ex to
+            triplet_margin_loss
         """,
             r"ignore_index is not supported|u and v are always|is not a valid value for reduction|"
             r"does not support negative values|is above max_val|(beta|margin) must be|is not a dtype|"
@@ -216,9 +217,12 @@ REASONS: Final = [
         ("strict", "histogram",
             r"missing required",
             "torch takes the bins from a range that is None"),
-        ("strict", "broadcast_shapes",
+        ("strict", "broadcast_shapes cumulative_trapezoid trapezoid trapz",
             r"don't fit together",
-            "None for a shape"),
+            "None for a shape, coordinates without a dimension"),
+        ("strict", "cross_entropy nll_loss where",
+            r"would be ignored|condition to be a boolean",
+            "the places of torch's size_average and of its mask"),
         ("strict", "add add_ sub sub_ subtract subtract_",
             r"got multiple values",
             "torch's deprecated order, with alpha before the other operand"),
@@ -239,8 +243,8 @@ REASONS: Final = [
             r"IndexingError for ValueError: its arguments don't fit|FOR only one element tensors",
             "two arguments are wrong, and Weft names the other one; lists of tensors are stacked, if they fit"),
         ("class", """
-            adaptive_avg_pool2d adaptive_avg_pool3d addbmm addbmm_ addmv addmv_ avg_pool2d baddbmm baddbmm_
-            cross_entropy grid_sample group_norm index_reduce index_reduce_ lp_pool2d max_unpool1d max_unpool2d
+            adaptive_avg_pool2d adaptive_avg_pool3d addbmm addbmm_ addmv addmv_ avg_pool2d baddbmm baddbmm_ batch_norm
+            cross cross_entropy grid_sample group_norm index_reduce index_reduce_ lp_pool2d max_unpool1d max_unpool2d
             max_unpool3d multilabel_margin_loss mv put
         """,
             r": (ShapeError|OptionError|IndexingError) for (IndexError|ValueError)",
@@ -248,7 +252,7 @@ REASONS: Final = [
         ("class", """
             adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool2d adaptive_max_pool2d_with_indices
             adaptive_max_pool3d adaptive_max_pool3d_with_indices avg_pool2d huber_loss index_copy index_reduce
-            local_response_norm log_softmax max_unpool2d multi_margin_loss softmax softmin
+            local_response_norm log_softmax max_unpool2d multi_margin_loss rnn_tanh_cell softmax softmin
         """,
             r": (MissingKernelError|DtypeError) for (IndexError|ValueError)",
             "shape and dtype are wrong, and Weft names the dtype"),
@@ -281,15 +285,17 @@ REASONS: Final = [
             r"FOR",
             "OneFlow's constructors share memory"),
         ("lax", """
-            adaptive_avg_pool2d block_diag broadcast_shapes chain_matmul diff fake_quantize_per_channel_affine
-            fake_quantize_per_tensor_affine gaussian_nll_loss histogram instance_norm isin kron linspace logspace
-            mse_loss multilabel_margin_loss nanquantile norm normalize pairwise_distance quantile repeat_interleave
-            resize stft take_along_dim vander vector_norm
+            _fake_quantize_learnable_per_tensor_affine adaptive_avg_pool2d adaptive_avg_pool3d addcmul block_diag
+            broadcast_shapes chain_matmul cond diff fake_quantize_per_channel_affine fake_quantize_per_tensor_affine
+            gaussian_nll_loss histogram instance_norm isin kron linspace logspace mse_loss multilabel_margin_loss
+            nanquantile norm normalize pairwise_distance quantile repeat_interleave resize stft take_along_dim vander
+            vector_norm
         """,
             r"`zero_point`|`quant_m|view size is not compatible|expected 2 instead|Input shapes should|"
             r"0-dimensional start|N must be greater|requested resize|2 or fewer dimensions|cannot compute the|"
-            r"must be non-empty|return_complex|prepend or append|var is of incorrect size|at least one-dimensional|"
-            r"bins must be|Boolean value of|output_size must be|repeat dims|only accept 1D vector|non-empty vector",
+            r"must be non-empty|return_complex|invalid norm type|undefined Tensor|converted to Scalar|"
+            r"without overflow|prepend or append|var is of incorrect size|at least one-dimensional|bins must be|"
+            r"Boolean value of|output_size must be|repeat dims|only accept 1D vector|non-empty vector",
             "Weft computes for shapes and values that torch's checks refuse"),
         ("lax", """
             avg_pool2d cond cross_entropy nll_loss diff fake_quantize_per_tensor_affine index_fill lp_pool2d
@@ -319,7 +325,7 @@ REASONS: Final = [
         ("other", "all any",
             r"\[\].*FOR (bool|uint8)",
             "an empty list of dimensions means all of them"),
-        ("other", "addcmul cosine_similarity ldexp normalize trapezoid vander xlog1py",
+        ("other", "addcmul cosine_similarity ldexp normalize trapezoid xlog1py",
             r"(complex64|float16|int|uint).* FOR (float|complex|int|uint)",
             "another precision after promotion; an integer tensor times a fraction is float"),
         ("other", "where",

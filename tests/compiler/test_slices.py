@@ -13,7 +13,7 @@ import pytest
 
 import weft as flow
 from bench.memory import peak
-from tests.plan.test_usage import Train
+from tests.plan.test_usage import train
 from weft import nn
 from weft.compiler.options import Options
 from weft.compiler.passes import slices
@@ -95,7 +95,7 @@ def test_they_change_no_value(case: str) -> None:
     flow.manual_seed(3)
     plain, x = make(), batch()
     twin = copy.deepcopy(plain)
-    whole, sliced = (Train(m, steps, flow.optim.AdamW) for m in (plain, twin))
+    whole, sliced = (train(m, steps, flow.optim.AdamW) for m in (plain, twin))
     sliced.config.set_memory_budget(1)
     losses = []
     for graph in (whole, sliced):
@@ -111,7 +111,7 @@ def test_they_change_no_value(case: str) -> None:
 @pytest.mark.usefixtures("as_many_as_help")
 def test_gradients_of_heads_are_written_in_slices_where_they_are_read() -> None:
     """Neither put together, nor turned round, by copies."""
-    graph = Train(Attention(), 1, flow.optim.AdamW)
+    graph = train(Attention(), 1, flow.optim.AdamW)
     graph.config.set_memory_budget(1)
     graph(flow.randint(0, 64, (4, 64)))
     assert "%attention_grad:0 = box.joined((%attention_grad:0.0, " in str(graph.plan)
@@ -157,7 +157,7 @@ def test_the_least_is_less_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
     model, x = Perceptron(), flow.randn(2048, 32)
 
     def least() -> int:
-        graph = Train(model, 1, flow.optim.AdamW)
+        graph = train(model, 1, flow.optim.AdamW)
         graph.config.set_memory_budget(10_000)
         with pytest.raises(CompileError, match="can't be met") as found:
             graph.compile(x)
@@ -167,7 +167,7 @@ def test_the_least_is_less_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slices, "applies", lambda job: False)
     assert with_them < 0.8 * least()
     monkeypatch.undo()
-    graph = Train(model, 1, flow.optim.AdamW)
+    graph = train(model, 1, flow.optim.AdamW)
     graph.config.set_memory_budget(with_them)
 
     def step() -> None:

@@ -180,6 +180,7 @@ DTYPES: list[Callable[[Any], Any]] = [
     lambda f: f.ldexp(f.ones(2, dtype=f.float16), f.tensor([1, 2])),
     lambda f: f.ldexp(f.ones((), dtype=f.float64), f.tensor([1, 2])),
     lambda f: f.isclose(f.tensor([True]), f.tensor([False])),
+    lambda f: f.vander(f.tensor([7, 9], dtype=f.uint8), 4),
 ]
 
 
@@ -213,6 +214,11 @@ def test_of_nothing_there_is_what_torch_makes(call: Callable[[Any], Any]) -> Non
         torch.testing.assert_close(y.to_torch(), expected, equal_nan=True)
 
 
+def test_several_dimensions_are_squeezed() -> None:
+    x = flow.ones(1, 2, 1)
+    assert x.squeeze(0, 2).shape == x.squeeze_(0, 2).shape == x.shape == (2,)
+
+
 def test_an_inplace_by_position_is_named() -> None:
     with pytest.raises(ArgumentError, match="'inplace' must be bool, not 5"):
         flow.nn.functional.relu(flow.ones(2), 5)
@@ -227,6 +233,7 @@ REFUSED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda f: f.index_fill(f.zeros(2), 0, f.zeros(2, 0, dtype=f.int64), 1.0), "Index has to be a vector/scalar"),
     (lambda f: f.hinge_embedding_loss(1, f.ones(2), 0.5, [f.ones(0)]), "must be"),
     (lambda f: f.histogram(f.ones(2), 0), "bins must be > 0, but got 0"),
+    (lambda f: f.fft.irfftn(f.ones(4, 5), dim=(0, 0)), "FFT dims must be unique"),
     (lambda f: f.index_fill(f.ones(3), 0, f.tensor([0.5]), 2.0), "Expected dtype int"),
     (lambda f: f.nn.functional.multilabel_margin_loss(f.ones(3), f.ones(3)), "expected scalar type Long"),
     (lambda f: f.conv1d(f.ones(1, 1, 2), f.ones(1, 1, 1), f.ones(1, dtype=f.complex64)), "should be the same"),

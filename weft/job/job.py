@@ -47,17 +47,8 @@ class Job:
         for v in node.outputs:
             self.producer[v] = node
 
-    def insert(self, at: int, node: Node) -> None:
-        self.nodes.insert(at, node)
-        for v in node.outputs:
-            self.producer[v] = node
-
     def is_micro(self, v: Value) -> bool:
         return self.producer[v].micro
-
-    @property
-    def inputs(self) -> list[Value]:
-        return [n.outputs[0] for n in self.nodes if n.op == "input"]
 
     @property
     def outputs(self) -> list[Node]:

@@ -85,8 +85,10 @@ def refit(
         run = overwrite if more.pop("inplace") else run
     elif op.inplace_kernel is not None and len(rest) == 1 and isinstance(rest[0], bool) and not more:
         rest, run = (), overwrite if rest[0] else run  # relu(x, True): positional, after all of its own
+    own = len(op.params) - len(op.keywords)
+    if rest and own == 2 and "Size" in op.params[1].type and all(_is("int", n) for n in (args[1], *rest)):
+        args, rest = (args[0], (args[1], *rest), *args[2:]), ()  # squeeze(0, 2): several numbers are one size
     if rest:
-        own = len(op.params) - len(op.keywords)
         n = own + (taking_inplace(op) and run is not overwrite)
         wrong = f"takes {n} positional argument{'s' * (n != 1)} but {own + len(rest)} were given"
         if n == own + len(rest):

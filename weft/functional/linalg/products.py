@@ -38,6 +38,7 @@ def _flow_vander(x: Any, N: int | None = None, increasing: bool = False) -> Tens
     """
     if x.ndim != 1:
         raise ShapeError(f"vander(): takes a vector; got shape {list(x.shape)}")
+    x = x if x.dtype.differentiable else ops.cast(x, dtypes.int64)  # as products give
     n = x.shape[0] if N is None else N
     powers: list[Any] = [ops.ones_like(x, None)]
     for _ in range(1, n):

@@ -55,6 +55,8 @@ def _dims(x: Any, s: Any, dim: Any, usual: Sequence[int] | None) -> tuple[list[A
     if dim is None:
         dim = usual if usual is not None else range(-len(s), 0) if s is not None else range(x.ndim)
     dims = [dim_of(d, x.ndim) for d in ([dim] if isinstance(dim, int) else dim)]
+    if len({*dims}) < len(dims):
+        raise ShapeError(f"fft: FFT dims must be unique; got {dims}")
     sizes = [None] * len(dims) if s is None else [s] if isinstance(s, int) else list(s)
     if len(sizes) != len(dims):
         raise ShapeError(f"fft: {len(sizes)} sizes for {len(dims)} dimensions")
@@ -154,13 +156,13 @@ def fftfreq(n: int, d: float = 1.0, **options: Any) -> Any:
     >>> flow.fft.fftfreq(4).tolist()
     [0.0, 0.25, -0.5, -0.25]
     """
-    return _over("fftfreq", n, n * d, [*range((n + 1) // 2), *range(-(n // 2), 0)], options)
+    return _over("fftfreq", n, n * float(d), [*range((n + 1) // 2), *range(-(n // 2), 0)], options)
 
 
 def rfftfreq(n: int, d: float = 1.0, **options: Any) -> Any:
     """The frequencies of `rfft` of n real samples."""
     count = int(n / 2) + 1
-    return _over("rfftfreq", count, n * d, range(count), options)
+    return _over("rfftfreq", count, n * float(d), range(count), options)
 
 
 def _over(name: str, count: int, length: float, places: Iterable[int], options: dict[str, Any]) -> Any:
