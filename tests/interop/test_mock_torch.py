@@ -120,11 +120,14 @@ with flow.mock_torch.enable(lazy=True):
         assert "torch.nn.functional.no_such.thing" in str(error)
 sys.path.insert(0, sys.argv[1])
 import package
-with flow.mock_torch.enable(packages=["package", "torchmetrics"]):
+with flow.mock_torch.enable(packages=["package", "torchmetrics", "einops"]):
     import package as mocked
     from torchmetrics.metric import Metric as OnOurTensors
+    from einops.einops import reduce as of_our_tensors
 from torchmetrics.metric import Metric                          # whose methods get torch's tensors for Weft's
+from einops.einops import reduce                                # and so do functions
 assert OnOurTensors().kind(flow.ones(1)) is flow.Tensor is not Metric().kind(flow.ones(1))
+assert of_our_tensors(flow.ones(1)) is flow.Tensor is not reduce(flow.ones(1))
 assert mocked.torch.ones is flow.ones and package.torch.ones is not flow.ones and sys.modules["package"] is package
 print("done")
 """
@@ -137,6 +140,8 @@ def test_what_is_not_about_tensors_is_torchs(tmp_path: Path) -> None:
     (tmp_path / "site" / "torchmetrics").mkdir()
     metric = "import torch\n\nclass Metric:\n    def kind(self, x):\n        return type(x)\n"
     (tmp_path / "site" / "torchmetrics" / "metric.py").write_text(metric)
+    (tmp_path / "site" / "einops").mkdir()
+    (tmp_path / "site" / "einops" / "einops.py").write_text("def reduce(x):\n    return type(x)\n")
     (tmp_path / "main.py").write_text(PASSED)
     words = [sys.executable, "main.py", str(tmp_path / "site")]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)

@@ -400,6 +400,11 @@ def disable() -> _Switch:
     return _Switch(False, sys._getframe(1).f_globals)
 
 
+def is_named(module: str) -> bool:
+    """Whether a module is of an installed package that sees Weft now."""
+    return _mock.on and module.partition(".")[0] in _mock.packages
+
+
 def is_enabled() -> bool:
     """Whether `import torch` gives Weft."""
     return _mock.on
