@@ -93,6 +93,8 @@ with flow.mock_torch.enable(extra_dict={"torch.special.zeta": "math.hypot"}):
         exec(f"import torch.{name}")
     importlib.import_module("torch.distributed.nn")         # torch's own writes modules, and imports them
     from torch.distributed.tensor import DTensor
+    from torch.functional import einsum
+    assert torch.functional.einsum is einsum is flow.einsum
     assert torch.special.zeta(3, 4) == 5 and torch.uint16.itemsize == 2 and torch.Stream and torch.cuda.CUDAGraph
     assert torch._C.DispatchKey and torch.jit._overload_method and torch.ops.aten.relu is helper.torch.ops.aten.relu
     assert torch._dynamo.mark_static_address(torch.ones(1)) is None

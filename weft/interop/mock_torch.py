@@ -182,6 +182,7 @@ def _left_out(*_: Any, **__: Any) -> Callable[[Any], Any]:
 ABOUT_TENSORS: Final = (torch.nn.Module, torch.optim.Optimizer, torch.autograd.Function)
 OURS: Final[dict[str, Any]] = {  # replacements in modules that are torch's own
     "torch.ops": OwnOps(),
+    "torch.functional": "weft",  # its functions are all torch's own, too
     "torch.distributed._tensor": "weft.distributed.tensor",  # as older programs name them
     "torch.distributed._tensor.api": "weft.distributed.tensor",
     "torch.distributed._tensor.device_mesh": "weft.distributed.mesh",
