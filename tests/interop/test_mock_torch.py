@@ -93,6 +93,8 @@ with flow.mock_torch.enable(extra_dict={"torch.special.zeta": "math.hypot"}):
         exec(f"import torch.{name}")
     importlib.import_module("torch.distributed.nn")         # torch's own writes modules, and imports them
     from torch.distributed.tensor import DTensor
+    from torch.functional import einsum
+    assert torch.functional.einsum is einsum is flow.einsum
     assert torch.special.zeta(3, 4) == 5 and torch.uint16.itemsize == 2 and torch.Stream and torch.cuda.CUDAGraph
     assert torch._C.DispatchKey and torch.jit._overload_method and torch.ops.aten.relu is helper.torch.ops.aten.relu
     assert torch._dynamo.mark_static_address(torch.ones(1)) is None
@@ -120,11 +122,14 @@ with flow.mock_torch.enable(lazy=True):
         assert "torch.nn.functional.no_such.thing" in str(error)
 sys.path.insert(0, sys.argv[1])
 import package
-with flow.mock_torch.enable(packages=["package", "torchmetrics"]):
+with flow.mock_torch.enable(packages=["package", "torchmetrics", "einops"]):
     import package as mocked
     from torchmetrics.metric import Metric as OnOurTensors
+    from einops.einops import reduce as of_our_tensors
 from torchmetrics.metric import Metric                          # whose methods get torch's tensors for Weft's
+from einops.einops import reduce                                # and so do functions
 assert OnOurTensors().kind(flow.ones(1)) is flow.Tensor is not Metric().kind(flow.ones(1))
+assert of_our_tensors(flow.ones(1)) is flow.Tensor is not reduce(flow.ones(1))
 assert mocked.torch.ones is flow.ones and package.torch.ones is not flow.ones and sys.modules["package"] is package
 print("done")
 """
@@ -137,6 +142,8 @@ def test_what_is_not_about_tensors_is_torchs(tmp_path: Path) -> None:
     (tmp_path / "site" / "torchmetrics").mkdir()
     metric = "import torch\n\nclass Metric:\n    def kind(self, x):\n        return type(x)\n"
     (tmp_path / "site" / "torchmetrics" / "metric.py").write_text(metric)
+    (tmp_path / "site" / "einops").mkdir()
+    (tmp_path / "site" / "einops" / "einops.py").write_text("def reduce(x):\n    return type(x)\n")
     (tmp_path / "main.py").write_text(PASSED)
     words = [sys.executable, "main.py", str(tmp_path / "site")]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)

@@ -182,6 +182,7 @@ def _left_out(*_: Any, **__: Any) -> Callable[[Any], Any]:
 ABOUT_TENSORS: Final = (torch.nn.Module, torch.optim.Optimizer, torch.autograd.Function)
 OURS: Final[dict[str, Any]] = {  # replacements in modules that are torch's own
     "torch.ops": OwnOps(),
+    "torch.functional": "weft",  # its functions are all torch's own, too
     "torch.distributed._tensor": "weft.distributed.tensor",  # as older programs name them
     "torch.distributed._tensor.api": "weft.distributed.tensor",
     "torch.distributed._tensor.device_mesh": "weft.distributed.mesh",
@@ -398,6 +399,11 @@ def enable(lazy: bool = False, extra_dict: Mapping[str, Any] | None = None, pack
 def disable() -> _Switch:
     """From now on, or in a `with`, torch is torch."""
     return _Switch(False, sys._getframe(1).f_globals)
+
+
+def is_named(module: str) -> bool:
+    """Whether a module is of an installed package that sees Weft now."""
+    return _mock.on and module.partition(".")[0] in _mock.packages
 
 
 def is_enabled() -> bool:

@@ -34,6 +34,7 @@ from weft.interop import bypasses
 from weft.interop.entering import WEFTS, Callback, contains, entered
 from weft.interop.facade import Facade, call_outside, facade, inward, outward
 from weft.interop.inside import inside
+from weft.interop.mock_torch import is_named
 from weft.interop.torch_modules import data_of, on_torchs_tensors, outside_of_modules
 from weft.nn import attention
 from weft.nn.module.module import Module
@@ -512,9 +513,9 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
 
 
 def _replace(module: ModuleType) -> None:
-    mocked = vars(module).get("torch", torch) is not torch  # then methods run on Weft's tensors themselves
+    mocked = vars(module).get("torch", torch) is not torch or is_named(module.__name__)  # it runs on Weft's tensors
     for name, how in REPLACED[module.__name__].items():
-        if hasattr(module, name) and not (mocked and how in (_wrap_methods, _wrap_subclasses)):
+        if hasattr(module, name) and not (mocked and how in (_wrap_methods, _wrap_subclasses, _wrap_function)):
             setattr(module, name, how(getattr(module, name), name))
 
 

@@ -86,7 +86,7 @@ def of_torch(module: Any, name: str, value: Any, role: str | None) -> Any:
     if any(p.requires_grad for p in theirs):
         raise ArgumentError(
             f"{type(module).__name__}.{name} = {type(value).__name__}(...): its parameters would not be among this "
-            f"module's, and nothing would train them{CONVERT}"
+            f"module's, and nothing would train them{CONVERT}{_package(value)}"
         )
     return value
 
@@ -98,4 +98,12 @@ def unfit(name: str, value: Any, role: str, kind: type) -> ArgumentError:
         f"cannot assign '{given}' object to {role} '{name}' ({kind.__name__} or None required)"
         + (f": {given} is not a Module subclass" if role == MODULE else "")
         + ("; flow.from_torch(it) is the same on Weft's tensors" if isinstance(value, torch.nn.Module) else "")
+        + _package(value)
     )
+
+
+def _package(value: Any) -> str:
+    """How modules of an installed package are made Weft's altogether."""
+    home = type(value).__module__.partition(".")[0]
+    given = isinstance(value, torch.nn.Module) and home not in ("torch", "__main__")
+    return f". A package as a whole: flow.mock_torch.enable(packages=[{home!r}])" * given
