@@ -20,7 +20,7 @@ import torch.nn.attention.flex_attention as flex
 import weft as flow
 from weft import nn
 from weft.core.errors import ArgumentError
-from weft.interop import other_libraries
+from weft.interop import other_libraries, replaced_classes
 
 F = torch.nn.functional
 X, Y = torch.randn(3, 4), torch.randn(3, 4)
@@ -364,7 +364,7 @@ def test_programs_that_train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     class Scheduler:
         pass
 
-    other_libraries._wrap_subclasses(Scheduler, "")
+    replaced_classes.wrap_subclasses(Scheduler, "")
 
     class Euler(Scheduler):
         def step(self, x: Any) -> Any:

@@ -15,14 +15,11 @@ from collections.abc import Callable, Iterator
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import FrameType, FunctionType, GeneratorType, ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any, Final
 
 import torch
-from torch.overrides import _pop_mode_temporarily
-from torch.utils._pytree import tree_map_only
 
-from weft.amp.scaler import unscaled
 from weft.autograd.plain import taken
 from weft.autograd.trees import leaves
 from weft.core.derived import since
@@ -31,19 +28,24 @@ from weft.core.errors import ArgumentError
 from weft.core.program_line import warn
 from weft.graph.graph import Graph
 from weft.interop import bypasses
-from weft.interop.entering import WEFTS, Callback, contains, entered
-from weft.interop.facade import Facade, call_outside, facade, inward, outward
+from weft.interop.entering import WEFTS, Callback, contains
+from weft.interop.facade import Facade, Function, inward, outward
 from weft.interop.inside import inside
 from weft.interop.mock_torch import is_named
-from weft.interop.torch_modules import data_of, on_torchs_tensors, outside_of_modules
+from weft.interop.replaced_classes import (
+    data_parallel,
+    scale_ours,
+    with_our_classes,
+    wrap_methods,
+    wrap_optimizer,
+    wrap_subclasses,
+)
+from weft.interop.torch_modules import data_of, on_torchs_tensors
 from weft.nn import attention
 from weft.nn.module.module import Module
 from weft.nn.utils.stateless import functional_call
 from weft.tensor.tensor import Tensor
 from weft.transport.c10d import SENDING
-
-Function = Callable[..., Any]
-
 
 # ---- torch's functions -------------------------------------------------------------------------------
 
@@ -177,115 +179,6 @@ def _ours_inside(ours: Function) -> Callable[[Function, str], Function]:
     return lambda theirs, name: bypasses.inside_or_not(with_stand_ins, theirs)
 
 
-# ---- programs of others ------------------------------------------------------------------------------
-
-
-def _wrap_methods(theirs: type, name: str) -> type:
-    """Run a class's methods as code of torch's modules, where the object or an argument holds what is Weft's."""
-    for method, f in list(vars(theirs).items()):
-        if isinstance(f, FunctionType) and (method[0] != "_" or method == "__init__"):
-            setattr(theirs, method, _wrap_method(f))
-    return theirs
-
-
-def _wrap_subclasses(theirs: Any, name: str) -> type:
-    """Likewise for those that derive from the class."""
-
-    def __init_subclass__(cls: type, **kwargs: Any) -> None:
-        super(theirs, cls).__init_subclass__(**kwargs)
-        _wrap_methods(cls, "")
-
-    theirs.__init_subclass__ = classmethod(__init_subclass__)
-    return _wrap_methods(theirs, name)
-
-
-def _wrap_method(theirs: Function) -> Function:
-    @functools.wraps(theirs)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if inside.depth:
-            return theirs(self, *args, **kwargs)
-        args = tuple(map(_parameters_listed, args))
-        if not contains(values := (*vars(self).values(), *args, *kwargs.values())):
-            return theirs(self, *args, **kwargs)
-        if any(p.is_global for m in values if isinstance(m, Module) for p in m.parameters()):
-            raise ArgumentError(
-                f"{type(self).__name__} gives each rank other rows of the data, so its model is local, and averaged by "
-                "DistributedDataParallel; this one's parameters are global. Train it by a loop of your own, or a graph"
-            )
-        with entered(values):
-            return call_outside(functools.partial(theirs, self), args, kwargs)
-
-    return call
-
-
-def _parameters_listed(v: Any) -> Any:
-    """A module's parameters as a list, so that they can be looked at; any other iterator stays as it is."""
-    return list(v) if isinstance(v, GeneratorType) and v.__qualname__.startswith("Module.") else v
-
-
-def _wrap_optimizer(theirs: Any, name: str) -> type:
-    """Let torch's optimizers, and those derived from them, train Weft's parameters: they see stand-ins for these."""
-    add = theirs.add_param_group
-
-    @functools.wraps(add)
-    def add_param_group(self: Any, param_group: Any) -> None:
-        if isinstance(param_group, dict) and "params" in param_group:
-            params = param_group["params"]
-            param_group["params"] = tree_map_only(
-                Tensor, facade, list(params) if isinstance(params, Iterator) else params
-            )
-        add(self, param_group)
-        kind = type(self)
-        if Facade in map(type, self.param_groups[-1]["params"]) and not hasattr(kind.step, "enters"):
-            kind.step = _wrap_step(kind.step)
-
-    theirs.add_param_group = add_param_group
-    return theirs
-
-
-def _scaler(theirs: Any, name: str) -> type:
-    """Let torch's scaler scale Weft's losses and gradients. Its own state stays torch's."""
-    scale, unscale = theirs.scale, theirs._unscale_grads_
-
-    @functools.wraps(scale)
-    def of_losses(self: Any, outputs: Any) -> Any:
-        if not self._enabled or inside.depth or not contains((outputs,)):
-            return scale(self, outputs)
-        scale(self, torch.ones(()))  # makes its state
-        return tree_map_only(Tensor, lambda y: y * self.get_scale(), outputs)
-
-    @functools.wraps(unscale)
-    def of_gradients(self: Any, optimizer: Any, inverse: Any, found: Any, *args: Any) -> Any:
-        given = [p for group in optimizer.param_groups for p in group["params"]]
-        if not contains(given, WEFTS):
-            return unscale(self, optimizer, inverse, found, *args)
-        grads = [inward(p).grad for p in given]
-        finite = unscaled([g for g in grads if g is not None], inverse.item())
-        return {found.device: found.fill_(not finite)}
-
-    theirs.scale, theirs._unscale_grads_ = of_losses, of_gradients
-    return theirs
-
-
-def _with_our_classes(theirs: Any, name: str) -> type:
-    """For a class of torch's that derives from this one, Weft's of the same name where it is given Weft's values."""
-    path = theirs.__module__.split(".")[1]
-
-    def __new__(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        home = getattr(sys.modules[WEFT], path)
-        kinds = Tensor, getattr(home, name)
-        if (
-            inside.depth
-            or not cls.__module__.startswith(f"torch.{path}.")
-            or not contains((*args, *kwargs.values()), kinds)
-        ):
-            return object.__new__(cls)
-        return getattr(home, cls.__name__)(*args, **kwargs)
-
-    theirs.__new__ = functools.wraps(theirs.__new__)(__new__)
-    return theirs
-
-
 @functools.cache
 def _of_distributions(theirs: Function, name: str) -> Function:
     """Weft's function of the same name, for Weft's distributions."""
@@ -296,51 +189,6 @@ def _of_distributions(theirs: Function, name: str) -> Function:
         return (getattr(home, name) if isinstance(p, home.Distribution) else theirs)(p, q)
 
     return call
-
-
-def _data_parallel(theirs: Any, name: str) -> type:
-    """Weft's class of the same name, for Weft's modules."""
-
-    def __new__(cls: Any, module: Any = None, *args: Any, **kwargs: Any) -> Any:
-        if not isinstance(module, Module):
-            return object.__new__(cls)
-        with outside_of_modules():
-            return sys.modules[WEFT].nn.parallel.DistributedDataParallel(module, *inward(args), **inward(kwargs))
-
-    theirs.__new__ = functools.wraps(theirs.__new__)(__new__)
-    return theirs
-
-
-def _closure(f: Any) -> Any:
-    """An optimizer's closure, which is the program's code, on Weft's tensors."""
-    if not callable(f) or isinstance(f, (Tensor, Module)):
-        return f
-
-    @functools.wraps(f)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        depth, inside.depth = inside.depth, 0
-        try:
-            with _pop_mode_temporarily():  # in which the optimizer runs
-                loss = f(*args, **kwargs)
-        finally:
-            inside.depth = depth
-        return outward(loss)
-
-    return call
-
-
-def _wrap_step(theirs: Function) -> Function:
-    @functools.wraps(theirs)
-    def step(self: Any, *args: Any, **kwargs: Any) -> Any:
-        ours = [p.of for group in self.param_groups for p in group["params"] if type(p) is Facade]
-        if not ours or inside.depth:  # a trainer's closure is torch's code as well
-            return theirs(self, *args, **kwargs)
-        args, kwargs = tuple(map(_closure, args)), {k: _closure(v) for k, v in kwargs.items()}
-        with entered(ours):
-            return call_outside(functools.partial(theirs, self), args, kwargs)
-
-    step.enters = True  # type: ignore[attr-defined]
-    return step
 
 
 # ---- other packages ----------------------------------------------------------------------------------
@@ -449,8 +297,8 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
     "torch.serialization": {"save": on_torchs_tensors, "load": on_torchs_tensors},
     "torch._utils": {"_rebuild_tensor": on_torchs_tensors},
     **{module.__name__: dict.fromkeys(names, on_torchs_tensors) for module, names in SENDING.items()},
-    "torch.nn.parallel.distributed": {"DistributedDataParallel": _data_parallel},
-    "torch.distributed.optim.zero_redundancy_optimizer": {"ZeroRedundancyOptimizer": _wrap_methods},
+    "torch.nn.parallel.distributed": {"DistributedDataParallel": data_parallel},
+    "torch.distributed.optim.zero_redundancy_optimizer": {"ZeroRedundancyOptimizer": wrap_methods},
     "torch.func": dict.fromkeys(TRANSFORMS, counterpart),
     "torch.nn.utils": {**dict.fromkeys((*CLIPS, *VECTORS), counterpart), **dict.fromkeys(NORMED, _of_layers)},
     "torch.nn.utils.weight_norm": dict.fromkeys(NORMED, _of_layers),
@@ -459,11 +307,11 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
     "torch.autograd.functional": _functions_of("autograd.functional"),
     "torch.testing": {"assert_close": counterpart},
     "torch.testing._comparison": {"assert_close": counterpart},
-    "torch.distributions.distribution": {"Distribution": _with_our_classes},
-    "torch.distributions.transforms": {"Transform": _with_our_classes},
+    "torch.distributions.distribution": {"Distribution": with_our_classes},
+    "torch.distributions.transforms": {"Transform": with_our_classes},
     "torch.distributions.kl": {"kl_divergence": _of_distributions},
     "torch.distributions": {"kl_divergence": _of_distributions},
-    "torch.amp.grad_scaler": {"GradScaler": _scaler},
+    "torch.amp.grad_scaler": {"GradScaler": scale_ours},
     "torch.nn.utils.clip_grad": dict.fromkeys(CLIPS[:2], counterpart),
     "torch.nn.utils.stateless": {"_functional_call": _with_other_members},
     "torch.nn.utils.parametrize": dict.fromkeys(PARAMETRIZE, _of_layers),
@@ -494,13 +342,13 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
     "torch.utils.tensorboard._convert_np": {"make_np": _first_as_array},
     "torch.utils.tensorboard.writer": {"graph": on_torchs_tensors, "tensor_proto": _named_array},
     "tensorboardX.x2num": {"make_np": _first_as_array},
-    "torch.optim.optimizer": {"Optimizer": _wrap_optimizer},
-    "transformers.trainer": {"Trainer": _wrap_methods},
-    "diffusers.schedulers.scheduling_utils": {"SchedulerMixin": _wrap_subclasses},
-    "timm.utils.model_ema": dict.fromkeys(("ModelEmaV2", "ModelEmaV3"), _wrap_methods),
-    "torchmetrics.metric": {"Metric": _wrap_subclasses},
-    "accelerate.accelerator": {"Accelerator": _wrap_methods},
-    **{f"{home}.trainer.trainer": {"Trainer": _wrap_methods} for home in ("lightning.pytorch", "pytorch_lightning")},
+    "torch.optim.optimizer": {"Optimizer": wrap_optimizer},
+    "transformers.trainer": {"Trainer": wrap_methods},
+    "diffusers.schedulers.scheduling_utils": {"SchedulerMixin": wrap_subclasses},
+    "timm.utils.model_ema": dict.fromkeys(("ModelEmaV2", "ModelEmaV3"), wrap_methods),
+    "torchmetrics.metric": {"Metric": wrap_subclasses},
+    "accelerate.accelerator": {"Accelerator": wrap_methods},
+    **{f"{home}.trainer.trainer": {"Trainer": wrap_methods} for home in ("lightning.pytorch", "pytorch_lightning")},
     "einops.einops": dict.fromkeys(("reduce", "einsum", "parse_shape", "asnumpy"), _wrap_function),
     "einops.packing": dict.fromkeys(("pack", "unpack"), _wrap_function),
     "torchvision.transforms.v2._transform": {"Transform": _wrap_calls},  # which leave alone what is no torch.Tensor
@@ -515,7 +363,7 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
 def _replace(module: ModuleType) -> None:
     mocked = vars(module).get("torch", torch) is not torch or is_named(module.__name__)  # it runs on Weft's tensors
     for name, how in REPLACED[module.__name__].items():
-        if hasattr(module, name) and not (mocked and how in (_wrap_methods, _wrap_subclasses, _wrap_function)):
+        if hasattr(module, name) and not (mocked and how in (wrap_methods, wrap_subclasses, _wrap_function)):
             setattr(module, name, how(getattr(module, name), name))
 
 
