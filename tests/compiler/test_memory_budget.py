@@ -116,7 +116,7 @@ def test_few_plans_are_made_to_find_one(monkeypatch: pytest.MonkeyPatch) -> None
     made.clear()
     with pytest.raises(CompileError):
         Train(model(), 1000).compile(x)
-    assert len(made) == 5  # without, all that recompute can do, and three from which the least is told
+    assert len(made) == 6  # without, all that recompute can do, and four from which the least is told
 
 
 def test_it_is_of_a_rank() -> None:

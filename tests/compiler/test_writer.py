@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from weft import nn
 from weft.compiler.calls.bind import Binder
 from weft.compiler.calls.source import Source
 from weft.ops import OPS
-from weft.plan.calls import parse
+from weft.plan.calls import Step, parse
 
 
 def test_calls_are_prepared_once_for_all_launches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,3 +73,14 @@ def test_a_call_is_rewritten_once_for_each_copy_of_what_it_touches(monkeypatch: 
         assert torch.equal(slots[4].view(torch.float32)[:4], given.relu() + y[:4].relu())
     each = {op: rewritten.count(op) for op in {*rewritten}}
     assert each == {"read": 2 + 2, "relu": 2 + 6, "add": 15}
+
+
+def test_many_calls_that_read_one_register_are_prepared_in_linear_time() -> None:
+    read = "%x = read() : float32[4] register 1+0"
+    reads, call = parse(["arena 64", read, "%y = relu(%x) : float32[4] arena+0"]).calls
+    draws: Any = None
+    began = time.process_time()
+    step = Step((reads, *[call] * 100_000), 64)
+    binder = Binder("many", step, 0, torch.zeros(64, dtype=torch.uint8), {}, None, draws)
+    assert binder.depends[-1] == [1]
+    assert time.process_time() - began < 5  # looking for each call among all of them took 20 s

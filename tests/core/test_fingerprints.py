@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import weft as flow
@@ -77,6 +79,7 @@ def test_the_next_collective_says_who_differs(late: bool) -> None:
 
     for rank, said in enumerate(spawn_threads(2, run)):
         assert f"rank {rank} and rank {1 - rank} both call all_reduce" in said and "differ in the seed" in said
+        assert f" at {Path(__file__).name}:" in said
         assert "101 on rank 1" in said and ("nothing of that kind on rank 0" if late else "100 on rank 0") in said
 
 

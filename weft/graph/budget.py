@@ -24,7 +24,8 @@ from weft.transport.check import decoded
 
 CORRECTIONS: Final = 3  # tries with recompute alone
 LESS: Final = (0, 1 / 32, 1 / 16)  # tries with slices: by how much of a step's memory less than the budget is asked
-SHARES: Final = (0.16, 0.14)  # with slices, of what would be held beside parameters: what may be reached
+# With slices, of what would be held beside parameters: what may be reached, and where more slices take more.
+SHARES: Final = (0.16, 0.14, 0.5)
 
 
 def compiled(job: Job, options: Options, watch: Callable[[str, Job], Any] | None) -> Lowered:
@@ -62,7 +63,7 @@ def _tries(job: Job, options: Options, budget: int, history: list[tuple[int, int
     if slices.applies(job):
         kept = memory_budget.Model(job).kept
         for asked in (budget - int((budget - kept) * part) for part in LESS):
-            if asked > fixed[-2].slices_budget:
+            if asked > min(tried.slices_budget for tried in fixed[:-1]):
                 yield replace(options, memory_budget=1, slices_budget=asked)
     yield from fixed
 

@@ -176,9 +176,10 @@ def story(ranks: tuple[int, ...], rank: int, turn: int, reports: Mapping[int, Re
         for name in [*mine.common, *theirs.common]:
             a, b = (t.common.get(name, "nothing of that kind") for t in (mine, theirs))
             if mine.numbers.get(name, a) != theirs.numbers.get(name, b):  # the words may name other lines
+                lines = " and ".join(dict.fromkeys(t.line for t in (mine, theirs) if t.line))
                 return (
-                    f"{where} and rank {other} both call {mine.call}, but differ in {name}: {a} on rank {rank} and "
-                    f"{b} on rank {other}. It must be alike on all ranks"
+                    f"{where} and rank {other} both call {mine.call}{f' at {lines}' * bool(lines)}, but differ in "
+                    f"{name}: {a} on rank {rank} and {b} on rank {other}. It must be alike on all ranks"
                 )
     return f"{where} calls {mine.call}, and another member something else that it doesn't say"
 

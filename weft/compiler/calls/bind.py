@@ -54,7 +54,10 @@ class Binder:
     ) -> None:  # fmt: skip
         self.name, self.step, self.variables, self.draws = name, step, variables, draws
         self.dependents = _dependents(step)
-        self.depends = {i: [d for d, calls in self.dependents.items() if i in calls] for i in range(len(step.calls))}
+        self.depends: list[list[Dependency]] = [[] for _ in step.calls]
+        for d, calls in self.dependents.items():
+            for i in calls:
+                self.depends[i].append(d)
         self.arena, self.rank, self.line = arena, rank, line
         self.forms = {r.name: r for c in step.calls for r in c.results}
         self._reset()
