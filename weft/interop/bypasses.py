@@ -156,7 +156,6 @@ def _autocast(self: Any) -> Any:
 
 
 CONTEXTS: Final[dict[Any, Callable[[Any], Any]]] = {
-    torch.amp.autocast_mode.autocast: _autocast,
     torch.inference_mode: lambda self: inference_mode(self.mode),
     torch.autograd.graph.saved_tensors_hooks: lambda self: saved_tensors_hooks(
         lambda t: _call_in_torch_code(self.pack_hook, outward(t)),
@@ -171,26 +170,29 @@ def _call_in_torch_code(function: Callable[..., Any], value: Any) -> Any:
 
 
 def _replace_context(kind: Any, ours: Callable[[Any], Any]) -> None:
+    """Enter Weft's context in the place of torch's: in torch's modules. Casts hold outside, too, for both libraries."""
     enter, leave = kind.__enter__, kind.__exit__
+    everywhere = kind is torch.autocast
 
     def __enter__(self: Any) -> Any:
-        if not in_torch_code():
-            return enter(self)
-        found = ours(self)
-        self.__dict__.setdefault("_wefts", []).append(found)
+        theirs = not in_torch_code()
+        if theirs:
+            enter(self)
+        found = ours(self) if everywhere or not theirs else None
+        self.__dict__.setdefault("_wefts", []).append((theirs, found))
         if found is not None:
             found.__enter__()
-            torch._C._set_grad_enabled(here.grad)
+            if not theirs:
+                torch._C._set_grad_enabled(here.grad)
         return self
 
     def __exit__(self: Any, *error: Any) -> Any:
-        if not self.__dict__.get("_wefts"):
-            return leave(self, *error)
-        found = self._wefts.pop()
+        theirs, found = self._wefts.pop() if self.__dict__.get("_wefts") else (True, None)
         if found is not None:
             found.__exit__(*error)
-            torch._C._set_grad_enabled(here.grad)
-        return None
+            if not theirs:
+                torch._C._set_grad_enabled(here.grad)
+        return leave(self, *error) if theirs else None
 
     kind.__enter__, kind.__exit__ = functools.wraps(enter)(__enter__), functools.wraps(leave)(__exit__)
 
@@ -277,6 +279,7 @@ def install_everywhere() -> None:
     (_SingleLevelFunction if own else torch.autograd.Function).apply = classmethod(apply)  # type: ignore[assignment]
     for mode in (torch.no_grad, torch.enable_grad, torch.inference_mode, torch.set_grad_enabled):
         _follow_grad_mode(mode)
+    _replace_context(torch.autocast, _autocast)
 
 
 @functools.cache

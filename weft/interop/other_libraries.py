@@ -390,6 +390,7 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
     "torch.utils.tensorboard.writer": {"graph": on_torchs_tensors, "tensor_proto": _named_array},
     "tensorboardX.x2num": {"make_np": _first_as_array},
     "torch.optim.optimizer": {"Optimizer": _wrap_optimizer},
+    "torch.amp.grad_scaler": {"GradScaler": _wrap_methods},
     "transformers.trainer": {"Trainer": _wrap_methods},
     "diffusers.schedulers.scheduling_utils": {"SchedulerMixin": _wrap_subclasses},
     "timm.utils.model_ema": dict.fromkeys(("ModelEmaV2", "ModelEmaV3"), _wrap_methods),

@@ -105,7 +105,8 @@ def on_memory(kernel: Callable[..., Any]) -> Callable[..., Any]:
     def data(t: Tensor) -> torch.Tensor:
         if t.is_global or t.value is not None:
             raise ArgumentError(
-                f"torch.{kernel.__name__} writes the memory of local tensors. Give the optimizer fused=False"
+                f"torch.{kernel.__name__} writes the memory of local tensors. Give the optimizer fused=False, or scale by "
+                "flow.amp.GradScaler"
             )
         return t.detach().to_torch()
 
@@ -133,8 +134,15 @@ COMPOSED: Final[dict[Any, Callable[..., Any]]] = {
     "aten.slice": sliced,
     **{getattr(torch, n): each(n.removeprefix("_foreach_")) for n in dir(torch) if n.startswith("_foreach_")},
     **{
-        getattr(torch, f"_fused_{n}_"): on_memory(getattr(torch, f"_fused_{n}_"))
-        for n in ("adagrad", "adam", "adamw", "sgd")
+        (kernel := getattr(torch, name)): on_memory(kernel)
+        for name in (
+            "_fused_adagrad_",
+            "_fused_adam_",
+            "_fused_adamw_",
+            "_fused_sgd_",
+            "_amp_update_scale_",
+            "_amp_foreach_non_finite_check_and_unscale_",
+        )
     },
     torch._C._nn.pad_sequence: pad_sequence,  # type: ignore[attr-defined]
     torch._nested_tensor_from_mask_left_aligned: lambda x, mask: False,  # so that an encoder computes with the mask
