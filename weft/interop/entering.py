@@ -22,6 +22,9 @@ from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
 
+CASTS, SET_CASTS = torch.is_autocast_enabled, torch.set_autocast_enabled  # before they answer for Weft in modules
+
+
 def compiling(more: int) -> None:
     """Make `torch.compiler.is_compiling()` true while graphs trace a module, so that it doesn't branch on values."""
     if more:
@@ -55,6 +58,9 @@ class entered:
         torch._C._set_grad_enabled(here.grad)
         self.open = torch._C._EnableTorchFunction()  # Weft's own work, inside which this may be called, disabled it
         self.open.__enter__()
+        self.casts = [kind for kind in ("cpu", "cuda") if CASTS(kind)]  # torch's own, as Weft's calls are cast already
+        for kind in self.casts:
+            SET_CASTS(kind, False)
         # one mode, never two: an outer one would see the torch functions that implement the inner one's results
         self.mode = None if any(type(m) is Mode for m in modes()) else Mode()
         inside.depth += 1
@@ -67,6 +73,8 @@ class entered:
         if self.mode is not None:
             self.mode.__exit__(*error)
         compiling(-self.traced)
+        for kind in self.casts:
+            SET_CASTS(kind, True)
         self.open.__exit__(*error)
         inside.depth -= 1
         inside.everywhere, grad, place = self.before

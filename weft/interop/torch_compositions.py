@@ -105,8 +105,8 @@ def on_memory(kernel: Callable[..., Any]) -> Callable[..., Any]:
     def data(t: Tensor) -> torch.Tensor:
         if t.is_global or t.value is not None:
             raise ArgumentError(
-                f"torch.{kernel.__name__} writes the memory of local tensors. Give the optimizer fused=False, or scale by "
-                "flow.amp.GradScaler"
+                f"torch.{kernel.__name__} writes the memory of local tensors. Give the optimizer fused=False, or scale "
+                "by flow.amp.GradScaler"
             )
         return t.detach().to_torch()
 
