@@ -945,3 +945,16 @@ def test_lists_and_dicts_that_a_module_changes_are_changed_for_its_caller() -> N
     for found in (steps(ours, flow.ones(2)), Graph()(flow.ones(2))):
         assert [v.tolist() for v in found[:2]] == expected and found[2] == 2
         assert isinstance(found[1], flow.Tensor)
+
+
+class Rows(torch.nn.Module):
+    """As graph networks find where the edges of each node begin."""
+
+    def forward(self, rows: torch.Tensor) -> Any:
+        return torch._convert_indices_from_coo_to_csr(rows, 6, out_int32=True)
+
+
+def test_where_each_row_of_a_sparse_matrix_begins() -> None:
+    rows = torch.tensor([0, 0, 2, 2, 3, 5])
+    found, expected = flow.from_torch(Rows())(flow.from_torch(rows)), Rows()(rows)
+    assert found.tolist() == expected.tolist() and found.dtype == expected.dtype

@@ -21,7 +21,6 @@ from weft.interop.inside import inside
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
-
 CASTS, SET_CASTS = torch.is_autocast_enabled, torch.set_autocast_enabled  # before they answer for Weft in modules
 
 
