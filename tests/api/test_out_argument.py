@@ -316,3 +316,15 @@ def test_an_out_of_each_dtype_is_taken_or_refused_as_torchs(call: str) -> None:
 
 # torch has no kernels for these
 WIDER = {("cumsum", "bool"), ("cumprod", "bool"), ("nansum", "complex64"), ("nanmean", "complex64")}
+
+
+def test_a_result_in_out_is_rounded_once_as_torchs() -> None:
+    """Where torch has one kernel: optimizers iterate so in bfloat16."""
+    x = torch.randn(8, 8, generator=torch.Generator().manual_seed(0)).bfloat16()
+
+    def products(lib: Any, x: Any) -> list[Any]:
+        y = lib.empty_like(x)
+        lib.addmm(x, x, x, beta=-4.775, alpha=2.0315, out=y)
+        return y.float().tolist()
+
+    assert products(flow, flow.from_torch(x)) == products(torch, x)

@@ -390,6 +390,41 @@ def test_gradients_are_clipped_by_the_parameters_of_an_optimizer_of_torchs() -> 
     assert clipped(flow, flow.from_torch(copy.deepcopy(theirs))) == clipped(torch, theirs)
 
 
+@pytest.mark.parametrize("fused", [False, True])
+def test_torchs_casts_and_scaler_around_a_module(fused: bool) -> None:
+    """A program's own loop in mixed precision: its context was torch's alone, and backward mixed dtypes."""
+
+    class Exact(torch.nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            with torch.autocast("cpu", enabled=False):  # as rotary embeddings are computed
+                scale = self.weight @ self.weight.T
+                assert scale.dtype == torch.float32
+            return super().forward(x) * scale.diagonal()
+
+    def trained(layer: Any, place: Any) -> list[Any]:
+        optimizer = torch.optim.SGD(layer.parameters(), lr=0.1, fused=fused)
+        scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10, growth_interval=2)
+        seen: list[Any] = []
+        for x in (1.0, 2.0, float("inf"), 3.0):
+            with torch.autocast("cpu", dtype=torch.float16):
+                y = layer(place(torch.full((2, 4), x)))
+                assert y.dtype == torch.float32
+                loss = y.float().square().mean()
+            optimizer.zero_grad()
+            scaler.scale(loss).backward()
+            scaler.unscale_(optimizer)
+            torch.nn.utils.clip_grad_norm_(layer.parameters(), 1.0)
+            scaler.step(optimizer)
+            scaler.update()
+            assert not torch.is_autocast_enabled("cpu")
+            seen += [loss.item(), scaler.get_scale()]
+        return seen
+
+    theirs = Exact(4, 2)
+    ours = trained(flow.from_torch(copy.deepcopy(theirs)), flow.from_torch)
+    assert ours == pytest.approx(trained(theirs, lambda x: x), rel=1e-3, nan_ok=True)
+
+
 def test_custom_functions_outside_of_modules() -> None:
     """Their gradient is their own, not that of what `forward` calls."""
 

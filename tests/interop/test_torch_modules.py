@@ -1012,3 +1012,16 @@ def test_a_sparse_matrix_that_a_module_was_given_is_multiplied_as_such() -> None
     torch.testing.assert_close(mine.nodes.weight.grad.to_torch(), theirs.nodes.weight.grad)
     with pytest.raises(TraceError, match=r"give x.to_dense\(\)"):
         Called(mine)()
+
+
+class Rows(torch.nn.Module):
+    """As graph networks find where the edges of each node begin."""
+
+    def forward(self, rows: torch.Tensor) -> Any:
+        return torch._convert_indices_from_coo_to_csr(rows, 6, out_int32=True)
+
+
+def test_where_each_row_of_a_sparse_matrix_begins() -> None:
+    rows = torch.tensor([0, 0, 2, 2, 3, 5])
+    found, expected = flow.from_torch(Rows())(flow.from_torch(rows)), Rows()(rows)
+    assert found.tolist() == expected.tolist() and found.dtype == expected.dtype

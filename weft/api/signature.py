@@ -200,8 +200,11 @@ def door(f: F, name: str = "") -> F:
     if hasattr(f, "signatures"):  # overloads, and what is wrapped already, check themselves
         return f
     name = name or f.__name__
-    made = opened(Door(cast_rules.whole(f, name), name))
-    return shortened(f, made) if hasattr(f, "in_one") else made
+    way = Door(cast_rules.whole(f, name), name)
+    made = opened(way)
+    if hasattr(f, "in_one"):
+        made = way.fast = shortened(f, made)
+    return made
 
 
 def opened(made: Door) -> Any:
@@ -244,6 +247,7 @@ class Door:
 
     def __init__(self, f: Function, name: str) -> None:
         self.f, self.name = f, name
+        self.fast: Function | None = None  # with the fast path
 
     @functools.cached_property
     def signature(self) -> Signature:
@@ -283,8 +287,11 @@ class Door:
         s = self.signature
         if more or any(v is ABSENT for v in given.values()) or (rest and not s.open):
             return self.refit(given, rest, more)
-        others = {p.name: given[p.name] for p in s.params if p.keyword_only}
-        return self._tried((*(given[p.name] for p in s.positional), *rest), others)
+        args, others = (
+            (given[p.name] for p in s.positional),
+            {p.name: given[p.name] for p in s.params if p.keyword_only},
+        )
+        return self._tried((*args, *rest), others) if self.fast is None else self.fast(*args, *rest, **others)
 
     def _tried(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:

@@ -11,8 +11,10 @@ from torch.utils._pytree import tree_map_only
 from weft.autograd.overwrite import guarded
 from weft.core.dispatch import changed, here
 from weft.core.errors import ArgumentError, ours
-from weft.functional.create.creation import tensor
+from weft.functional.create.creation import arange, tensor
+from weft.functional.create.likeness import device_of
 from weft.functional.neural.grouped_product import grouped_mm
+from weft.functional.reduce.sorting import searchsorted
 from weft.nn.layers.recurrence import CELLS, recurrent
 from weft.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence, pad_sequence
 from weft.ops import ops
@@ -121,6 +123,12 @@ def assert_async(x: Tensor, message: str = "Expected Tensor with single nonzero 
         raise RuntimeError(message)
 
 
+def rows_to_ends(rows: Tensor, size: int, *, out_int32: bool = False) -> Any:
+    """Of sorted rows of a sparse matrix, where each row begins; for graph networks."""
+    starts: Any = arange(size + 1, dtype=rows.dtype, **device_of(rows))
+    return searchsorted(rows, starts, out_int32=out_int32)
+
+
 def geqrf(x: Tensor) -> tuple[Tensor, ...]:
     """Of a local tensor, as a value: what torch's parametrizations begin with."""
     return tuple(of_torch(y) for y in torch.geqrf(whole_data(x.detach(), "geqrf()")))
@@ -143,6 +151,7 @@ COMPOSED: Final[dict[Any, Callable[..., Any]]] = {
     torch.geqrf: geqrf,
     torch._assert_async: assert_async,
     torch._softmax_backward_data: lambda dy, y, dim, dtype: (y * (dy - (dy * y).sum(dim, keepdim=True))).to(dtype),
+    torch._convert_indices_from_coo_to_csr: rows_to_ends,
     torch._shape_as_tensor: lambda x: tensor(tuple(x.shape)),
     "torch.Tensor._is_all_true": lambda x: x.all(),  # what torch._check_tensor_all asks
     "torch.Tensor._is_any_true": lambda x: x.any(),
