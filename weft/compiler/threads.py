@@ -30,4 +30,4 @@ def one_is_enough(nodes: Sequence[Node], threads: int, sharing: float = SHARING,
 
 def _shared(node: Node) -> bool:
     most = max((math.prod(v.shape) for v in (*node.operands(), *node.outputs)), default=0)
-    return most >= GRAIN or multiplications(node) > 0
+    return most >= GRAIN or multiplications(node) > most

@@ -368,7 +368,7 @@ def work(node: Node, s: Signature | None) -> float:
 
 
 def multiplications(node: Node) -> int:
-    """In matrix products; none in elementwise ops, which are bound by memory traffic."""
+    """In matrix products, or else elements; none in elementwise ops, which are bound by memory traffic."""
     op = OPS[node.op]
     if op.elementwise:
         return 0
