@@ -27,8 +27,8 @@ class Products(nn.Graph):
     def build(self, x: Any, w: Any) -> Any:
         for _ in range(3):
             x = x @ w
-            for _ in range(8):  # small calls that aren't products stay on one thread
-                x = x.T.flip(0).flip(0).T
+            for _ in range(8):  # calls that aren't shared
+                x = x.T.T
         return x.sum(0)
 
 
