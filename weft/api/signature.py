@@ -287,11 +287,9 @@ class Door:
         s = self.signature
         if more or any(v is ABSENT for v in given.values()) or (rest and not s.open):
             return self.refit(given, rest, more)
-        args, others = (
-            (given[p.name] for p in s.positional),
-            {p.name: given[p.name] for p in s.params if p.keyword_only},
-        )
-        return self._tried((*args, *rest), others) if self.fast is None else self.fast(*args, *rest, **others)
+        args = (*(given[p.name] for p in s.positional), *rest)
+        others = {p.name: given[p.name] for p in s.params if p.keyword_only}
+        return self._tried(args, others) if self.fast is None else self.fast(*args, **others)
 
     def _tried(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:

@@ -62,7 +62,7 @@ def alone(function: Callable[[], None]) -> Callable[[], None]:
 
 def each_alone(kernel: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """Call a kernel that multiplies small matrices in each of torch's threads. MKL, which doesn't look whether a thread
-    is one of many, would share each product anew, at which two threads take longer than one."""
+    is one of many, would set up another team of threads for each product."""
     library, threads = _library(), torch.get_num_threads()
     if library is None or threads == 1:
         return kernel(*args, **options)

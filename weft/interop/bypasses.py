@@ -11,7 +11,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from typing import Any, Final
 
 import torch
@@ -164,16 +164,15 @@ def _autocast_everywhere(kind: Any) -> None:
 
     @functools.wraps(enter)
     def __enter__(self: Any) -> Any:
-        contexts = ExitStack()
-        self.__dict__.setdefault("_wefts", []).append(contexts)
-        found = self
+        contexts, known = ExitStack(), self.device in DEFAULTS
+        ours = autocast(self.device, self.fast_dtype, self._enabled, self._cache_enabled) if known else nullcontext()
         if not in_torch_code():
-            found = enter(self)
+            enter(self)
             contexts.push(functools.partial(leave, self))
             contexts.enter_context(intercept(_OwnDtypes()))
-        if self.device in DEFAULTS:
-            contexts.enter_context(autocast(self.device, self.fast_dtype, self._enabled, self._cache_enabled))
-        return found
+        contexts.enter_context(ours)
+        self.__dict__.setdefault("_wefts", []).append(contexts)
+        return self
 
     @functools.wraps(leave)
     def __exit__(self: Any, *error: Any) -> Any:
