@@ -13,6 +13,7 @@ from bisect import bisect_left
 from dataclasses import replace
 from typing import Any, Final
 
+from weft.compiler import inductor
 from weft.compiler.calls.rows import MOST
 from weft.compiler.options import Options
 from weft.compiler.streams import device_of
@@ -21,6 +22,7 @@ from weft.job.value import Node, Value
 from weft.ops import OPS
 
 PIECE: Final = 1 << 19  # least bytes of parameters for a call of their own
+FAST: Final = 1 << 22  # the same where speed is asked for: what a call leaves in the caches isn't what the next ones read
 ON_CUDA: Final = 1 << 26  # the same there: fewer don't occupy the device
 
 
@@ -49,7 +51,9 @@ def run(job: Job, options: Options) -> None:
 def _least(n: Node, options: Options) -> int:
     if options.tight:
         return MOST
-    return ON_CUDA if n.args[0][0].device_type == "cuda" else PIECE
+    if n.args[0][0].device_type == "cuda":
+        return ON_CUDA
+    return FAST if inductor.asked(options) else PIECE
 
 
 def _by_bucket(job: Job, options: Options) -> None:

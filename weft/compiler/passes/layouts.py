@@ -349,9 +349,9 @@ def _moving(a: Spec, b: Spec, links: Links) -> float:
     return 0.0 if a is b else planner.cost(a.shape, a.dtype, a.placement, a.nd_sbp, b.placement, b.nd_sbp, links)
 
 
-def work(node: Node, s: Signature | None) -> float:
-    """Estimated computing time of a rank: of its share of memory traffic, or of multiplications. The operands of a node
-    without a signature are local."""
+def work(node: Node, s: Signature | None, threads: int = 1) -> float:
+    """Estimated computing time of a rank: of its share of memory traffic, or of multiplications, which so many threads
+    share. The operands of a node without a signature are local."""
     op = OPS[node.op]
     if op.view:
         return 0.0
@@ -364,7 +364,7 @@ def work(node: Node, s: Signature | None) -> float:
         type, passing = s.placement.type, sum(spec.bytes / _ways(spec) for spec in specs)
         split = [any(spec.nd_sbp[axis].is_split for spec in specs) for axis in range(s.placement.ndim)]
         shared = math.prod(n for n, on in zip(s.placement.shape, split, strict=True) if on)
-    return max(passing / MEMORY[type].speed, products / shared / COMPUTE[type])
+    return max(passing / MEMORY[type].speed, products / shared / threads / COMPUTE[type])
 
 
 def multiplications(node: Node) -> int:

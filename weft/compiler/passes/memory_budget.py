@@ -15,6 +15,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
+import torch
+
 from weft.compiler import inductor
 from weft.compiler.local_node import SMALL, local_call, refs
 from weft.compiler.options import Options
@@ -29,7 +31,7 @@ from weft.plan.overwriting import overwrites
 from weft.plan.scratch import meanwhile
 from weft.plan.usage import show
 
-SHARE: Final = 0.02  # of a step's estimated time (measured: up to 0.03), for recompute without a budget
+SHARE: Final = 0.015  # of a step's estimated time (measured: up to 0.03), for recompute without a budget
 LARGE: Final = 1 << 18  # least bytes of a value recomputed without a budget
 STEP: Final = 32  # within a budget, a round lowers what is held by one in so many parts at most
 MOST: Final = 8  # nodes recomputed together
@@ -46,7 +48,7 @@ def run(job: Job, options: Options) -> None:
     if not budget and (inductor.asked(options) or len(ranks(job)) > 1 or not _worthwhile(job)):
         return
     marked, models = asked(job), [Model(job, rank) for rank in ranks(job)]
-    left = math.inf if budget else SHARE * total(job.nodes)
+    left = math.inf if budget else SHARE * total(job.nodes, _threads(job))
     before, model = _most(models, marked)
     now, best = before, (before.bytes, marked)
     step = before.bytes / STEP if budget else math.inf
@@ -86,13 +88,20 @@ def _worthwhile(job: Job) -> bool:
     return any(n.extra.get("backward") for n in job.nodes) and any(v.bytes > LARGE for v in made)
 
 
-def seconds(n: Node) -> float:
-    return work(n, n.signature) + CALL * (not OPS[n.op].view) if n.op in OPS else 0.0
+def seconds(n: Node, threads: int = 1) -> float:
+    return work(n, n.signature, threads) + CALL * (not OPS[n.op].view) if n.op in OPS else 0.0
 
 
-def total(nodes: Iterable[Node]) -> float:
+def total(nodes: Iterable[Node], threads: int = 1) -> float:
     """Their seconds, added exactly: each rank has them in another order, and all must choose alike."""
-    return math.fsum(map(seconds, nodes))
+    return math.fsum(seconds(n, threads) for n in nodes)
+
+
+def _threads(job: Job) -> int:
+    """The threads that share products on the CPU, if other ranks, which may have more or fewer, choose for themselves."""
+    values = [v for n in job.nodes for v in n.outputs]
+    own = all(v.spec is None and v.device_type == "cpu" for v in values)
+    return torch.get_num_threads() if own else 1
 
 
 def _most(models: list[Model], marked: set[Node]) -> tuple[Peak, Model]:

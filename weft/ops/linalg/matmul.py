@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -20,6 +20,8 @@ from weft.ops.shape.broadcast import fit
 from weft.ops.shape.joining import cat
 from weft.ops.shape.slicing import narrow
 from weft.ops.shape.views import axes, axes_at, reshape, transpose, unsqueeze
+
+LARGE: Final = 1 << 16  # elements to which MKL's product adds what was there more slowly than torch does afterwards
 
 
 def adjoint(x: Any) -> Any:
@@ -78,7 +80,11 @@ def _product(y: Tensor, a: Tensor, b: Tensor, bias: Tensor | None = None) -> lis
     """The calls that write a @ b + bias into given memory."""
     if AVX512 and onednn.writes(a, b, bias):
         return onednn.requests(y, a, b, bias)
-    return [(torch.mm, (a, b), {"out": y}) if bias is None else (torch.addmm, (bias, a, b), {"out": y})]
+    if bias is None:
+        return [(torch.mm, (a, b), {"out": y})]
+    if y.numel() >= LARGE and y.dtype is torch.float32 and y.device.type == "cpu":
+        return [(torch.mm, (a, b), {"out": y}), (y.add_, (bias,), {})]
+    return [(torch.addmm, (bias, a, b), {"out": y})]
 
 
 def _write(y: Tensor, a: Tensor, b: Tensor, bias: Tensor | None = None) -> None:

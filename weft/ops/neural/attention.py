@@ -31,6 +31,7 @@ FLASH, EFFICIENT, CUDNN = SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTEN
 ROWS_OF_SUMS: Final = 32  # a multiple of it are the sums (logsumexp) that the second kernel takes
 COLUMNS_OF_BIAS: Final = 16
 LARGE: Final = 1 << 18  # bytes
+HEADS: Final = 4  # that each of several threads is to compute in a call, so that they seldom wait for each other
 ROWS: Final = 64  # queries whose gradients are computed at once by products: smaller ones are slower
 MANY: Final = 768  # queries of which torch's kernel takes as many at once as is fast
 SHORT: Final = (torch.bfloat16, torch.float16)
@@ -401,11 +402,11 @@ def _parts(
 
 def _part(q: Tensor) -> int:
     """How much of a batch is computed at once: kernels allocate their results. A quarter of a large one on the CPU, if
-    that is work for all threads."""
-    size = max(len(q), 1)
+    that is worth the while for all threads."""
+    size, threads = max(len(q), 1), torch.get_num_threads()
     if q.nbytes < LARGE or q.is_cuda:
         return size
-    return max(-(-size // 4), -(-torch.get_num_threads() // max(q.shape[1], 1)))
+    return max(-(-size // 4), -(-threads * HEADS // max(q.shape[1], 1)) if threads > 1 else 1)
 
 
 @attention_grad.works_in
