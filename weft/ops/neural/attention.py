@@ -406,7 +406,7 @@ def _part(q: Tensor) -> int:
     size, threads = max(len(q), 1), torch.get_num_threads()
     if q.nbytes < LARGE or q.is_cuda:
         return size
-    return max(-(-size // 4), -(-threads * HEADS // max(q.shape[1], 1)) if threads > 1 else 1)
+    return min(size, max(-(-size // 4), -(-threads * HEADS // max(q.shape[1], 1)) if threads > 1 else 1))
 
 
 @attention_grad.works_in
