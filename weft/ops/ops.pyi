@@ -39,9 +39,10 @@ from weft.ops.linalg.unchecked import (
 )
 from weft.ops.neural.activations import (
     clamp as clamp, clamp_grad as clamp_grad, elu as elu, gelu as gelu, gelu_grad as gelu_grad,
-    hardsigmoid as hardsigmoid, hardswish as hardswish, leaky_relu as leaky_relu, leaky_relu_grad as leaky_relu_grad,
-    logsigmoid as logsigmoid, mish as mish, relu as relu, relu_grad as relu_grad, sigmoid as sigmoid,
-    sigmoid_backward as sigmoid_backward, silu as silu, silu_grad as silu_grad, softplus as softplus
+    hardsigmoid as hardsigmoid, hardswish as hardswish, hardswish_grad as hardswish_grad, leaky_relu as leaky_relu,
+    logsigmoid as logsigmoid, mish as mish, mish_grad as mish_grad, relu as relu, relu_grad as relu_grad,
+    sigmoid as sigmoid, sigmoid_backward as sigmoid_backward, silu as silu, silu_grad as silu_grad,
+    softplus as softplus, softplus_grad as softplus_grad
 )
 from weft.ops.neural.attention import (
     attention_grad as attention_grad, scaled_dot_product_attention as scaled_dot_product_attention
@@ -92,8 +93,8 @@ from weft.ops.neural.softmax import (
     softmax_grad as softmax_grad
 )
 from weft.ops.neural.thresholds import (
-    bent as bent, celu as celu, hardshrink as hardshrink, hardtanh as hardtanh, quick_gelu as quick_gelu, selu as selu,
-    softshrink as softshrink, softsign as softsign, threshold as threshold
+    bent as bent, bent_grad as bent_grad, celu as celu, hardshrink as hardshrink, hardtanh as hardtanh,
+    quick_gelu as quick_gelu, selu as selu, softshrink as softshrink, softsign as softsign, threshold as threshold
 )
 from weft.ops.pointwise.arithmetic import (
     abs as abs, add as add, add_scaled as add_scaled, conj as conj, div as div, maximum as maximum, minimum as minimum,
@@ -197,14 +198,20 @@ adaptive_max_pool3d: Op
 avg_pool1d: Op
 avg_pool2d: Op
 avg_pool3d: Op
+celu_grad: Op
 chebyshev_polynomial_t: Op
 chebyshev_polynomial_u: Op
 chebyshev_polynomial_v: Op
 chebyshev_polynomial_w: Op
 complex: Op
+elu_grad: Op
+hardshrink_grad: Op
+hardsigmoid_grad: Op
+hardtanh_grad: Op
 hermite_polynomial_h: Op
 hermite_polynomial_he: Op
 laguerre_polynomial_l: Op
+leaky_relu_grad: Op
 legendre_polynomial_p: Op
 max_pool1d: Op
 max_pool1d_with_indices: Op
@@ -212,7 +219,10 @@ max_pool2d: Op
 max_pool2d_with_indices: Op
 max_pool3d: Op
 max_pool3d_with_indices: Op
+selu_grad: Op
 shifted_chebyshev_polynomial_t: Op
 shifted_chebyshev_polynomial_u: Op
 shifted_chebyshev_polynomial_v: Op
 shifted_chebyshev_polynomial_w: Op
+softshrink_grad: Op
+threshold_grad: Op

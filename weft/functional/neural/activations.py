@@ -76,7 +76,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         weight = ops.reshape(weight, (-1, *(1,) * max(input.ndim - 2, 0)))
     elif weight.ndim > input.ndim:
         weight = ops.reshape(weight, ())
-    return ops.where(ops.gt(input, 0), input, ops.mul(input, weight))
+    return ops.bent(input, weight)
 
 
 @public("neural")

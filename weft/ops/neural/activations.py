@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -11,11 +12,12 @@ from torch import Tensor
 from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import Scalar, op
 from weft.ops.kernels import aten
+from weft.ops.neural.gradients import gradient_by_kernel
 from weft.ops.pointwise.arithmetic import add, mul, square, sub
 from weft.ops.pointwise.copies import where
 from weft.ops.pointwise.declaring import NEURAL, unary
 from weft.ops.pointwise.elementary import exp, tanh, with_backward
-from weft.ops.pointwise.logic import ge, gt, le, lt
+from weft.ops.pointwise.logic import ge, gt, le
 
 LARGE = 1 << 15  # elements from which oneDNN's gelu is faster in spite of its overhead
 
@@ -143,29 +145,12 @@ gelu_grad.samples(lambda rand: [(rand(4, 6), rand(4, 6)), (rand(4, 6), rand(4, 6
 
 
 silu = unary("silu", aten.silu, "x * sigmoid(x).", "0.0 -> 0.0", place=NEURAL, inplace=aten.silu_)
-silu.grad(lambda dy, x: silu_grad(dy, x))
 
 
-@op("..., ... -> ...", linear="dy", returns="dx", promotes=True)
-def silu_grad(dy: Tensor, x: Tensor) -> Tensor:
-    """The gradient of silu."""
-    return aten.silu_backward(dy, x)
-
-
-silu_grad.out(lambda dx, dy, x: aten.silu_backward.grad_input(dy, x, grad_input=dx))
-
-
-@silu_grad.grad
-def _(ddx, dy, x, needs):
-    dx = None
-    if needs[1]:
-        s = sigmoid(x)
-        bend = mul(mul(s, sub(1.0, s)), add(mul(x, sub(1.0, mul(s, 2.0))), 2.0))
-        dx = mul(mul(ddx, dy), bend)
-    return silu_grad(ddx, x) if needs[0] else None, dx
-
-
-silu_grad.samples(lambda rand: [(rand(4, 6), rand(4, 6))])
+@functools.partial(gradient_by_kernel, silu, "silu_backward")
+def silu_grad(dy: Any, x: Any) -> Any:
+    s = sigmoid(x)
+    return mul(dy, mul(s, add(mul(x, sub(1.0, s)), 1.0)))
 
 
 # ---- piecewise --------------------------------------------------------------------------
@@ -175,25 +160,8 @@ leaky_relu = unary(
     "leaky_relu", aten.leaky_relu, "x where it is above zero, alpha * x below.", "-1.0, 0.5 -> -0.5",
     place=NEURAL, inplace=aten.leaky_relu_, alpha=0.01,
 )  # fmt: skip
-leaky_relu.grad(lambda dy, x, alpha: leaky_relu_grad(dy, x, alpha))
 leaky_relu.samples(lambda rand: [(rand(4, 6), 0.1)])
-
-
-@op("..., ... -> ...", linear="dy", returns="dx", promotes=True)
-def leaky_relu_grad(dy: Tensor, x: Tensor, alpha: float) -> Tensor:
-    """The gradient of leaky_relu."""
-    return aten.leaky_relu_backward(dy, x, alpha, False)
-
-
-leaky_relu_grad.out(lambda dx, dy, x, alpha: aten.leaky_relu_backward.grad_input(dy, x, alpha, False, grad_input=dx))
-
-
-@leaky_relu_grad.grad
-def _(ddx, x, alpha, needs):
-    return leaky_relu_grad(ddx, x, alpha) if needs[0] else None, zeros_like(x) if needs[1] else None
-
-
-leaky_relu_grad.samples(lambda rand: [(rand(4, 6), rand(4, 6), 0.1)])
+gradient_by_kernel(leaky_relu, "leaky_relu_backward", arranged=lambda *given: (*given, False))
 
 
 @op("... -> ...")
@@ -215,12 +183,9 @@ clamp.samples(lambda rand: [(rand(4, 6), -0.5, 0.5), (rand(4, 6), 0.0), ((rand(4
 @op("..., ... -> ...", linear="dy", returns="dx")
 def clamp_grad(dy: Tensor, x: Tensor, min: Scalar | None, max: Scalar | None) -> Tensor:
     """dy where x is within the bounds."""
-    outside = torch.zeros((), dtype=dy.dtype, device=dy.device)
-    inside = torch.ones((), dtype=torch.bool, device=x.device)
-    for bound, holds in ((min, torch.ge), (max, torch.le)):
-        if bound is not None:
-            inside = inside & holds(x, bound)
-    return torch.where(inside, dy, outside)
+    bounds = [holds(x, bound) for bound, holds in ((min, torch.ge), (max, torch.le)) if bound is not None]
+    inside = torch.logical_and(*bounds) if len(bounds) == 2 else bounds[0]
+    return torch.where(inside, dy, torch.zeros((), dtype=dy.dtype, device=dy.device))
 
 
 clamp_grad.grad(lambda ddx, x, min, max: (clamp_grad(ddx, x, min, max), None))
@@ -231,30 +196,31 @@ elu = unary(
     "elu", aten.elu, "x where it is above zero, alpha * (exp(x) - 1) below.", "2.0 -> 2.0",
     place=NEURAL, inplace=aten.elu_, alpha=1.0,
 )  # fmt: skip
-elu.grad(lambda dy, x, y, alpha: where(gt(x, 0.0), dy, mul(dy, add(y, alpha))))
 elu.samples(lambda rand: [(rand(4, 6), 1.5)])
+gradient_by_kernel(
+    elu, "elu_backward", lambda dy, x, alpha: where(gt(x, 0.0), dy, mul(dy, add(elu(x, alpha), alpha))),
+    lambda dy, x, alpha: (dy, alpha, 1.0, 1.0, False, x),
+)  # fmt: skip
 
 softplus = unary(
     "softplus", aten.softplus,
     "log(1 + exp(beta x)) / beta: a smooth relu; x itself where beta x is above the threshold.", "50.0 -> 50.0",
     place=NEURAL, beta=1.0, threshold=20.0,
 )  # fmt: skip
+softplus.samples(lambda rand: [rand(4, 6), (rand(4, 6), 2.0, 1.0)])
 
 
-@softplus.grad
-def _(dy, x, beta, threshold):
+@functools.partial(gradient_by_kernel, softplus, "softplus_backward")
+def softplus_grad(dy: Any, x: Any, beta: float, threshold: float) -> Any:
     z = mul(x, beta)
     return where(gt(z, threshold), dy, mul(dy, sigmoid(z)))
-
-
-softplus.samples(lambda rand: [rand(4, 6), (rand(4, 6), 2.0, 1.0)])
 
 
 mish = unary("mish", aten.mish, "x * tanh(softplus(x)).", "0.0 -> 0.0", place=NEURAL, inplace=aten.mish_)
 
 
-@mish.grad
-def _(dy, x):
+@functools.partial(gradient_by_kernel, mish, "mish_backward", out="")
+def mish_grad(dy: Any, x: Any) -> Any:
     t = tanh(softplus(x))
     return mul(dy, add(t, mul(mul(x, sigmoid(x)), sub(1.0, square(t)))))
 
@@ -263,22 +229,20 @@ hardsigmoid = unary(
     "hardsigmoid", aten.hardsigmoid, "x / 6 + 1/2, limited to [0, 1].", "4.0 -> 1.0",
     place=NEURAL, inplace=aten.hardsigmoid_,
 )  # fmt: skip
-hardsigmoid.grad(lambda dy, x: where(gt(x, -3.0), where(lt(x, 3.0), mul(dy, 1 / 6), 0.0), 0.0))
 hardsigmoid.samples(lambda rand: [rand(4, 6) * 3])
+gradient_by_kernel(hardsigmoid, "hardsigmoid_backward")
 
 hardswish = unary(
     "hardswish", aten.hardswish, "x * hardsigmoid(x).", "4.0 -> 4.0",
     place=NEURAL, inplace=aten.hardswish_,
 )  # fmt: skip
+hardswish.samples(lambda rand: [rand(4, 6) * 3])
 
 
-@hardswish.grad
-def _(dy, x):
+@functools.partial(gradient_by_kernel, hardswish, "hardswish_backward", out="out")
+def hardswish_grad(dy: Any, x: Any) -> Any:
     inside = mul(dy, add(mul(x, 1 / 3), 0.5))
     return where(ge(x, 3.0), dy, where(le(x, -3.0), 0.0, inside))
-
-
-hardswish.samples(lambda rand: [rand(4, 6) * 3])
 
 
 logsigmoid = unary(
