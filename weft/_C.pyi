@@ -142,8 +142,8 @@ from weft.nn.functional import (
     fractional_max_pool2d_with_indices as fractional_max_pool2d_with_indices,
     fractional_max_pool3d as fractional_max_pool3d,
     fractional_max_pool3d_with_indices as fractional_max_pool3d_with_indices, gaussian_nll_loss as gaussian_nll_loss,
-    glu as glu, grouped_mm as grouped_mm, gumbel_softmax as gumbel_softmax, hardsigmoid as hardsigmoid,
-    hardswish as hardswish, huber_loss as huber_loss, interpolate as interpolate, l1_loss as l1_loss, linear as linear,
+    grouped_mm as grouped_mm, gumbel_softmax as gumbel_softmax, hardsigmoid as hardsigmoid, hardswish as hardswish,
+    huber_loss as huber_loss, interpolate as interpolate, l1_loss as l1_loss, linear as linear,
     local_response_norm as local_response_norm, logsigmoid as logsigmoid, lp_pool1d as lp_pool1d,
     lp_pool2d as lp_pool2d, lp_pool3d as lp_pool3d, max_unpool1d as max_unpool1d, max_unpool2d as max_unpool2d,
     max_unpool3d as max_unpool3d, mse_loss as mse_loss, multi_head_attention_forward as multi_head_attention_forward,
@@ -294,7 +294,11 @@ def bias_add(x: Tensor, bias: Tensor, axis: _int = 1) -> Tensor: ...
 
 def binary_cross_entropy_each(x: Tensor, target: Tensor) -> Tensor: ...
 
+def binary_cross_entropy_each_grad(dy: Tensor, x: Tensor, target: Tensor) -> Tensor: ...
+
 def binary_cross_entropy_loss(input: Any, target: Any, weight: Any = None, reduction: str = 'mean') -> Any: ...
+
+def binary_cross_entropy_of_scores(x: Tensor, target: Tensor) -> Tensor: ...
 
 def binary_cross_entropy_with_logits_loss(
     input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: str = 'mean'
@@ -608,6 +612,10 @@ def global_tensor_constant(
     shape: Sequence[_int], value: Any, *, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None
 ) -> Tensor: ...
 
+def glu(x: Tensor, dim: _int) -> Tensor: ...
+
+def glu_grad(dy: Tensor, x: Tensor, dim: _int) -> Tensor: ...
+
 def greatest(tensors: Sequence[Tensor]) -> Tensor: ...
 
 def grid_sample(
@@ -796,6 +804,10 @@ def new_tensor(
 
 def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: _int = -100, reduction: str = 'mean'
+) -> Tensor: ...
+
+def nll_loss_grad(
+    dy: Tensor, target: Tensor, weight: Tensor | None, count: Tensor, classes: _int, ignore_index: _int, reduction: str
 ) -> Tensor: ...
 
 def normal_(x: Tensor, mean: _float = 0.0, std: _float = 1.0, *, generator: Any = None) -> Tensor: ...

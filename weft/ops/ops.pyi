@@ -38,16 +38,20 @@ from weft.ops.linalg.unchecked import (
     cholesky_ex as cholesky_ex, inv_ex as inv_ex, lu_factor_ex as lu_factor_ex, solve_ex as solve_ex
 )
 from weft.ops.neural.activations import (
-    clamp as clamp, clamp_grad as clamp_grad, elu as elu, gelu as gelu, gelu_grad as gelu_grad,
-    hardsigmoid as hardsigmoid, hardswish as hardswish, hardswish_grad as hardswish_grad, leaky_relu as leaky_relu,
-    logsigmoid as logsigmoid, mish as mish, mish_grad as mish_grad, relu as relu, relu_grad as relu_grad,
-    sigmoid as sigmoid, sigmoid_backward as sigmoid_backward, silu as silu, silu_grad as silu_grad,
-    softplus as softplus, softplus_grad as softplus_grad
+    clamp as clamp, clamp_grad as clamp_grad, elu as elu, gelu as gelu, gelu_grad as gelu_grad, glu as glu,
+    glu_grad as glu_grad, hardsigmoid as hardsigmoid, hardswish as hardswish, hardswish_grad as hardswish_grad,
+    leaky_relu as leaky_relu, logsigmoid as logsigmoid, mish as mish, mish_grad as mish_grad, relu as relu,
+    relu_grad as relu_grad, sigmoid as sigmoid, sigmoid_backward as sigmoid_backward, silu as silu,
+    silu_grad as silu_grad, softplus as softplus, softplus_grad as softplus_grad
 )
 from weft.ops.neural.attention import (
     attention_grad as attention_grad, scaled_dot_product_attention as scaled_dot_product_attention
 )
-from weft.ops.neural.binary_cross_entropy import binary_cross_entropy_each as binary_cross_entropy_each
+from weft.ops.neural.binary_cross_entropy import (
+    binary_cross_entropy_each as binary_cross_entropy_each,
+    binary_cross_entropy_each_grad as binary_cross_entropy_each_grad,
+    binary_cross_entropy_of_scores as binary_cross_entropy_of_scores
+)
 from weft.ops.neural.boxes import nms as nms
 from weft.ops.neural.channel_norm import (
     batch_norm as batch_norm, batch_norm_grad as batch_norm_grad, blend as blend, group_norm as group_norm,
@@ -60,7 +64,8 @@ from weft.ops.neural.convolution import (
     conv_weight_grad as conv_weight_grad
 )
 from weft.ops.neural.cross_entropy import (
-    cross_entropy as cross_entropy, cross_entropy_grad as cross_entropy_grad, nll_loss as nll_loss
+    cross_entropy as cross_entropy, cross_entropy_grad as cross_entropy_grad, nll_loss as nll_loss,
+    nll_loss_grad as nll_loss_grad
 )
 from weft.ops.neural.ctc import ctc_nll as ctc_nll, ctc_nll_grad as ctc_nll_grad
 from weft.ops.neural.dropout import dropout as dropout

@@ -22,7 +22,7 @@ from weft.job.value import Node, Value
 from weft.ops import OPS
 
 PIECE: Final = 1 << 19  # least bytes of parameters for a call of their own
-FAST: Final = 1 << 22  # the same where speed is asked for: what a call leaves in the caches isn't what the next ones read
+FAST: Final = 1 << 22  # the same where speed is asked for: each call drives out of the caches what the next ones read
 ON_CUDA: Final = 1 << 26  # the same there: fewer don't occupy the device
 
 

@@ -98,7 +98,7 @@ def total(nodes: Iterable[Node], threads: int = 1) -> float:
 
 
 def _threads(job: Job) -> int:
-    """The threads that share products on the CPU, if other ranks, which may have more or fewer, choose for themselves."""
+    """The threads that share products on the CPU: one if other ranks, which may have others, must choose alike."""
     values = [v for n in job.nodes for v in n.outputs]
     own = all(v.spec is None and v.device_type == "cpu" for v in values)
     return torch.get_num_threads() if own else 1

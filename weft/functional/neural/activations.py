@@ -52,8 +52,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
         raise ShapeError(
             f"Halving dimension must be even, but dimension {dim} is size {n}: glu() of {list(input.shape)}"
         )
-    first, second = ops.narrow(input, dim, 0, n // 2), ops.narrow(input, dim, n // 2, n // 2)
-    return ops.mul(first, ops.sigmoid(second))
+    return ops.glu(input, dim)
 
 
 @public("neural")

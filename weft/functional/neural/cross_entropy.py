@@ -114,12 +114,11 @@ def binary_cross_entropy_with_logits(
     if isinstance(pos_weight, str):  # OneFlow's order
         reduction, pos_weight = pos_weight, reduction  # type: ignore[assignment]
     _same_shape("binary_cross_entropy_with_logits", input, target)
-    behind = ops.logsigmoid(input)
-    rest = ops.mul(ops.sub(1.0, target), input)
     if pos_weight is None:
-        loss = ops.sub(rest, behind)
+        loss = ops.binary_cross_entropy_of_scores(input, target)
     else:
-        loss = ops.sub(rest, ops.mul(behind, ops.add(1.0, ops.mul(ops.sub(pos_weight, 1.0), target))))
+        rest, heavier = ops.mul(ops.sub(1.0, target), input), ops.mul(ops.sub(pos_weight, 1.0), target)
+        loss = ops.sub(rest, ops.mul(ops.logsigmoid(input), ops.add(1.0, heavier)))
     return reduced(loss if weight is None else ops.mul(loss, weight), reduction)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from weft.core.dispatch import here
 from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import Scalar, op
 from weft.ops.kernels import aten
@@ -18,6 +19,9 @@ from weft.ops.pointwise.copies import where
 from weft.ops.pointwise.declaring import NEURAL, unary
 from weft.ops.pointwise.elementary import exp, tanh, with_backward
 from weft.ops.pointwise.logic import ge, gt, le
+from weft.ops.shape.joining import cat
+from weft.ops.shape.slicing import narrow
+from weft.ops.shape.views import axes_at
 
 LARGE = 1 << 15  # elements from which oneDNN's gelu is faster in spite of its overhead
 
@@ -250,3 +254,35 @@ logsigmoid = unary(
     place=NEURAL, out=False,
 )  # fmt: skip
 logsigmoid.grad(lambda dy, x: mul(dy, sigmoid(mul(x, -1.0))))
+
+
+@op()
+def glu(x: Tensor, dim: int) -> Tensor:
+    """The first half of x along a dimension, times the sigmoid of the second.
+
+    >>> flow._C.glu(flow.tensor([4.0, 0.0]), 0).tolist()
+    [2.0]
+    """
+    return aten.glu(x, dim)
+
+
+@glu.grad
+def _(dy, x, dim):
+    if not here.grad:
+        return glu_grad(dy, x, dim)
+    n = x.shape[dim] // 2
+    first, gate = narrow(x, dim, 0, n), sigmoid(narrow(x, dim, n, n))
+    return cat([mul(dy, gate), mul(mul(dy, first), mul(gate, sub(1.0, gate)))], dim)
+
+
+@op(linear="dy", returns="dx", promotes=True)
+def glu_grad(dy: Tensor, x: Tensor, dim: int) -> Tensor:
+    """The gradient of glu."""
+    return aten.glu_backward(dy, x, dim)
+
+
+glu.layout(lambda x, dim: axes_at("<w!> -> <h!>", len(x), dim))
+glu.samples(lambda rand: [(rand(4, 6), -1), (rand(4, 6), 0)])
+glu_grad.layout(lambda dy, x, dim: axes_at("<h!>, <w!> -> <w!>", len(x), dim))
+glu_grad.out(lambda dx, dy, x, dim: aten.glu_backward.grad_input(dy, x, dim, grad_input=dx))
+glu_grad.samples(lambda rand: [(rand(4, 3), rand(4, 6), -1), (rand(2, 6), rand(4, 6), 0)])

@@ -4,6 +4,7 @@ classes, are compositions whose partial sums and maxima boxing reduces.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -45,16 +46,37 @@ def _check(x: Tensor, target: Tensor, reduction: str) -> int:
     return d
 
 
+def _rows(logp: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Log probabilities and labels as torch's kernels take them: rows, or images."""
+    if logp.dim() <= 2:
+        return logp, target
+    n, c, *more = logp.shape
+    return logp.reshape(n, c, 1, math.prod(more)), target.reshape(n, 1, math.prod(more))
+
+
+def _back(dy: Tensor, logp: Tensor, target: Tensor, weight: Any, count: Tensor, ignore: int, reduction: str) -> Tensor:
+    """The gradient of log probabilities."""
+    at = REDUCTIONS.index(reduction)
+    if logp.dim() <= 2:
+        return aten.nll_loss_backward(dy, logp, target, weight, at, ignore, count)
+    rows, labels = _rows(logp, target)
+    dy = dy.reshape(labels.shape) if reduction == "none" else dy
+    return aten.nll_loss2d_backward(dy, rows, labels, weight, at, ignore, count).view(logp.shape)
+
+
 def _scored(
     logp: Tensor, target: Tensor, weight: Tensor | None, ignore: int, reduction: str, smoothing: float
 ) -> tuple[Tensor, Tensor]:
     """The loss, and the divisor of a mean, from log probabilities."""
     d = class_dim(logp.dim())
-    if d == 1 and logp.dim() == 2 and not smoothing:
+    if not smoothing:
+        rows, labels = _rows(logp, target)
+        forward = aten.nll_loss2d_forward if rows.dim() == 4 else aten.nll_loss_forward
         try:
-            return aten.nll_loss_forward(logp, target, weight, REDUCTIONS.index(reduction), ignore)
+            loss, count = forward(rows, labels, weight, REDUCTIONS.index(reduction), ignore)
         except (IndexError, RuntimeError) as error:
             raise wrong_label(target, logp.shape[d], ignore) or error from None
+        return (loss.view(target.shape) if reduction == "none" else loss), count
     wrong = wrong_label(target, logp.shape[d], ignore)
     if wrong is not None:
         raise wrong
@@ -213,9 +235,8 @@ def cross_entropy_grad(
 ) -> Tensor:  # fmt: skip
     """The gradient of cross_entropy: (softmax - labels) times each row's weight."""
     d = class_dim(logp.dim())
-    if d == 1 and logp.dim() == 2 and not label_smoothing:
-        at = REDUCTIONS.index(reduction)
-        dlogp = aten.nll_loss_backward(dy, logp, target, weight, at, ignore_index, count)
+    if not label_smoothing:
+        dlogp = _back(dy, logp, target, weight, count, ignore_index, reduction)
         return aten._log_softmax_backward_data(dlogp, logp, d, logp.dtype)
     keep = target != ignore_index
     label = torch.where(keep, target, 0)
@@ -314,6 +335,8 @@ def _(x: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> An
 @nll_loss.grad
 def _(dy, x_shape, target, weight, count, ignore_index, reduction):
     d = class_dim(len(x_shape))
+    if not here.grad:
+        return nll_loss_grad(dy, target, weight, count, x_shape[d], ignore_index, reduction), None, None
     keep = ne(target, ignore_index)
     row = neg(div(dy, count) if reduction == "mean" else dy)
     row = where(keep, row if weight is None else mul(row, _weights(weight, target, keep)), 0.0)
@@ -326,3 +349,34 @@ def _(rand):
     yield rand(4, 5), target
     yield rand(4, 5), target, rand(5).abs(), -100, "none"
     yield rand(2, 5, 3), torch.tensor([[0, 4, 2], [1, 1, -1]]), None, -1, "sum"
+
+
+@op(returns="dx", promotes=True)
+def nll_loss_grad(
+    dy: Tensor, target: Tensor, weight: Tensor | None, count: Tensor, classes: int, ignore_index: int, reduction: str
+) -> Tensor:
+    """The gradient of nll_loss."""
+    x = dy.new_empty(()).expand(_scores(target, classes))  # only its shape counts
+    return _back(dy, x, target, weight, count, ignore_index, reduction)
+
+
+def _scores(target: Any, classes: int) -> tuple[int, ...]:
+    d = class_dim(len(target.shape) + 1)
+    return *target.shape[:d], classes, *target.shape[d:]
+
+
+nll_loss_grad.form(lambda dy, target, weight, count, classes, *_: Form(_scores(target, classes), dy.dtype))
+
+
+@nll_loss_grad.layout
+def _(dy, target, weight, count, classes, ignore_index, reduction):
+    scores, labels = terms((0,) * (len(target) + 1), "!")
+    rows = labels if reduction == "none" else ""
+    return f"{rows}, {labels}{', w!' if weight is not None else ''},  -> {scores}"
+
+
+@nll_loss_grad.samples
+def _(rand):
+    target = torch.tensor([0, 4, 2, -100])
+    yield rand(), target, None, torch.tensor(3.0, dtype=torch.float64), 5, -100, "mean"
+    yield rand(4), target, rand(5).abs(), torch.tensor(0.0, dtype=torch.float64), 5, -100, "none"
