@@ -159,6 +159,10 @@ from weft.ops.reduce.counting import (
 from weft.ops.reduce.extremes import (
     all as all, amax as amax, amin as amin, any as any, argmax as argmax, argmin as argmin, max as max, min as min
 )
+from weft.ops.reduce.norms import (
+    euclidean_distances as euclidean_distances, euclidean_distances_grad as euclidean_distances_grad,
+    euclidean_norm as euclidean_norm, euclidean_norm_grad as euclidean_norm_grad, log_sum_exp as log_sum_exp
+)
 from weft.ops.reduce.ordering import (
     argsort as argsort, kthvalue as kthvalue, median as median, mode as mode, searchsorted as searchsorted,
     sort as sort, topk as topk

@@ -16,7 +16,7 @@ from weft.functional.tensor.conversion import cast, in_float32
 from weft.functional.tensor.in_place import with_in_place
 from weft.ops import ops
 from weft.ops.pointwise.complex_numbers import real
-from weft.ops.reduce.sums import Dims
+from weft.ops.reduce.sums import Dims, dims_of
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
 
@@ -57,6 +57,8 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = Fal
     5.0
     """
     x = x if dtype is None else cast(x, dtype)
+    if ord == 2 and x.is_local and x.dtype.is_floating_point:
+        return ops.euclidean_norm(x, dims_of(dim, x.ndim), keepdim)
     if ord == 2:
         squares = real(ops.mul(x, ops.conj(x))) if x.dtype.is_complex else ops.mul(x, x)
         return ops.root(ops.sum(squares, dim, keepdim))
