@@ -20,7 +20,7 @@ from weft.ops.declaration import op
 from weft.ops.form import Form, alike
 from weft.ops.linalg import matmul
 from weft.ops.neural.activations import sigmoid
-from weft.ops.pointwise.arithmetic import add
+from weft.ops.pointwise.arithmetic import add, mul
 from weft.ops.pointwise.elementary import tanh
 from weft.ops.shape import joining
 from weft.ops.shape.broadcast import fit
@@ -32,9 +32,15 @@ class Calls(NamedTuple):
     cat: Any
     stack: Any
     matmul: Any
+    addmm: Any
+    addcmul: Any
 
 
-KERNELS, PUBLIC = Calls(torch.cat, torch.stack, torch.matmul), Calls(joining.cat, joining.stack, matmul.matmul)
+KERNELS = Calls(torch.cat, torch.stack, torch.matmul, torch.addmm, torch.addcmul)
+PUBLIC = Calls(
+    joining.cat, joining.stack, matmul.matmul, lambda x, a, b: add(x, matmul.matmul(a, b)),
+    lambda x, a, b: add(x, mul(a, b)),
+)  # fmt: skip
 
 
 def _fits(gates: Any, states: Sequence[Any], weight: Any, bias: Any, count: int) -> bool:
@@ -155,14 +161,14 @@ def _lstm_back(
         fresh * enter * (1 - enter), _before(call, cells, c, backwards) * keep * (1 - keep), enter * (1 - fresh * fresh)
     ], 2)  # fmt: skip
     over_time = dy, dcells, of_memory, seen * show * (1 - show), show * (1 - seen * seen), keep
-    dh = dc = None
+    dc = stayed = None
     parts: list[Any] = []
     for dy_t, dc_t, writes, shows, passes, stays in _in_time(_rows(*over_time), not backwards):
-        dh = dy_t if dh is None else dy_t + dh
-        dc = dc_t + dh * passes if dc is None else dc_t + dh * passes + dc
+        dh = call.addmm(dy_t, parts[-1], weight) if parts else dy_t
+        dc = call.addcmul(dc_t if dc is None else call.addcmul(dc_t, dc, stayed), dh, passes)
         parts.append(call.cat([(dc.unsqueeze(1) * writes).flatten(1), dh * shows], -1))
-        dh, dc = call.matmul(parts[-1], weight), dc * stays
-    return _stacked(call, parts, backwards), dh, dc
+        stayed = stays
+    return _stacked(call, parts, backwards), call.matmul(parts[-1], weight), dc * stayed
 
 
 @op(
