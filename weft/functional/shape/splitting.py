@@ -71,8 +71,9 @@ class _Cut(Function):
 
     @classmethod
     def backward(cls, ctx: Any, *gradients: Any) -> tuple[Any, ...]:
-        pairs = zip(gradients, ctx.places, strict=True)
-        every = [ops.zeros_like(ctx.op(ctx.whole, *place), None) if g is None else g for g, place in pairs]
+        missing = {p[2:]: p for g, p in zip(gradients, ctx.places, strict=True) if g is None}  # one of each size
+        zeros = {size: ops.zeros_like(ctx.op(ctx.whole, *place), None) for size, place in missing.items()}
+        every = [zeros[p[2:]] if g is None else g for g, p in zip(gradients, ctx.places, strict=True)]
         return cls.join(every, ctx.places[0][0]), None, None
 
 
