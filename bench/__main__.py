@@ -22,6 +22,7 @@ from bench.measure import Row
 GROUPS: dict[str, Callable[[bool], list[Row]]] = {
     "ops": one_rank.ops,
     "eager": one_rank.eager,
+    "gradients": one_rank.gradients,
     "layers": one_rank.layers,
     "derived": derived.rows,
     "graphs": one_rank.graphs,

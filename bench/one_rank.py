@@ -66,6 +66,40 @@ def eager(quick: bool) -> list[Row]:
     return found
 
 
+FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {  # of torch or Weft, and a tensor of 128 x 128
+    "relu6": lambda lib, x: lib.nn.functional.relu6(x),
+    "hardswish": lambda lib, x: lib.nn.functional.hardswish(x),
+    "elu": lambda lib, x: lib.nn.functional.elu(x),
+    "glu": lambda lib, x: lib.nn.functional.glu(x),
+    "norm of rows": lambda lib, x: x.norm(dim=1),
+    "logsumexp of rows": lambda lib, x: x.logsumexp(1),
+    "distances of rows": lambda lib, x: lib.cdist(x, x.detach() + 1),
+    "nll_loss": lambda lib, x: lib.nn.functional.nll_loss(x, lib.arange(128)),
+    "binary_cross_entropy_with_logits": lambda lib, x: lib.nn.functional.binary_cross_entropy_with_logits(
+        x, lib.ones(128, 128)
+    ),
+}  # fmt: skip
+
+
+def gradients(quick: bool) -> list[Row]:
+    """Functions and their gradients."""
+    found = []
+
+    def step(lib: Any, function: Callable[[Any, Any], Any], x: Any) -> Callable[[], None]:
+        def run() -> None:
+            function(lib, x).sum().backward()
+            x.grad = None
+
+        return run
+
+    for name, function in FUNCTIONS.items():
+        a = torch.randn(128, 128, requires_grad=True)
+        x = from_torch(a.detach().clone()).requires_grad_()
+        t, o = least([step(torch, function, a), step(flow, function, x)], 30, 9 if quick else 60)
+        found.append(Row(f"gradient of {name}, 128x128", "torch", t, o, 2.0))
+    return found
+
+
 def layers(quick: bool) -> list[Row]:
     """Other kinds of models, for comparison, without bounds."""
     found = []
