@@ -161,7 +161,8 @@ def _lstm_back(
         fresh * enter * (1 - enter), _before(call, cells, c, backwards) * keep * (1 - keep), enter * (1 - fresh * fresh)
     ], 2)  # fmt: skip
     over_time = dy, dcells, of_memory, seen * show * (1 - show), show * (1 - seen * seen), keep
-    dc = stayed = None
+    dc: Any = None
+    stayed: Any = None
     parts: list[Any] = []
     for dy_t, dc_t, writes, shows, passes, stays in _in_time(_rows(*over_time), not backwards):
         dh = call.addmm(dy_t, parts[-1], weight) if parts else dy_t
