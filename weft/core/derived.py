@@ -146,9 +146,6 @@ class Derived(MetaPathFinder, Loader):
         folder = theirs.submodule_search_locations is not None
         return ModuleSpec(name, self, origin=theirs.origin, loader_state=theirs, is_package=folder)
 
-    def create_module(self, spec: ModuleSpec) -> None:
-        return None
-
     def exec_module(self, module: ModuleType) -> None:
         assert module.__spec__ is not None
         theirs = module.__spec__.loader_state

@@ -38,9 +38,6 @@ class Files(MetaPathFinder, Loader):
             return None if own == name else ModuleSpec(name, self, loader_state=own)
         return ModuleSpec(name, self) if _names(name, home) else None
 
-    def create_module(self, spec: ModuleSpec) -> None:
-        return None
-
     def exec_module(self, module: ModuleType) -> None:
         spec = module.__spec__
         assert spec is not None

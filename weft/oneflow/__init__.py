@@ -58,9 +58,6 @@ class Names(MetaPathFinder, InspectLoader):
             return None
         return ModuleSpec(name, self, origin=own.origin, is_package=own.submodule_search_locations is not None)
 
-    def create_module(self, spec: ModuleSpec) -> None:
-        return None
-
     def exec_module(self, module: ModuleType) -> None:
         own: Any = importlib.import_module(_ours(module.__name__))
         sys.modules[module.__name__] = own
