@@ -19,16 +19,20 @@ from weft.ops.declaration import Op, Where
 CPU = Device("cpu")
 
 
-def kernel_of(op: Op, chosen: Signature, rank: int) -> Callable[..., Any]:
-    """The kernel for this rank's part: the plain one, or the ranked one bound to its position."""
+def where_of(chosen: Signature, rank: int) -> tuple[Any, ...] | None:
+    """A ranked kernel's position, as plain tuples: see `ops.declaration.Where`; None for a plain kernel."""
     if not chosen.ranked:
+        return None
+    inputs, outputs = (tuple(s.box(rank) or () for s in specs) for specs in (chosen.inputs, chosen.outputs))
+    return inputs, tuple(s.shape for s in chosen.inputs), outputs
+
+
+def kernel_of(op: Op, where: tuple[Any, ...] | None) -> Callable[..., Any]:
+    """The plain kernel, or the ranked one bound to its position."""
+    if where is None:
         return op.kernel
     assert op.ranked_kernel is not None, f"{op.name}: a layout is marked @, but there is no ranked kernel"
-    inputs, outputs = ([s.box(rank) or () for s in specs] for specs in (chosen.inputs, chosen.outputs))
-    where = Where(
-        tuple(inputs), tuple(s.shape for s in chosen.inputs), tuple(outputs), tuple(s.shape for s in chosen.outputs)
-    )
-    return functools.partial(op.ranked_kernel, where)
+    return functools.partial(op.ranked_kernel, Where(*where))
 
 
 def local_arguments(op: Op, args: tuple[Any, ...], chosen: Signature, rank: int) -> tuple[Any, ...]:

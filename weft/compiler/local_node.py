@@ -1,17 +1,14 @@
-"""A node on this rank: its local arguments, and its kernel."""
+"""A node on this rank: its local arguments."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any, Final
 
 from weft.boxing import signature
-from weft.boxing.part import local_arguments
+from weft.boxing.part import local_arguments, where_of
 from weft.core.spec import Spec
 from weft.job.value import Node, Value
 from weft.ops import OPS
-from weft.ops.declaration import Op, Where
 from weft.plan.calls import Ref
 
 SMALL: Final = 1 << 16  # bytes of a result that is copied to its place if its kernel takes no `out`
@@ -26,26 +23,12 @@ def local_call(n: Node, rank: int) -> tuple[tuple[Any, ...], tuple[tuple[str, An
     if any(v.spec is not None for v in (*n.operands(), *n.outputs)):
         chosen = n.signature or signature.choose(op, tuple(_spec(a) for a in n.args))
         args = local_arguments(op, n.args, chosen, rank)
-        if chosen.ranked:
-            options.append(("where", where_of(chosen, rank)))
+        if (where := where_of(chosen, rank)) is not None:
+            options.append(("where", where))
         box = chosen.outputs[0].box(rank) if op.random else None
         if box is not None and box != tuple((0, size) for size in n.outputs[0].shape):
             options.append(("part", tuple(slice(a, b) for a, b in box)))
     return args, tuple(options)
-
-
-def where_of(chosen: signature.Signature, rank: int) -> tuple[Any, ...]:
-    """A ranked kernel's position, as plain tuples: see `ops.declaration.Where`."""
-    inputs, outputs = (tuple(s.box(rank) or () for s in specs) for specs in (chosen.inputs, chosen.outputs))
-    return inputs, tuple(s.shape for s in chosen.inputs), outputs, tuple(s.shape for s in chosen.outputs)
-
-
-def kernel_of(op: Op, where: tuple[Any, ...] | None) -> Callable[..., Any]:
-    """The plain kernel, or the ranked one bound to its position."""
-    if where is None:
-        return op.kernel
-    assert op.ranked_kernel is not None, f"{op.name}: there is no ranked kernel"
-    return functools.partial(op.ranked_kernel, Where(*where))
 
 
 def _spec(a: Any) -> Any:

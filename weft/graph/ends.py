@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import torch
 
+from weft.boxing.part import kernel_of
 from weft.compiler.calls.source import Memory
-from weft.compiler.local_node import kernel_of
 from weft.ops import OPS
 from weft.plan.calls import Call, Result
 from weft.plan.plan import Task

@@ -12,7 +12,7 @@ import torch
 from weft.boxing import Route, execute, signature
 from weft.boxing.links import Links
 from weft.boxing.network import links_of
-from weft.boxing.part import device_of, kernel_of, local_arguments, pass_over
+from weft.boxing.part import device_of, kernel_of, local_arguments, pass_over, where_of
 from weft.boxing.planner import route
 from weft.boxing.signature import Signature
 from weft.core import fingerprints, random
@@ -52,7 +52,7 @@ class Prepared:
             self.routes = ()
         self.inputs, self.outputs = chosen.inputs, chosen.outputs
         self.member, self.placement = rank in chosen.placement, chosen.placement
-        self.kernel = kernel_of(op, chosen, rank)
+        self.kernel = kernel_of(op, where_of(chosen, rank))
         self.args = local_arguments(op, args, chosen, rank)
         self.box = None
         if op.random and chosen.outputs and self.member:

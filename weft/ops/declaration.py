@@ -63,12 +63,12 @@ class Param:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The shards of a call, for a ranked kernel: per operand (flattened) and output, its box and the whole shape."""
+    """The shards of a call, for a ranked kernel: per operand (flattened) its box and the whole shape,
+    per output its box."""
 
     inputs: tuple[tuple[tuple[int, int], ...], ...]
     input_shapes: tuple[tuple[int, ...], ...]
     outputs: tuple[tuple[tuple[int, int], ...], ...]
-    output_shapes: tuple[tuple[int, ...], ...]
 
 
 OPERAND_FACTS: Final = frozenset({"shape", "shapes", "dtype", "placement", "sbp"})  # a gradient may ask for x_shape

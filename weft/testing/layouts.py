@@ -156,7 +156,8 @@ def disagreements(op: Op, args: Args, rules: Sequence[Rule], placement: Placemen
         rank = placement.at(c)
         local = part.local_arguments(op, args, chosen, rank)
         local = replaced(op, local, [held[c] for held in local_inputs])
-        for y, held in zip(run_kernel(op, local, part.kernel_of(op, chosen, rank)), local_outputs, strict=True):
+        kernel = part.kernel_of(op, part.where_of(chosen, rank))
+        for y, held in zip(run_kernel(op, local, kernel), local_outputs, strict=True):
             held[c] = y
     checks = [(op.returns[i], local_outputs[i], outs[i], whole[i]) for i in range(len(whole))]
     checks += [(f"written operand {i}", local_inputs[i], ins[i], fresh[i]) for i in written(op, args)]

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, Protocol
 
 import torch
 
+from weft.boxing.part import kernel_of
 from weft.compiler import coalesce, inductor
 from weft.compiler.calls.carry import Carrier, carry
 from weft.compiler.calls.rows import lists_of
 from weft.compiler.calls.source import Memory, Source, Tell
-from weft.compiler.local_node import kernel_of
 from weft.core import dtype as dtypes
 from weft.core.errors import WeftError, ours
 from weft.core.one_thread import alone

@@ -13,13 +13,14 @@ from typing import Any, Final
 
 import torch
 
+from weft.boxing.part import kernel_of
 from weft.compiler import avoid_copies
 from weft.compiler.arena import Block, aligned, plan
 from weft.compiler.calls import moves, rows
 from weft.compiler.calls.moves import Move
 from weft.compiler.ends import variable_options
 from weft.compiler.layout import Chain, Shape, Strides
-from weft.compiler.local_node import PLACED, SMALL, kernel_of, local_call, refs
+from weft.compiler.local_node import PLACED, SMALL, local_call, refs
 from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.plan.calls import FORM_ONLY, Call, Place, Ref, Result, Step
