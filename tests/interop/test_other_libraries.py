@@ -8,7 +8,7 @@ import pickle
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import BuiltinFunctionType
+from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -140,6 +140,7 @@ def test_transforms_that_weft_lacks_are_named() -> None:
 
 def test_a_replaced_function_is_one_under_all_its_names_and_can_be_pickled() -> None:
     assert torch.func.vmap is torch.vmap and torch.nn.utils.clip_grad.clip_grad_norm_ is torch.nn.utils.clip_grad_norm_
+    assert torch.save is torch.serialization.save and torch.fx.symbolic_trace is torch.fx._symbolic_trace.symbolic_trace
     for path, names in other_libraries.REPLACED.items():
         for name in names if path.partition(".")[0] == "torch" and "tensorboard" not in path else ():
             f = getattr(importlib.import_module(path), name)
@@ -147,6 +148,19 @@ def test_a_replaced_function_is_one_under_all_its_names_and_can_be_pickled() -> 
             compiled = hasattr(f, "_torchdynamo_disable")  # the first torch.compile of a process wraps some anew
             if f.__name__ == name and not c and not compiled:  # others had another name once, or are C's
                 assert pickle.loads(pickle.dumps(f)) is f
+
+
+def test_packages_imported_before_have_the_replacement_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    package, inner = ModuleType("package"), ModuleType("package.inner")
+    vars(package).update(same=min, other=max)
+    vars(inner).update(same=min, other=sum)
+    for module in (package, inner):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    replace = dict.fromkeys(("same", "other"), lambda theirs, name: name)
+    monkeypatch.setitem(other_libraries.REPLACED, "package.inner", replace)
+    other_libraries._replace(inner)
+    assert vars(package)["same"] == vars(inner)["same"] == "same" and vars(inner)["other"] == "other"
+    assert vars(package)["other"] is max
 
 
 def test_functions_of_parameters() -> None:

@@ -179,7 +179,6 @@ def _ours_inside(ours: Function) -> Callable[[Function, str], Function]:
     return lambda theirs, name: bypasses.inside_or_not(with_stand_ins, theirs)
 
 
-@functools.cache
 def _of_distributions(theirs: Function, name: str) -> Function:
     """Weft's function of the same name, for Weft's distributions."""
 
@@ -231,7 +230,6 @@ def _wrap_function(theirs: Function, name: str) -> Function:
     return call
 
 
-@functools.cache
 def _of_layers(theirs: Function, name: str) -> Function:
     """What changes a layer: code of torch's modules for one of torch's, Weft's function for a layer of Weft's."""
     on_torchs, on_wefts = _wrap_function(theirs, name), counterpart(theirs, name)
@@ -268,15 +266,11 @@ ROOMS: Final = ("ops", "interpreter", "functional.create", "functional.shape", "
 KERNELS: Final = tuple(f"{__name__.partition('.')[0]}.{room}." for room in ROOMS)
 TRANSFORMS: Final = ("vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "linearize",
                      "functionalize", "stack_module_state")  # fmt: skip
-CLIPS: Final = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm")
 QUANTIZERS: Final = ("prepare", "prepare_qat", "convert", "quantize", "quantize_qat", "quantize_dynamic")
-PARAMETRIZE: Final = ("register_parametrization", "remove_parametrizations")
-NORMED: Final = ("weight_norm", "remove_weight_norm")
-VECTORS: Final = ("parameters_to_vector", "vector_to_parameters")
 WEFT: Final = __name__.partition(".")[0]
 PLACES: Final = {  # where those lie that torch defines elsewhere
     "_functorch": "func", "nn.utils.clip_grad": "nn.utils", "nn.utils.weight_norm": "nn.utils",
-    "testing._comparison": "testing",
+    "nn.utils.convert_parameters": "nn.utils", "testing._comparison": "testing",
 }  # fmt: skip
 
 
@@ -287,34 +281,28 @@ def _functions_of(path: str) -> dict[str, Callable[[Any, str], Any]]:
     return {n: counterpart for n in functions if n[0] != "_"}
 
 
+# By the module that defines them: packages above that have the same object are given the replacement, too.
 REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
-    "torch": {
-        "vmap": counterpart,
-        "compile": lambda theirs, name: _compile(theirs),
-        "save": on_torchs_tensors,
-        "load": on_torchs_tensors,
-    },
+    "torch": {"vmap": counterpart, "compile": lambda theirs, name: _compile(theirs)},
     "torch.serialization": {"save": on_torchs_tensors, "load": on_torchs_tensors},
     "torch._utils": {"_rebuild_tensor": on_torchs_tensors},
-    **{module.__name__: dict.fromkeys(names, on_torchs_tensors) for module, names in SENDING.items()},
+    "torch.distributed.distributed_c10d": dict.fromkeys(SENDING, on_torchs_tensors),
     "torch.nn.parallel.distributed": {"DistributedDataParallel": data_parallel},
     "torch.distributed.optim.zero_redundancy_optimizer": {"ZeroRedundancyOptimizer": wrap_methods},
     "torch.func": dict.fromkeys(TRANSFORMS, counterpart),
-    "torch.nn.utils": {**dict.fromkeys((*CLIPS, *VECTORS), counterpart), **dict.fromkeys(NORMED, _of_layers)},
-    "torch.nn.utils.weight_norm": dict.fromkeys(NORMED, _of_layers),
-    "torch.nn.utils.convert_parameters": dict.fromkeys(VECTORS, counterpart),
+    "torch.nn.utils": dict.fromkeys(("clip_grads_with_norm_", "get_total_norm"), counterpart),
+    "torch.nn.utils.weight_norm": dict.fromkeys(("weight_norm", "remove_weight_norm"), _of_layers),
+    "torch.nn.utils.convert_parameters": _functions_of("nn.utils.convert_parameters"),
     "torch.nn.utils.rnn": _functions_of("nn.utils.rnn"),
     "torch.autograd.functional": _functions_of("autograd.functional"),
-    "torch.testing": {"assert_close": counterpart},
     "torch.testing._comparison": {"assert_close": counterpart},
     "torch.distributions.distribution": {"Distribution": with_our_classes},
     "torch.distributions.transforms": {"Transform": with_our_classes},
     "torch.distributions.kl": {"kl_divergence": _of_distributions},
-    "torch.distributions": {"kl_divergence": _of_distributions},
     "torch.amp.grad_scaler": {"GradScaler": scale_ours},
-    "torch.nn.utils.clip_grad": dict.fromkeys(CLIPS[:2], counterpart),
+    "torch.nn.utils.clip_grad": dict.fromkeys(("clip_grad_norm_", "clip_grad_value_"), counterpart),
     "torch.nn.utils.stateless": {"_functional_call": _with_other_members},
-    "torch.nn.utils.parametrize": dict.fromkeys(PARAMETRIZE, _of_layers),
+    "torch.nn.utils.parametrize": dict.fromkeys(("register_parametrization", "remove_parametrizations"), _of_layers),
     "torch.nn.utils.parametrizations": dict.fromkeys(("orthogonal", "spectral_norm", "weight_norm"), _of_layers),
     "torch.nn.init": {name: counterpart for name in vars(torch.nn.init) if name.endswith("_") and name[0] != "_"},
     "torch.nn.attention.flex_attention": {name: _ours_inside(ours) for name, ours in attention.INSTEAD.items()},
@@ -324,20 +312,12 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
         **since("2.13", {"set_fullgraph_compiled_frame_count": _ours_inside(lambda count: count)}),
     },
     "torch._C._nn": {"_parse_to": _with_torchs_kinds},
-    **dict.fromkeys(
-        (
-            "torch.ao.quantization",
-            "torch.ao.quantization.quantize",
-            "torch.quantization",
-            "torch.quantization.quantize",
-        ),
-        dict.fromkeys(QUANTIZERS, _of_torchs_modules),
-    ),
+    "torch.ao.quantization.quantize": dict.fromkeys(QUANTIZERS, _of_torchs_modules),
+    "torch.quantization.quantize": dict.fromkeys(QUANTIZERS, _of_torchs_modules),
     "torch.ao.quantization.quantize_fx": {f"{name}_fx": _of_torchs_modules for name in QUANTIZERS[:3]},
-    **{path: {"symbolic_trace": _of_torchs_modules} for path in ("torch.fx", "torch.fx._symbolic_trace")},
+    "torch.fx._symbolic_trace": {"symbolic_trace": _of_torchs_modules},
     "torch.onnx": {"export": on_torchs_tensors},
     "torch.export": {"export": on_torchs_tensors},
-    "torch.jit": {"trace": on_torchs_tensors},
     "torch.jit._trace": {"trace": on_torchs_tensors},
     "torch.utils.tensorboard._convert_np": {"make_np": _first_as_array},
     "torch.utils.tensorboard.writer": {"graph": on_torchs_tensors, "tensor_proto": _named_array},
@@ -364,7 +344,19 @@ def _replace(module: ModuleType) -> None:
     mocked = vars(module).get("torch", torch) is not torch or is_named(module.__name__)  # it runs on Weft's tensors
     for name, how in REPLACED[module.__name__].items():
         if hasattr(module, name) and not (mocked and how in (wrap_methods, wrap_subclasses, _wrap_function)):
-            setattr(module, name, how(getattr(module, name), name))
+            theirs = getattr(module, name)
+            ours = how(theirs, name)
+            for home in _homes(module.__name__):
+                if vars(home).get(name) is theirs:
+                    setattr(home, name, ours)
+
+
+def _homes(path: str) -> Iterator[ModuleType]:
+    """A module, and the packages that it is in."""
+    while path:
+        if path in sys.modules:
+            yield sys.modules[path]
+        path = path.rpartition(".")[0]
 
 
 class ImportHook(MetaPathFinder, Loader):

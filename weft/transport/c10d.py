@@ -337,11 +337,8 @@ def joined() -> bool:
     return dist.is_initialized()
 
 
-SENDING = {  # torch's functions that send tensors or objects, by the modules where programs find them
-    module: [
-        name
-        for name, f in vars(module).items()
-        if type(f) is FunctionType and name[0] != "_" and re.search("tensor|object", str(inspect.signature(f)))
-    ]
-    for module in (dist, dist.distributed_c10d)
-}
+SENDING = [  # torch's functions that send tensors or objects
+    name
+    for name, f in vars(dist.distributed_c10d).items()
+    if type(f) is FunctionType and name[0] != "_" and re.search("tensor|object", str(inspect.signature(f)))
+]
