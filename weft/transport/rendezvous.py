@@ -220,7 +220,8 @@ class Meeting:
         secret = self._secret = known()
         self.host, self.port, self.rank, self.world_size = host, port, rank.index, rank.world_size
         agent = os.environ.get(AGENT) == "True"
-        self.serves, self._patience = rank.index == 0 and not agent, patience
+        self.server_rank = None if agent else 0  # whose process serves the store
+        self.serves, self._patience = rank.index == self.server_rank, patience
         who, self.server = f"rank {rank.index}", "the launcher" if agent else "rank 0"
         resolved(host, port, patience, who)
         try:

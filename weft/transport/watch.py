@@ -92,7 +92,7 @@ class Watch:
 
     def _gone(self, store: Signed | None, other: int) -> None:
         note = self._at(other)
-        if other == 0 and self._meeting.server == "rank 0":  # c10d would look up names for its log, perhaps for 5 s
+        if other == self._meeting.server_rank:  # c10d would look up names for its log, perhaps for 5 s
             raise PeerFailed(f"rank 0 {self._roll.process(0)}, which serves the store, died without a word{note}")
         if not note and store is not None and store.check([f"beat/{other}"]):
             note = ", at " + store.get(f"beat/{other}").decode(errors="replace").partition("|")[2]
