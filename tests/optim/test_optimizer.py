@@ -56,6 +56,13 @@ def same(theirs: list[Any], ours: list[Any]) -> None:
         torch.testing.assert_close(q.detach().to_torch(), p.detach(), rtol=1e-5, atol=1e-6)
 
 
+def step_both(a: Any, b: Any, theirs: list[Any], ours: list[Any], skip: int | None = None) -> None:
+    give(theirs, ours, skip)
+    a.step()
+    b.step()
+    same(theirs, ours)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.complex64], ids=["real", "complex"])
 @pytest.mark.parametrize("row", ROWS, ids=lambda r: f"{r[0]}-{list(r[1])}")
 def test_ten_steps_are_torchs(row: tuple[str, dict[str, Any]], dtype: torch.dtype) -> None:
@@ -63,10 +70,8 @@ def test_ten_steps_are_torchs(row: tuple[str, dict[str, Any]], dtype: torch.dtyp
     theirs, ours = parameters(dtype)
     a, b = getattr(torch.optim, name)(theirs, **options), getattr(flow.optim, name)(ours, **options)
     for step in range(10):
-        give(theirs, ours, skip=1 if step in (0, 4) else None)  # a parameter without a gradient keeps its own count
-        a.step()
-        b.step()
-        same(theirs, ours)
+        # a parameter without a gradient keeps its own count
+        step_both(a, b, theirs, ours, skip=1 if step in (0, 4) else None)
 
 
 def test_momentum_may_begin_and_pause_between_steps() -> None:
@@ -75,10 +80,7 @@ def test_momentum_may_begin_and_pause_between_steps() -> None:
     a, b = torch.optim.SGD(theirs, lr=0.1), flow.optim.SGD(ours, lr=0.1)
     for momentum in (0.0, 0.9, 0.8, 0.0, 0.7):
         a.param_groups[0]["momentum"] = b.param_groups[0]["momentum"] = momentum
-        give(theirs, ours)
-        a.step()
-        b.step()
-        same(theirs, ours)
+        step_both(a, b, theirs, ours)
 
 
 @pytest.mark.parametrize("resumed", [False, True])
@@ -234,10 +236,7 @@ def test_a_state_of_torchs_goes_on_here(name: str) -> None:
     a = getattr(torch.optim, name)(theirs, lr=torch.tensor(0.1))
     b = getattr(flow.optim, name)(ours, lr=flow.tensor(0.1))
     for _ in range(2):
-        give(theirs, ours)
-        a.step()
-        b.step()
-    same(theirs, ours)
+        step_both(a, b, theirs, ours)
 
     def converted(v: Any) -> Any:
         if isinstance(v, dict):
@@ -247,10 +246,7 @@ def test_a_state_of_torchs_goes_on_here(name: str) -> None:
     state = a.state_dict()
     b.load_state_dict({"state": converted(state["state"]), "param_groups": list(map(converted, state["param_groups"]))})
     for _ in range(2):
-        give(theirs, ours)
-        a.step()
-        b.step()
-        same(theirs, ours)
+        step_both(a, b, theirs, ours)
 
 
 def test_groups_have_options_of_their_own() -> None:
@@ -261,10 +257,7 @@ def test_groups_have_options_of_their_own() -> None:
     b.add_param_group({"params": ours[3:], "momentum": 0.0})
     for lr in (0.5, 0.2, 0.3):
         a.param_groups[0]["lr"] = b.param_groups[0]["lr"] = lr
-        give(theirs, ours)
-        a.step()
-        b.step()
-        same(theirs, ours)
+        step_both(a, b, theirs, ours)
     assert "momentum: 0.9" in repr(b)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 
 import weft as flow
 from weft.ops import OPS, op
+from weft.ops.declaration import Op
 
 
 def test_values_and_gradients_are_those_of_the_programs_own_thread() -> None:
@@ -52,20 +54,23 @@ def test_the_program_goes_on_while_an_op_runs() -> None:
         del OPS["held_back"]
 
 
-def test_an_error_comes_to_who_reads() -> None:
+@pytest.fixture
+def broken() -> Iterator[Op]:
     @op("... -> ...", uniform=True)
-    def broken(x: Tensor) -> Tensor:
+    def out_of_luck(x: Tensor) -> Tensor:
         if x.device.type != "meta":
             raise ValueError("no luck")
         return x + 1
 
-    try:
-        with flow.asyncs.thread(flow.asyncs.Thread()):
-            y = broken(flow.ones(2))
-        with pytest.raises(Exception, match="no luck"):
-            y.tolist()
-    finally:
-        del OPS["broken"]
+    yield out_of_luck
+    del OPS["out_of_luck"]
+
+
+def test_an_error_comes_to_who_reads(broken: Op) -> None:
+    with flow.asyncs.thread(flow.asyncs.Thread()):
+        y = broken(flow.ones(2))
+    with pytest.raises(Exception, match="no luck"):
+        y.tolist()
 
 
 def test_shapes_that_only_data_tells_wait_for_the_data() -> None:
@@ -76,22 +81,13 @@ def test_shapes_that_only_data_tells_wait_for_the_data() -> None:
         assert flow.masked_select(x, x > 1).tolist() == [6.0, 2.0, 6.0]
 
 
-def test_waiting_for_everything_raises_what_nobody_read() -> None:
-    @op("... -> ...")
-    def out_of_luck(x: Tensor) -> Tensor:
-        if x.device.type != "meta":
-            raise ValueError("no luck")
-        return x + 1
-
-    try:
-        with flow.asyncs.thread(flow.asyncs.Thread()):
-            y = out_of_luck(flow.ones(2))
-        with pytest.raises(Exception, match="no luck"):
-            flow.cuda.synchronize()
-        del y
+def test_waiting_for_everything_raises_what_nobody_read(broken: Op) -> None:
+    with flow.asyncs.thread(flow.asyncs.Thread()):
+        y = broken(flow.ones(2))
+    with pytest.raises(Exception, match="no luck"):
         flow.cuda.synchronize()
-    finally:
-        del OPS["out_of_luck"]
+    del y
+    flow.cuda.synchronize()
 
 
 def test_threads_that_are_dropped_leave_none_behind() -> None:
