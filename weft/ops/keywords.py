@@ -62,14 +62,13 @@ OTHERS: Final = _table("""
     slice_update x=input
     smooth_l1_loss input=logits target=label
     softmax_cross_entropy labels=label
-    solve a=A b=B
+    solve a=A
     stack tensors=inputs
     to_global x=input
     to_local x=input
     transpose dim0=axis0 dim1=axis1
     type_as other=target
     unfold input=x
-    unique x=input
     upsample input=x
 """)
 
