@@ -291,12 +291,12 @@ class VirtualMachine:
         now = blob.now
         return now if now is not None else self._wait_blob(blob, False, False, deadline)
 
-    def wait_write(self, blob: Blob, deadline: float | None = None, *, afresh: bool = False) -> torch.Tensor:
+    def wait_write(self, blob: Blob, *, afresh: bool = False) -> torch.Tensor:
         """The memory of a blob, once nothing pending reads or writes it.
 
         `afresh`: its value will be replaced, so an earlier failure to make it doesn't matter.
         """
-        return self._wait_blob(blob, True, afresh, deadline)
+        return self._wait_blob(blob, True, afresh, None)
 
     def sync(self, deadline: float | None = None) -> None:
         """Wait for everything that is pending; raise the first failure that wasn't raised yet."""

@@ -67,7 +67,7 @@ def _parts(job: Job) -> list[Any]:
     return [*job.nodes, *[n.args for n in job.nodes], *[n.outputs for n in job.nodes]]
 
 
-def show_changes(job: Job, out: Callable[[str], Any] = print) -> Callable[[str, Job], None]:
+def show_changes(job: Job) -> Callable[[str, Job], None]:
     """A watcher that prints which lines of the job each pass removed and added."""
     before = [show(job).splitlines()]
 
@@ -75,6 +75,6 @@ def show_changes(job: Job, out: Callable[[str], Any] = print) -> Callable[[str, 
         lines = show(job).splitlines()
         changes = list(difflib.unified_diff(before[0], lines, lineterm="", n=0))[2:]
         before[0] = lines
-        out("\n".join([str(job.passes[-1]), *(line for line in changes if not line.startswith("@@"))]))
+        print("\n".join([str(job.passes[-1]), *(line for line in changes if not line.startswith("@@"))]))
 
     return watch
