@@ -28,6 +28,7 @@ import weft as flow
 from weft.api import names, table
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, WeftError
+from weft.functional.tensor.conversion import TYPES
 from weft.ops import OPS
 from weft.tensor.tensor import of_torch
 from weft.testing import registry
@@ -52,6 +53,7 @@ WORDS: Final = """
     resize_as_ scaled_dot_product_attention element_size get_default_dtype tolist module_load requires_grad_
 """
 APART: Final = frozenset(WORDS.split())
+TYPED: Final = " ".join(TYPES)
 
 
 class Reason(NamedTuple):
@@ -102,9 +104,8 @@ REASONS: Final = [
             r"takes no (keyword )?arguments|"
             r"unexpected keyword argument '(out|placement|sbp|dtype|device|axis|dim|perm|keepdim|inplace|alpha)'",
             "options that Weft takes in more functions"),
-        ("wide", """
-            BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor
-            ShortTensor exp is_conj lgamma relu tanh arccos einsum unsafe_split_with_sizes as_tensor asarray new_tensor
+        ("wide", f"""
+            {TYPED} exp is_conj lgamma relu tanh arccos einsum unsafe_split_with_sizes as_tensor asarray new_tensor
             tensor
         """,
             r"argument 'equation'|argument 'split_sizes'|data must be a sequence|TensorOptions|invalid data type|"
@@ -262,15 +263,12 @@ REASONS: Final = [
         ("other", "is_anomaly_check_nan_enabled is_anomaly_enabled",
             r"^flow.is_anomaly",
             "each has its own setting"),
-        ("other", """
-            BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor
-            ShortTensor
-        """,
+        ("other", TYPED,
             r"Tensor\(",
             "torch's memory is uninitialized"),
-        ("wide", """
-            BoolTensor ByteTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor copy_ inner
-            instance_norm is_conj is_inference is_neg is_nonzero resolve_conj resolve_neg to true_divide type_as
+        ("wide", f"""
+            {TYPED} copy_ inner instance_norm is_conj is_inference is_neg is_nonzero resolve_conj resolve_neg to
+            true_divide type_as
         """,
             r"argument 'input' \(position 1\) must be Tensor|must be Tensor, not (list|tuple|torch.dtype)|"
             r"data must be a sequence|must be torch\.device|unexpected keyword argument 'rounding_mode'",
@@ -278,10 +276,7 @@ REASONS: Final = [
         ("memory", "adjoint conj",
             r"complex.*: new FOR a view$",
             "torch conjugates lazily"),
-        ("memory", """
-            BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor
-            ShortTensor
-        """,
+        ("memory", TYPED,
             r"FOR",
             "OneFlow's constructors share memory"),
         ("lax", """

@@ -27,7 +27,6 @@ from weft.core import shard
 from weft.job.value import Node, Value
 from weft.plan.calls import Call, Place, Ref, Result
 
-SIMPLE: Final = ("ranks", "index", "dim", "from_dim", "reduce", "fill", "device")
 BLANK: Final = {"ranks": (), "index": 0, "dim": -1, "from_dim": -1, "reduce": "", "fill": "", "device": "cpu"}
 Options = tuple[tuple[str, Any], ...]
 
@@ -104,7 +103,7 @@ def as_view(kind: str, options: dict[str, Any], base: torch.Tensor) -> torch.Ten
 
 def options_of(step: LocalStep) -> Options:
     """A step of a route as a call's options; its form follows from operand and result."""
-    found = [(key, getattr(step, key)) for key in SIMPLE if getattr(step, key) != BLANK[key]]
+    found = [(key, getattr(step, key)) for key, blank in BLANK.items() if getattr(step, key) != blank]
     if step.levels is not None:
         found.append(("hosts", step.levels.hosts))
     if step.transfers is not None:
@@ -116,7 +115,7 @@ def options_of(step: LocalStep) -> Options:
 def step_of(call: Call, rank: int, before: tuple[int, ...] | None) -> LocalStep:
     """The inverse: the step of a call, given the local shape of its operand."""
     options, out = dict(call.options), call.results[0]
-    given = {key: options.get(key, BLANK[key]) for key in SIMPLE}
+    given = {key: options.get(key, blank) for key, blank in BLANK.items()}
     levels = Levels(given["ranks"], options["hosts"]) if "hosts" in options else None
     transfers = None
     if "sends" in options:
