@@ -1,13 +1,11 @@
-"""`python -m bench [--only NAME ...] [--quick] [--oneflow PYTHON]`: measure, print, write docs/benchmarks.md."""
+"""`python -m bench [--only NAME ...] [--quick]`: measure, print, write docs/benchmarks.md."""
 
 from __future__ import annotations
 
 import argparse
 import datetime
-import json
 import os
 import platform
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,7 +60,6 @@ def main() -> None:
         default=1,
         help="torch's threads in one process, for both sides, but in the group of that name",
     )
-    options.add_argument("--oneflow", metavar="PYTHON", help="a Python that has OneFlow, to measure that, too")
     given = options.parse_args()
     torch.set_num_threads(given.threads)
     console = Console(width=150)
@@ -72,8 +69,6 @@ def main() -> None:
             found = GROUPS[name](given.quick)
         rows += found
         console.print(f"{name}: {f'done, the last is {found[-1].case}' if found else 'nothing here'}", style="dim")
-    if given.oneflow:
-        rows += beside_oneflow(given.oneflow, rows)
     table = Table(*HEAD)
     for row in rows:
         table.add_row(*row.texts(), VERDICTS[row.holds])
@@ -81,24 +76,6 @@ def main() -> None:
     if not given.quick and rows and set(given.only) in ({*GROUPS}, {"gpu"}):
         PAGE.write_text(page(rows, given.threads, PAGE.read_text()))
         console.print(f"written to {PAGE.relative_to(Path.cwd()) if PAGE.is_relative_to(Path.cwd()) else PAGE}")
-
-
-def beside_oneflow(python: str, rows: list[Row]) -> list[Row]:
-    """Rows against OneFlow's times, for cases that it can run."""
-    environment = {**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())}
-    times: dict[str, float] = {}
-    for kind in ("eager", "graph"):
-        command = [python, "-m", "bench.in_oneflow", kind]
-        done = subprocess.run(command, cwd=PAGE.parent.parent, env=environment, capture_output=True, text=True)
-        if done.returncode:
-            said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
-            print(f"OneFlow's {kind} step ended with {done.returncode} and said: {said}")
-            continue
-        times |= json.loads(done.stdout.splitlines()[-1])
-    return [
-        Row(row.case, "OneFlow", seconds, row.ours) for case, seconds in times.items() for row in rows
-        if row.case.startswith(case) and not row.case.endswith(" threads")
-    ]  # fmt: skip
 
 
 def page(rows: list[Row], threads: int, before: str) -> str:
