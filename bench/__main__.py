@@ -15,7 +15,7 @@ from rich.table import Table
 
 from bench import costs, derived, gpu, memory, one_rank, pipelines, slow_link, two_ranks, zero
 from bench.gpu import GPU
-from bench.measure import Row
+from bench.measure import Row, marked_down
 
 GROUPS: dict[str, Callable[[bool], list[Row]]] = {
     "ops": one_rank.ops,
@@ -38,7 +38,6 @@ GROUPS: dict[str, Callable[[bool], list[Row]]] = {
     "gpu": gpu.rows,
 }
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
-VERDICTS = {True: "yes", False: "**no**", None: ""}
 ON_GPU = "## On a GPU"
 HEADLINE = """# Benchmarks
 
@@ -71,7 +70,7 @@ def main() -> None:
         console.print(f"{name}: {f'done, the last is {found[-1].case}' if found else 'nothing here'}", style="dim")
     table = Table(*HEAD)
     for row in rows:
-        table.add_row(*row.texts(), VERDICTS[row.holds])
+        table.add_row(*row.texts())
     console.print(table)
     if not given.quick and rows and set(given.only) in ({*GROUPS}, {"gpu"}):
         PAGE.write_text(page(rows, given.threads, PAGE.read_text()))
@@ -84,11 +83,11 @@ def page(rows: list[Row], threads: int, before: str) -> str:
     gpu = [row for row in rows if row.case.startswith(GPU)]
     if len(gpu) < len(rows):
         lines = [HEADLINE, machine(threads, f"{platform.system()} {platform.machine()}"), "", NOTES, ""]
-        here = "\n".join(lines + lines_of([row for row in rows if row not in gpu])) + "\n"
+        here = "\n".join(lines + marked_down(HEAD, [row.texts() for row in rows if row not in gpu])) + "\n"
     if gpu:
-        named = [row._replace(case=row.case.removeprefix(GPU)) for row in gpu]
-        head = "Written by `python -m bench --only gpu`."
-        there = "\n".join(["", head, machine(threads, torch.cuda.get_device_name()), "", *lines_of(named)]) + "\n"
+        named = [row._replace(case=row.case.removeprefix(GPU)).texts() for row in gpu]
+        head = f"Written by `python -m bench --only gpu`.\n{machine(threads, torch.cuda.get_device_name())}\n"
+        there = "\n".join(["", head, *marked_down(HEAD, named)]) + "\n"
     return f"{here}\n{ON_GPU}\n{there}" if there else here
 
 
@@ -98,11 +97,6 @@ def machine(threads: int, where: str) -> str:
         f"{now}, {os.cpu_count()} cores, {threads} torch thread{s} per process, torch {torch.__version__}, "
         f"Python {platform.python_version()}, {where}."
     )
-
-
-def lines_of(rows: list[Row]) -> list[str]:
-    head = ["| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
-    return head + ["| " + " | ".join((*row.texts(), VERDICTS[row.holds])) + " |" for row in rows]
 
 
 if __name__ == "__main__":

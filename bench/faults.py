@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from bench.kills import EARLY, FORKED, HANG, REAL, THREADS, TRANSPORTS, Figures, Outcome, counted, kills
+from bench.measure import VERDICTS, marked_down
 from bench.victims import PHASES
 from weft.launch import spawn, spawn_threads
 
@@ -35,7 +36,6 @@ SOON = 2.0  # seconds until the slowest survivor must have ended
 BY_HAND = 5.0  # the same where ranks started by hand never met
 QUICK = 50  # divides the counts of --quick
 REAL_SHARE = 20  # one of so many kills is of a run in new processes
-VERDICTS = {True: "yes", False: "**no**", None: ""}
 
 
 @dataclass(frozen=True)
@@ -279,10 +279,6 @@ def section(name: str, part: Part, seconds: float) -> str:
     for head, rows in (verdict_table(part), *part.tables):
         lines += ["", *marked_down(head, rows)]
     return "\n".join(lines) + "\n"
-
-
-def marked_down(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(row) + " |" for row in rows)]
 
 
 def write(page: Path, name: str, part: Part, seconds: float) -> None:

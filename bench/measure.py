@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
+
+VERDICTS = {True: "yes", False: "**no**", None: ""}
 
 
 class Row(NamedTuple):
@@ -39,8 +41,8 @@ class Row(NamedTuple):
             return ratio is not None and ratio >= self.least
         return None if self.most is None else self.ours <= self.most
 
-    def texts(self) -> tuple[str, str, str, str, str]:
-        """Case, reference, ours, ratio and bound, to print."""
+    def texts(self) -> tuple[str, str, str, str, str, str]:
+        """Case, reference, ours, ratio, bound and verdict, to print."""
         theirs = self.reference if self.theirs is None else f"{self.reference} {shown(self.theirs, self.unit)}"
         ratio = "" if self.ratio is None else f"{self.ratio:.2f}x"
         bound = ""
@@ -50,7 +52,12 @@ class Row(NamedTuple):
             bound = f">= {self.least:g}x"
         elif self.most is not None:
             bound = f"<= {shown(self.most, self.unit)}"
-        return self.case, theirs, shown(self.ours, self.unit), ratio, bound
+        return self.case, theirs, shown(self.ours, self.unit), ratio, bound, VERDICTS[self.holds]
+
+
+def marked_down(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A table in the lines of a page."""
+    return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(row) + " |" for row in rows)]
 
 
 def shown(seconds: float, unit: str = "seconds") -> str:

@@ -44,4 +44,4 @@ def test_what_backward_needs_is_held_until_it_has_been_there() -> None:
 
 def test_bytes_print_as_bytes() -> None:
     row = Row("peak", "torch", 2e6, 1e6, 1.05, unit="bytes")
-    assert row.holds and row.texts() == ("peak", "torch 2.00 MB", "1.00 MB", "0.50x", "<= 1.05x")
+    assert row.holds and row.texts() == ("peak", "torch 2.00 MB", "1.00 MB", "0.50x", "<= 1.05x", "yes")
