@@ -11,7 +11,7 @@ import torch
 import weft as flow
 from bench.measure import Row, least
 from bench.models import GPTS, MLPS, VOCABULARY
-from bench.steps import Training, gpt_steps, mixed, mlp_steps, ours, theirs, torch_step, weft_step
+from bench.steps import Training, gpt_steps, mixed, mlp_steps, ours, step_of, theirs
 from weft.interop import from_torch, load_torch
 
 GPU = "GPU: "
@@ -76,7 +76,7 @@ def large_steps() -> list[Callable[[], Any]]:
     def in_torch(compiled: bool) -> Callable[[], Any]:
         a, _ = pair()
         model = torch.compile(a) if compiled else a
-        return torch_step(lambda: mixed(torch, model, x, y), torch.optim.AdamW(a.parameters(), lr=1e-3, fused=compiled))
+        return step_of(lambda: mixed(torch, model, x, y), torch.optim.AdamW(a.parameters(), lr=1e-3, fused=compiled))
 
     given = from_torch(x), from_torch(y)
     _, eager = pair()
@@ -88,6 +88,6 @@ def large_steps() -> list[Callable[[], Any]]:
 
     return [
         in_torch(False), in_torch(True),
-        weft_step(lambda: mixed(flow, eager, *given), flow.optim.AdamW(eager.parameters(), lr=1e-3)),
+        step_of(lambda: mixed(flow, eager, *given), flow.optim.AdamW(eager.parameters(), lr=1e-3)),
         in_graph(False), in_graph(True),
     ]  # fmt: skip

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 import weft as flow
 from bench.measure import Row, least
 from bench.models import GPTS
-from bench.steps import Training, gpt_pair, torch_step
+from bench.steps import Training, gpt_pair, step_of
 from bench.two_ranks import B, S, begin, quick, run, tell
 from weft.compiler.streams import WAYS
 from weft.core.rank import current
@@ -169,7 +169,7 @@ def slow_link_worker() -> None:
     link = transport.link = SlowLink(gradients / mean.item())
     ddp = torch.nn.parallel.DistributedDataParallel(a)
     ddp.register_comm_hook(None, Hook(link).hook)
-    theirs = torch_step(lambda: ddp(x, y), torch.optim.AdamW(a.parameters(), lr=1e-3))
+    theirs = step_of(lambda: ddp(x, y), torch.optim.AdamW(a.parameters(), lr=1e-3))
     place = flow.placement("cpu", ranks=[0, 1])
 
     def graph(way: Any) -> Any:

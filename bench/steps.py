@@ -36,7 +36,9 @@ def gpt_pair(size: str, device: str = "cpu") -> tuple[torch.nn.Module, Any, torc
     return a.to(device), b.to(device), x, y
 
 
-def torch_step(loss_of: Callable[[], torch.Tensor], optimizer: torch.optim.Optimizer) -> Step:
+def step_of(loss_of: Callable[[], Any], optimizer: Any) -> Step:
+    """A step of torch or Weft: the same calls under the same names."""
+
     def step() -> float:
         loss = loss_of()
         loss.backward()
@@ -45,10 +47,6 @@ def torch_step(loss_of: Callable[[], torch.Tensor], optimizer: torch.optim.Optim
         return loss.item()
 
     return step
-
-
-def weft_step(loss_of: Callable[[], Any], optimizer: Any) -> Step:
-    return torch_step(loss_of, optimizer)  # the same calls under the same names
 
 
 def mixed(lib: Any, model: Any, *batch: Any) -> Any:
@@ -82,12 +80,12 @@ def mlp_steps(size: str, device: str = "cpu") -> dict[str, Callable[[], Step]]:
     def make_torch(compiled: bool) -> Step:
         a, _, x = mlp_pair(size, device)
         loss_of = torch.compile(lambda: a(x).pow(2).mean()) if compiled else lambda: a(x).pow(2).mean()
-        return torch_step(loss_of, torch.optim.SGD(a.parameters(), lr=0.01, momentum=0.9, fused=compiled))
+        return step_of(loss_of, torch.optim.SGD(a.parameters(), lr=0.01, momentum=0.9, fused=compiled))
 
     def make_eager() -> Step:
         _, b, x = mlp_pair(size, device)
         inputs = from_torch(x)
-        return weft_step(lambda: b(inputs).pow(2).mean(), flow.optim.SGD(b.parameters(), lr=0.01, momentum=0.9))
+        return step_of(lambda: b(inputs).pow(2).mean(), flow.optim.SGD(b.parameters(), lr=0.01, momentum=0.9))
 
     def make_graph(inductor: bool) -> Step:
         _, b, x = mlp_pair(size, device)
@@ -111,8 +109,8 @@ def classifier_steps(name: str) -> list[Step]:
     y = torch.randint(0, 10, (8,))
     inputs, targets = from_torch(x), from_torch(y)
     return [
-        torch_step(lambda: torch.nn.functional.cross_entropy(a(x), y), torch.optim.AdamW(a.parameters(), lr=1e-3)),
-        weft_step(lambda: nn.functional.cross_entropy(b(inputs), targets), flow.optim.AdamW(b.parameters(), lr=1e-3)),
+        step_of(lambda: torch.nn.functional.cross_entropy(a(x), y), torch.optim.AdamW(a.parameters(), lr=1e-3)),
+        step_of(lambda: nn.functional.cross_entropy(b(inputs), targets), flow.optim.AdamW(b.parameters(), lr=1e-3)),
     ]
 
 
@@ -120,14 +118,14 @@ def gpt_steps(size: str, device: str = "cpu") -> dict[str, Callable[[], Step]]:
     def make_torch(compiled: bool, call: Any = called) -> Step:
         a, _, ids, targets = gpt_pair(size, device)
         model = torch.compile(a) if compiled else a
-        return torch_step(
+        return step_of(
             lambda: call(torch, model, ids, targets), torch.optim.AdamW(a.parameters(), lr=1e-3, fused=compiled)
         )
 
     def make_eager(call: Any = called) -> Step:
         _, b, ids, targets = gpt_pair(size, device)
         x, y = from_torch(ids), from_torch(targets)
-        return weft_step(lambda: call(flow, b, x, y), flow.optim.AdamW(b.parameters(), lr=1e-3))
+        return step_of(lambda: call(flow, b, x, y), flow.optim.AdamW(b.parameters(), lr=1e-3))
 
     def make_graph(inductor: bool = False, budget: int = 0) -> Step:
         _, b, ids, targets = gpt_pair(size, device)

@@ -18,7 +18,7 @@ from torch.distributed.tensor import Shard, distribute_tensor
 import weft as flow
 from bench.measure import SAMPLES, Row, least
 from bench.models import GPTS
-from bench.steps import Training, gpt_pair, torch_step
+from bench.steps import Training, gpt_pair, step_of
 from weft.core.rank import current
 from weft.interop import from_torch
 from weft.launch import spawn
@@ -126,7 +126,7 @@ def data_parallel_worker() -> None:
         half = ids.shape[0] // 2
         mine = slice(rank * half, (rank + 1) * half)
         ddp = torch.nn.parallel.DistributedDataParallel(a)
-        theirs = torch_step(
+        theirs = step_of(
             lambda ddp=ddp, x=ids[mine], y=targets[mine]: ddp(x, y), torch.optim.AdamW(a.parameters(), lr=1e-3)
         )
         b.to_global(placement=place, sbp=B)

@@ -21,7 +21,7 @@ import weft as flow
 from bench.measure import Row
 from bench.memory import peak_of
 from bench.models import VOCABULARY, models
-from bench.steps import Step, Training, torch_step
+from bench.steps import Step, Training, step_of
 from weft.core.rank import current
 from weft.interop import from_torch
 from weft.launch import spawn
@@ -85,7 +85,7 @@ def _of_fsdp(again: bool) -> int:
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     tracker = FSDPMemTracker(model, optimizer)
     tracker.track_inputs((ids, targets))
-    step = torch_step(lambda: model(ids, targets), optimizer)
+    step = step_of(lambda: model(ids, targets), optimizer)
     with tracker:
         for _ in range(3):
             step()
@@ -100,7 +100,7 @@ def _eager() -> Step:
         flow.distributed.fsdp.fully_shard(block)
     flow.distributed.fsdp.fully_shard(model)
     ids, targets = map(from_torch, _batch())
-    return torch_step(lambda: model(ids, targets), flow.optim.AdamW(model.parameters(), lr=1e-3))
+    return step_of(lambda: model(ids, targets), flow.optim.AdamW(model.parameters(), lr=1e-3))
 
 
 def _graph(stage: int) -> Step:
