@@ -327,9 +327,7 @@ def graph(case: Case) -> tuple[str, str]:
     return kind, why
 
 
-ROADS: Final = {
-    "eager": eager, "gradient": gradient, "second": second, "ranks": ranks, "graph": graph, "errors": eager,
-}  # fmt: skip
+ROADS: Final = {"eager": eager, "gradient": gradient, "second": second, "ranks": ranks, "graph": graph, "errors": eager}
 
 
 # ---- modules ---------------------------------------------------------------------------------------------

@@ -101,9 +101,7 @@ def simulated(plan: Plan, seconds: Mapping[str, float], speed: float) -> tuple[f
 def on_one_stream(plan: Plan) -> Plan:
     """The plan with all collectives on one stream."""
     first = min(t.stream for t in plan.tasks if t.stream)
-    ids = {
-        t.id: encode(t.rank, "cpu", 0, first if t.stream else 0, number) for number, t in enumerate(plan.tasks, 1)
-    }  # fmt: skip
+    ids = {t.id: encode(t.rank, "cpu", 0, first if t.stream else 0, number) for number, t in enumerate(plan.tasks, 1)}
     registers = tuple(
         replace(r, producer=ids[r.producer], consumers=tuple(ids[c] for c in r.consumers)) for r in plan.registers
     )

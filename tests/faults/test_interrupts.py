@@ -25,9 +25,7 @@ from weft.vm import vm_of
 
 THREADS = "spawn_threads"
 IMPORTING = "importing"  # not a phase that a rank tells of: the interrupt falls at once
-PHASES = (
-    "registered", "met", "collectives", "messages", "compiling", "launches", "pipeline", "data loader", "saving"
-)  # fmt: skip
+PHASES = ("registered", "met", "collectives", "messages", "compiling", "launches", "pipeline", "data loader", "saving")
 FORKED = [("forked by hand", phase, kills.TRANSPORTS[i % 2]) for i, phase in enumerate(PHASES)]
 ENDED = 40.0  # seconds, beside whatever else runs; a rank that waits on would end by its alarm, after 60
 

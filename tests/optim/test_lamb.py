@@ -34,9 +34,7 @@ def test_steps_follow_the_formula(options: tuple[Any, ...], sbp: Any) -> None:
 
     lr, decay, adam_w, correct = options
     w = flow.nn.Parameter(made(START))
-    optimizer = flow.optim.LAMB(
-        [w], lr, (0.9, 0.99), 1e-6, decay, adam_w_mode=adam_w, do_bias_correction=correct
-    )  # fmt: skip
+    optimizer = flow.optim.LAMB([w], lr, (0.9, 0.99), 1e-6, decay, adam_w_mode=adam_w, do_bias_correction=correct)
     for g in GRADS:
         w.grad = made(g)
         optimizer.step()

@@ -44,9 +44,7 @@ def test_acts_that_wait_for_each_other_have_no_order() -> None:
 
 def test_handovers_go_round() -> None:
     order = [Act(1, 0), Act(1, 1), Act(2, 0), Act(1, 2), Act(2, 1), Act(2, 2)]
-    assert handovers(order) == {
-        (1, 2): [(1, 0, False), (2, 1, False)], (2, 1): [(0, 2, False), (2, 0, True)],
-    }  # fmt: skip
+    assert handovers(order) == {(1, 2): [(1, 0, False), (2, 1, False)], (2, 1): [(0, 2, False), (2, 0, True)]}
     assert handovers(order[:2]) == {}
 
 

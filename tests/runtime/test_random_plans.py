@@ -23,9 +23,7 @@ from weft.simulator.simulate import simulate
 
 
 @st.composite
-def nets(
-    draw: st.DrawFn, ranks: int = 1, streams: tuple[str, ...] = ("compute",), in_a_row: bool = False
-) -> Net:  # fmt: skip
+def nets(draw: st.DrawFn, ranks: int = 1, streams: tuple[str, ...] = ("compute",), in_a_row: bool = False) -> Net:
     """A graph with edges forward, some of them to two readers, and maybe one back that has full copies. `in_a_row` lets
     each task wait for the one before, and the first for the last."""
     net = Net().stream("compute")

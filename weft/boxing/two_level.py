@@ -30,9 +30,7 @@ class Call(NamedTuple):
 Calls = Generator[Call, None, torch.Tensor]
 New = Callable[[Sequence[int], torch.dtype], torch.Tensor]  # contiguous memory, for as long as the step takes
 
-COMBINE: Final[dict[str, Callable[..., torch.Tensor]]] = {
-    "sum": torch.add, "max": torch.maximum, "min": torch.minimum,
-}  # fmt: skip
+COMBINE: Final[dict[str, Callable[..., torch.Tensor]]] = {"sum": torch.add, "max": torch.maximum, "min": torch.minimum}
 LOCAL: Final[dict[str, Callable[..., Any]]] = {
     "copy": lambda into, t: into.copy_(t),
     "copy_each": torch._foreach_copy_,

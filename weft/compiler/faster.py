@@ -46,9 +46,7 @@ measured: dict[Any, bool] = {}
 allocated: dict[Any, int] = {}  # bytes by a call of a kernel on the CPU, results that are copied into place included
 
 
-def prepared(
-    nodes: list[Node], leaving: Container[Value], rank: int, options: Options
-) -> tuple[list[Node], bool]:  # fmt: skip
+def prepared(nodes: list[Node], leaving: Container[Value], rank: int, options: Options) -> tuple[list[Node], bool]:
     """A chain's nodes, fused where that is faster, if the options ask for it; and whether one thread is enough."""
     threads = torch.get_num_threads()
     measured_here = inductor.asked(options) and threads > 1 and not _alike(nodes)

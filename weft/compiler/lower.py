@@ -378,9 +378,7 @@ class _Lowering:
         ]
         if all(len(mine) < 2 for mine in sequences):
             return
-        acts = self.graph.acts(
-            self.micro, self.copies, self._period, lambda k: len(self.roles[k]), self.pipeline.due
-        )  # fmt: skip
+        acts = self.graph.acts(self.micro, self.copies, self._period, lambda k: len(self.roles[k]), self.pipeline.due)
         for mine in sequences:
             self._in_turn([a for a in acts if a.task in mine], mine)
 

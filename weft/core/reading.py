@@ -10,9 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, BinaryIO, Final, NoReturn
 
 # What Python raises on malformed text; parsers convert it to one error.
-MALFORMED: Final = (
-    ArithmeticError, LookupError, MemoryError, RecursionError, SyntaxError, TypeError, ValueError,
-)  # fmt: skip
+MALFORMED: Final = (ArithmeticError, LookupError, MemoryError, RecursionError, SyntaxError, TypeError, ValueError)
 KINDS: Final = {
     stat.S_IFDIR: "a folder", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFIFO: "a fifo",
     stat.S_IFSOCK: "a socket", stat.S_IFLNK: "a link that leads in a circle",

@@ -5,6 +5,4 @@ from weft.graph.blocks import GraphBlock, GraphModule, GraphTensor, Proxy, Proxy
 from weft.graph.config import GraphConfig
 from weft.graph.graph import Graph
 
-__all__ = [
-    "EndOfData", "Graph", "GraphBlock", "GraphConfig", "GraphModule", "GraphTensor", "Proxy", "ProxyModule",
-]  # fmt: skip
+__all__ = ["EndOfData", "Graph", "GraphBlock", "GraphConfig", "GraphModule", "GraphTensor", "Proxy", "ProxyModule"]

@@ -23,9 +23,7 @@ class Filled(NamedTuple):
     view: torch.Tensor
 
 
-def inputs_of(
-    source: Task, memory: Mapping[int, list[torch.Tensor]], numbers: Sequence[str]
-) -> list[list[Filled]]:  # fmt: skip
+def inputs_of(source: Task, memory: Mapping[int, list[torch.Tensor]], numbers: Sequence[str]) -> list[list[Filled]]:
     """For each copy of the source's register, its slots; empty if this rank reads nothing."""
     calls = source.step.calls
     used = {r.place.register for c in calls for r in c.results}

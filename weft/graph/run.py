@@ -111,9 +111,7 @@ class Running:
             acts = in_order(lowered.plan, acts, Cuda(cuda), on_host)
         deadline, look, everyone = self.transport.deadline, self.waits.look, range(self.transport.world_size)
         elsewhere = partial(waits_of, self.transport, everyone)
-        self.executor = Executor(
-            lowered.plan, acts, self.channels, deadline=deadline, watch=look, elsewhere=elsewhere
-        )  # fmt: skip
+        self.executor = Executor(lowered.plan, acts, self.channels, deadline=deadline, watch=look, elsewhere=elsewhere)
         self.vm.on_tracing_changed.append(self._follow)
         self._follow(bool(self.vm.recorders))
 

@@ -85,9 +85,7 @@ def test_kernels_of_several_streams_keep_the_order_of_registers(seed: int, copie
 
         return call
 
-    acts = {
-        t.id: act(t.name, [p.register for p in t.consumes], [p.register for p in t.produces]) for t in plan.tasks
-    }  # fmt: skip
+    acts = {t.id: act(t.name, [p.register for p in t.consumes], [p.register for p in t.produces]) for t in plan.tasks}
     executor = Executor(plan, in_order(plan, acts, device), deadline=60)
     executor.launch(6).wait()
     executor.close()

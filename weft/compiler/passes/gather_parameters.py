@@ -83,10 +83,7 @@ def _made(use: Use) -> Node:
 def _reads(job: Job) -> Iterator[tuple[int, Node]]:
     """Each read of a gathered parameter: its index, and the node that gathers it now. Parameters that are written
     before their last read are left out."""
-    gathers = {
-        n.outputs[0]: n for n in job.nodes
-        if buckets.kind(n, AllGather) is not None and n.args[0] in job.parts
-    }  # fmt: skip
+    gathers = {n.outputs[0]: n for n in job.nodes if buckets.kind(n, AllGather) is not None and n.args[0] in job.parts}
     changed: set[Value] = set()
     for node in job.nodes:
         for v in {v for v in node.operands() if v in gathers and gathers[v].args[0] in changed}:

@@ -135,9 +135,7 @@ def load(
             write()
 
 
-def _match(
-    own: Any, saved: Any, path: str, partly: bool, writes: list[Callable[[], Any]], written: set[int]
-) -> None:  # fmt: skip
+def _match(own: Any, saved: Any, path: str, partly: bool, writes: list[Callable[[], Any]], written: set[int]) -> None:
     """Find and read each value, before any is written. A tensor that has several names, as the count of steps of
     several parameters, is written once: each further name gets a tensor of its own."""
     for name, value in own.items():

@@ -49,9 +49,7 @@ def reduce(tensor: Tensor, dst: int, op: str = ReduceOp.SUM, group: Any = None) 
     return _copied(collectives.reduce, (dst, op, group), lambda dy: share(broadcast(dy, dst, group)), tensor)
 
 
-def reduce_scatter(
-    output: Tensor, input_list: Sequence[Tensor], op: str = ReduceOp.SUM, group: Any = None
-) -> Tensor:  # fmt: skip
+def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: str = ReduceOp.SUM, group: Any = None) -> Tensor:
     """The sum over all ranks of the tensors at this rank's index; `output` gives its shape and dtype."""
     share = _check_linear("reduce_scatter", op, group)
 

@@ -45,9 +45,7 @@ class Cuda:
         return torch.cuda.stream(stream)
 
 
-def in_order(
-    plan: Plan, acts: Mapping[int, Act], device: Device, on_host: Container[int] = ()
-) -> dict[int, Act]:  # fmt: skip
+def in_order(plan: Plan, acts: Mapping[int, Act], device: Device, on_host: Container[int] = ()) -> dict[int, Act]:
     """The acts, each on its device stream, after the acts of other streams on which it depends. Registers `on_host`
     need no events: an act has read and written these when it returns."""
     tasks = {t.id: t for t in plan.tasks}

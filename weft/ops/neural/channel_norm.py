@@ -124,9 +124,7 @@ def _(x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, train
 
 
 @batch_norm.grad
-def _(
-    dy, x, running_mean, running_var, weight, bias_shape, save_mean, save_rstd, training, eps, needs
-):  # fmt: skip
+def _(dy, x, running_mean, running_var, weight, bias_shape, save_mean, save_rstd, training, eps, needs):
     wanted = (needs[0], needs[3], needs[4])
     if training:
         running_mean = running_var = None
@@ -199,9 +197,7 @@ def _(dy, x, weight, running_mean, running_var, save_mean, save_rstd, training, 
 
 
 @batch_norm_grad.grad
-def _(
-    ddx, ddw, ddb, dy, x, weight, running_mean, running_var, save_mean, save_rstd, training, eps, wanted
-):  # fmt: skip
+def _(ddx, ddw, ddb, dy, x, weight, running_mean, running_var, save_mean, save_rstd, training, eps, wanted):
     ndim, n = len(x.shape), x.shape[1]
     each = _channels(n, ndim)
     w = None if weight is None else reshape(weight, each)

@@ -30,9 +30,7 @@ def polygamma(x: Tensor, n: int) -> Tensor:
 polygamma.grad(lambda dy, x, n: mul(dy, polygamma(x, n + 1)))
 polygamma.samples(lambda rand: [(_above_zero(rand(4, 6)), 0), (_above_zero(rand(4, 6)), 1)])
 
-digamma = unary(
-    "digamma", torch.digamma, "The derivative of lgamma.", inplace=Tensor.digamma_, positive=True
-)  # fmt: skip
+digamma = unary("digamma", torch.digamma, "The derivative of lgamma.", inplace=Tensor.digamma_, positive=True)
 digamma.grad(lambda dy, x: mul(dy, polygamma(x, 1)))
 
 
