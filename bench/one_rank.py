@@ -39,9 +39,8 @@ def ops(quick: bool) -> list[Row]:
     ]
     found = []
     for case, torchs, wefts, limit in pairs:
-        t, o = least(
-            [torchs, wefts], 2_000, 9 if quick else 90
-        )  # short samples: on a busy machine some of them run undisturbed
+        # short samples: on a busy machine some of them run undisturbed
+        t, o = least([torchs, wefts], 2_000, 9 if quick else 90)
         found.append(Row(case, "torch", t, o, limit))
     return found
 

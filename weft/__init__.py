@@ -95,10 +95,7 @@ from weft.functional.linalg import decompositions, norms, products, properties, 
 from weft.functional.pointwise import special
 from weft.functional.random import generators as _random
 from weft.functional.random.generators import Generator, default_generator
-from weft.functional.signal import (
-    fft,
-    windows,  # fmt: skip
-)
+from weft.functional.signal import fft, windows
 from weft.interop import files as _files
 from weft.interop import from_torch, mock_torch, to_torch
 from weft.interop import oneflow as _oneflow

@@ -103,9 +103,8 @@ def test_the_fast_path_is_the_function_it_was_written_for(name: str) -> None:
     f: Any = SHORT[name]
     short, long = ([told(way, *each) for each in of(name)] for way in (f, f.otherwise))
     for each, ours, theirs in zip(of(name), short, long, strict=True):
-        if not (
-            isinstance(ours, tuple) and isinstance(theirs, tuple)
-        ):  # of two errors, texts may show a call otherwise
+        # of two errors, texts may show a call otherwise
+        if not (isinstance(ours, tuple) and isinstance(theirs, tuple)):
             assert ours == theirs, each
         else:
             assert ours[0] is theirs[0] and ours[1].partition("\n")[0] == theirs[1].partition("\n")[0], each

@@ -184,9 +184,8 @@ TWO_RULES = ("cholesky", "lerp")
 @pytest.mark.filterwarnings("ignore")
 def test_an_out_of_another_dtype_is_refused_where_torch_refuses_it() -> None:
     made, held = fuzz.Maker(0), 0
-    for name in [
-        n for n in made.names if n.startswith("flow.") and "pool" not in n
-    ]:  # torch's write where they mustn't
+    # torch's write where they mustn't
+    for name in [n for n in made.names if n.startswith("flow.") and "pool" not in n]:
         ours, theirs = made.pairs[name]
         for op, row in made._rows(name)[:1]:
             args = [fuzz.twin(a) for a in made._copied(op, row)]

@@ -186,9 +186,8 @@ def test_without_one_large_values_that_cost_little_are_made_again(monkeypatch: p
 
 def test_who_asks_for_fused_kernels_gives_no_time_for_memory_without_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     again = []
-    monkeypatch.setattr(
-        inductor, "missing", lambda kind="cpu": "it isn't asked"
-    )  # nothing need be compiled to see this
+    # nothing need be compiled to see this
+    monkeypatch.setattr(inductor, "missing", lambda kind="cpu": "it isn't asked")
     monkeypatch.setattr(faster, "warn_once", lambda what: None)
     for asked in (False, True):
         graph = Train(model())

@@ -79,9 +79,8 @@ def of_libai(models: tuple[str, ...], known: Collection[str]) -> Iterator[Outcom
         for (layout, sizes), mode in itertools.product(LAYOUTS.items(), ("eager", "graph")):
             if (mode == "eager" and layout not in EAGER) or f"{model} {mode} {layout}" in known:
                 continue
-            micro = tuple(
-                s for s in sizes if s.startswith(("accumulate", "dropout"))
-            )  # dropout draws anew for each micro-batch
+            # dropout draws anew for each micro-batch
+            micro = tuple(s for s in sizes if s.startswith(("accumulate", "dropout")))
             if micro not in alone:
                 alone[micro], fault = losses(model, "graph", 1, list(micro), again=False)
                 if fault:

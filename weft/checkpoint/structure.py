@@ -87,9 +87,8 @@ def described(value: Any) -> tuple[Any, dict[str, Tensor]]:
         if isinstance(v, DType):
             return {Mark.DTYPE: v.name}
         versions = getattr(v, "_metadata", None)
-        if versions and any(
-            m.get("version", 1) != 1 for m in versions.values()
-        ):  # a module's state dict, of a later version
+        # a module's state dict, of a later version
+        if versions and any(m.get("version", 1) != 1 for m in versions.values()):
             return {Mark.VERSIONS: [walk(dict(versions), "", depth + 1), walk(dict(v), path, depth + 1)]}
         if isinstance(v, Mapping):
             for k in v:

@@ -18,11 +18,8 @@ from typing import Any, Final
 from weft.core.derived import is_derived, names_of
 
 WEFT: Final = __name__.partition(".")[0]
-SPREAD: Final = (
-    "nn.modules",
-    "nn.utils",
-    "utils.data",
-)  # folders whose modules people use as attributes, without importing them
+# folders whose modules people use as attributes, without importing them
+SPREAD: Final = ("nn.modules", "nn.utils", "utils.data")
 
 
 class Files(MetaPathFinder, Loader):

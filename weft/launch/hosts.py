@@ -53,9 +53,8 @@ class Hosts:
         try:
             first = self.run.get(self._key(0, "words")).decode()
         except SecretError:
-            self.tell(
-                self.first, f"was not started: host {self.node} knows another secret"
-            )  # signed with the other one
+            # signed with the other one
+            self.tell(self.first, f"was not started: host {self.node} knows another secret")
             raise
         if first != mine:
             self.tell(self.first, f"was not started: host {self.node} was given {mine}, and host 0 {first}")

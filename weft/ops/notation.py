@@ -79,9 +79,8 @@ class _Axes(NamedTuple):
 def _axes(text: str, shapes: tuple[Shape, ...], outputs: tuple[Shape, ...]) -> _Axes | None:
     """The axes; None if the kernel accepts more than the notation covers, such as a vector for a matrix."""
     left, _, right = text.partition("->")
-    ins, outs = (
-        _terms(side) or [[] for s in of if not s] for side, of in ((left, shapes), (right, outputs))
-    )  # an empty side is one 0-d tensor or none
+    # an empty side is one 0-d tensor or none
+    ins, outs = (_terms(side) or [[] for s in of if not s] for side, of in ((left, shapes), (right, outputs)))
     if len(ins) == 1 and len(shapes) > 1:  # one term for a list of operands
         ins = ins * len(shapes)
     assert len(ins) == len(shapes), f"{text!r} has {len(ins)} inputs; the call has {len(shapes)}"
