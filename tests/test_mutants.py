@@ -163,7 +163,7 @@ READERS = {
     "trace": Reader(lambda t: trace_of(t).text(), (TRACE,)),
     "chrome": Reader(merged("t.json"), (CHROME,), 60),
     "gzip": Reader(merged("t.json.gz"), (gzip.compress(CHROME.encode(), mtime=0).decode("latin-1"),), 60),
-}  # fmt: skip
+}
 
 
 @pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning")

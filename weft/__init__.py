@@ -54,7 +54,7 @@ from weft.amp.autocast import (
     set_autocast_dtype,
     set_autocast_enabled,
     set_autocast_gpu_dtype,
-)  # fmt: skip
+)
 from weft.api import surface, table
 from weft.api.bound import _C, register
 from weft.autograd import recompute, transforms
@@ -85,7 +85,7 @@ from weft.core.dtype import (
     uint16,
     uint32,
     uint64,
-)  # fmt: skip
+)
 from weft.core.errors import OutOfMemoryError
 from weft.core.placement import Placement as placement
 from weft.core.reading import Near as _Near

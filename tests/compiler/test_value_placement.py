@@ -174,7 +174,7 @@ def test_a_heap_that_knows_its_values_finds_each_whole_or_the_plan_is_refused(st
         moved = [
             replace(r, place=replace(r.place, offset=data.draw(st.integers(0, task.step.arena // 64)) * 64))
             for r in call.results
-        ]  # fmt: skip
+        ]
         calls = (*task.step.calls[:i], replace(call, results=tuple(moved)), *task.step.calls[i + 1 :])
         changed = replace(task.step, calls=calls, arena=2 * task.step.arena)
         if damage(changed):

@@ -173,7 +173,7 @@ QUIET = {
     "no effect in PyTorch or OneFlow either": "eps enable_view_slice begin_params_axis drop the_type return_indices",
     "part of a protocol that others need more of": "_instance context types return_scalar protocol name owner stream "
     "default_mask output t lr launch ctx inputs step args kwargs x y q volatile rank epoch ndim",
-}  # fmt: skip
+}
 
 
 def unread(path: Path) -> Iterator[tuple[str, str]]:

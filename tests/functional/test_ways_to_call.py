@@ -127,7 +127,7 @@ CALLS: dict[str, Callable[[Any, Callable[[torch.Tensor], Any]], Any]] = {
     "what full matrices make again": lambda m, t: (lambda u, s, v: (u * s[:, None]) @ v[:, :3])(
         *m.linalg.svd(t(X), full_matrices=True)
     ),
-}  # fmt: skip
+}
 
 
 def found(m: Any, name: str) -> list[torch.Tensor]:

@@ -31,7 +31,7 @@ PROGRAMS: list[Callable[[Any, Any, Any], Any]] = [
     lambda m, a, b: a.max(0)[0] + b.t().cumsum(1),
     lambda m, a, b: m.where(a > 0, a, b.t()),
     lambda m, a, b: a.var(1) + b.norm(),
-]  # fmt: skip
+]
 
 
 def run_all(ranks: Any, layouts: list[Any]) -> list[np.ndarray]:

@@ -203,7 +203,7 @@ SEQUENCES: dict[str, Any] = {
     "lambdas": lambda s: schedulers.LambdaLR(sgd(), s([lambda epoch: 0.1])).get_last_lr(),
     "averaged": lambda s: flow.optim.swa_utils.SWALR(sgd(), s([0.1])).get_last_lr(),
     "least": lambda s: schedulers.ReduceLROnPlateau(sgd(), min_lr=s([0.1])).min_lrs,
-}  # fmt: skip
+}
 
 
 def sgd() -> Any:

@@ -122,7 +122,7 @@ def test_rotary_embeddings(mode: str) -> None:
             x, cos=cos, sin=sin, x_layout="BMHK", mode=mode, position_ids=flow.tensor(at[:, :1])
         ),
         (K[..., :4], angles.cos(), angles.sin()),
-    )  # fmt: skip
+    )
 
 
 @on(2)

@@ -53,7 +53,7 @@ CHANGES = [
     ("float32[4,4] arena+0, float32[4] register 1+0", "float32[4,4] made, float32[4] register 1+0", "needs a place"),
     ("float32[4,4] arena+0, float32[4] register 1+0", "float32[4,4] view of %x, float32[4] register 1+0", "no view"),
     ("float32[4,4] variable", "float32[4,4] variable\n    %k = neg(%w) : float32[4,4] inside", "only a fused call has"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("before, after, says", CHANGES)

@@ -103,7 +103,7 @@ def test_a_global_tensor_prints_this_ranks_part_and_shows_the_whole() -> None:
         (f"tensor([1., 2.], part of size=(3,), {split})", f"tensor([1., 2., 3.], {alike})", whole),
         (f"tensor([3.], part of size=(3,), {split})", f"tensor([1., 2., 3.], {alike})", whole),
         (f"tensor([], part of size=(3,), {split})", f"tensor([], part of size=(3,), {alike})", whole),
-    ]  # fmt: skip
+    ]
     local = flow.ones(2)
     assert flow.show(local) == repr(local)
 

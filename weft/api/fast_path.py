@@ -244,7 +244,7 @@ def _of_making(way: Making, plain: Sequence[str], spread: bool) -> list[str]:
         "            if requires_grad:",
         "                y0.requires_grad = True",
         MADE[-1],
-    ]  # fmt: skip
+    ]
 
 
 def _usual_call(parameters: Sequence[inspect.Parameter]) -> str:

@@ -19,7 +19,7 @@ from weft.autograd.modes import (
     no_grad,
     set_detect_anomaly,
     set_grad_enabled,
-)  # fmt: skip
+)
 from weft.autograd.numeric_check import gradcheck, gradgradcheck
 from weft.autograd.plain import taken
 from weft.autograd.variable import Variable

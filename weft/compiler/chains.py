@@ -136,7 +136,7 @@ def beats(job: Job, streams: Mapping[Node, str], found: Mapping[Node, tuple[Key,
 
 def _put_off(
     job: Job, found: dict[Node, tuple[Key, ...]], memory: Mapping[Value, Value], writing: Mapping[Value, set[Key]]
-) -> None:  # fmt: skip
+) -> None:
     """Move backward nodes that read only forward values (recomputation, say) into the chain that first reads them: else
     they would be computed, and kept, too early. A read of a variable stays before the write."""
     read: dict[Value, Key] = {}
@@ -157,7 +157,7 @@ def _put_off(
 
 def views_again(
     k: Key, nodes: list[Node], chains_of: dict[Node, tuple[Key, ...]], maker: dict[Value, Node]
-) -> list[Node]:  # fmt: skip
+) -> list[Node]:
     """Views made in other chains of the rank that this one reads: to make them again is free, where a register would
     copy them. Between chains of micro-batches registers are used: they limit how far these run ahead."""
     if k.stream or k.micro:

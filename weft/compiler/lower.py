@@ -115,7 +115,7 @@ class _Lowering:
 
     def packet(
         self, source: Key | str, target: Key | str, src: int, dst: int, copies: int, full: int = 0, kind: int = DATA
-    ) -> Packet:  # fmt: skip
+    ) -> Packet:
         number = self.number(source, target, src, dst, kind)
         known = self.packets.get(number)
         if known is None:

@@ -33,7 +33,7 @@ class Placement:
 
     def __new__(
         cls, type: str = "", ranks: Any = None, hierarchy: Any = None, *, device_type: str = "", device_ids: Any = None
-    ) -> Placement:  # fmt: skip
+    ) -> Placement:
         type = type or device_type
         ranks = device_ids if ranks is None else ranks
         if ranks is None and (printed := _printed(type)) is not None:

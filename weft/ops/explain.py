@@ -279,7 +279,7 @@ NAMED: Final[tuple[tuple[Any, type[WeftError]], ...]] = (
     ((TypeError, AttributeError), errors.ArgumentError),
     (RuntimeError, errors.OpError),
     (Exception, errors.OptionError),
-)  # fmt: skip
+)
 
 
 def named(cause: Exception) -> tuple[type[WeftError], str]:

@@ -40,7 +40,7 @@ from weft.testing.layouts import (
     run_kernel,
     tensors,
     undeclared,
-)  # fmt: skip
+)
 
 # ops that the generic tests can't run, and why
 WITHOUT_SAMPLES = {

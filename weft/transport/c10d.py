@@ -290,7 +290,7 @@ class C10dTransport(Connected):
 
     def waiter(
         self, name: str, kept: object, ring: Callable[[], None] = lambda: None, link: SlowLink | None = None
-    ) -> Waiter:  # fmt: skip
+    ) -> Waiter:
         self._waiters.append(made := Waiter(f"weft-{name}-{self.rank}", kept, ring, link))
         return made
 

@@ -82,7 +82,7 @@ class Connected(Met):
     @abstractmethod
     def waiter(
         self, name: str, kept: object, ring: Callable[[], None] = lambda: None, link: SlowLink | None = None
-    ) -> Waiter:  # fmt: skip
+    ) -> Waiter:
         """A new thread that waits, which ends with this transport."""
 
     @abstractmethod
@@ -150,7 +150,7 @@ class Waiter:
 
     def __init__(
         self, name: str, kept: object, ring: Callable[[], None] = lambda: None, link: SlowLink | None = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._kept, self._ring, self._link = kept, ring, link
         self._bell = threading.Lock()
         self.started = 0

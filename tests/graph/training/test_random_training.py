@@ -42,7 +42,7 @@ BODIES: dict[str, Callable[[Any, Any], Any]] = {
     "statistics": lambda m, x: m.batch(x @ m.w) + m.same(x),
     "a buffer that is assigned": lambda m, x: m.averaged(x) + m.same(x),
     "a buffer that is written": lambda m, x: m.same(x) / m.count.add_(1.0).clone() + x,
-}  # fmt: skip
+}
 
 
 class Block(nn.Module):

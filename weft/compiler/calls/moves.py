@@ -87,7 +87,7 @@ class Move:
 
 def requests(
     step: LocalStep, given: Sequence[torch.Tensor], outs: Sequence[torch.Tensor], new: New
-) -> Iterator[Request]:  # fmt: skip
+) -> Iterator[Request]:
     """The requests of a step: for one value, for several, or for one contiguous buffer of several."""
     if step.kind == "all_reduce" or len(outs) == 1:
         yield from act(step, given[0], out=outs[0], new=new)

@@ -455,7 +455,7 @@ def _self_attention(self: Any, x: Any, attn_mask: Any, key_padding_mask: Any, is
 
 def _cross_attention(
     self: Any, x: Any, mem: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False
-) -> Any:  # fmt: skip
+) -> Any:
     found = self.multihead_attn(x, mem, mem, key_padding_mask, False, attn_mask, is_causal=is_causal)[0]
     return _dropped(self.dropout2, found, self.multihead_attn)
 

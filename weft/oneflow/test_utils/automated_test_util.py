@@ -41,7 +41,7 @@ from weft.oneflow.test_utils.random_arguments import (
     random_placement,
     random_sbp,
     run,
-)  # fmt: skip
+)
 
 __path__: list[str] = []  # programs import from OneFlow's files of this folder
 

@@ -53,7 +53,7 @@ def _flash(q: Tensor, k: Tensor, v: Tensor) -> bool:
 
 def _on_cuda(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None
-) -> SDPBackend | None:  # fmt: skip
+) -> SDPBackend | None:
     """The fused kernel for CUDA that torch takes; None where that composes one, or would pad the width."""
     if q.device.type != "cuda" or not q.numel() or not k.numel():
         return None
