@@ -162,7 +162,7 @@ random = _module("random", **{n: globals().get(n, getattr(_random, n)) for n in 
 autograd.profiler = profiler  # type: ignore[attr-defined]
 data.distributed = _distributed  # type: ignore[attr-defined]
 # layers that nn doesn't know of, under the names that people know them by
-nn.Graph, nn.graph, nn.parallel = graph.Graph, graph, parallel  # type: ignore[attr-defined]
+nn.Graph, nn.graph, nn.parallel = graph.Graph, graph, parallel
 nn.modules = _module("nn.modules", **nn.OF_MODULES, **_inner.NAMES)  # type: ignore[attr-defined]
 nn.parameter = _module("nn.parameter", **{n: getattr(_parameter, n) for n in _parameter.__all__})  # type: ignore[attr-defined]
 PATHS = {

@@ -177,7 +177,7 @@ def autocast_decorator(*args: Any, **kwargs: Any) -> Callable[..., Any]:
     return autocast(*args, **kwargs)
 
 
-autocast_decorator.__signature__ = inspect.signature(autocast)  # type: ignore[attr-defined]
+autocast_decorator.__signature__ = inspect.signature(autocast)
 
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:

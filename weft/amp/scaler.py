@@ -104,7 +104,7 @@ class GradScaler(_Scaler):
         if len(numbers) > len(options):
             raise OptionError(f"GradScaler takes a device and {len(options)} options; got {given}")
         options[: len(numbers)] = numbers
-        init_scale, growth_factor, backoff_factor, growth_interval, enabled = options  # type: ignore[assignment]
+        init_scale, growth_factor, backoff_factor, growth_interval, enabled = options
         super().__init__(init_scale, enabled)
         if enabled and not (growth_factor > 1.0 and 0.0 < backoff_factor < 1.0 and growth_interval >= 1):
             raise OptionError(

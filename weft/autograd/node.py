@@ -238,7 +238,7 @@ class Overwritten(Tensor):
         return self._shape
 
     @property
-    def blob(self) -> Blob:  # type: ignore[override]
+    def blob(self) -> Blob:
         raise AutogradError(self._story)
 
 

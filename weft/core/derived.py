@@ -171,7 +171,7 @@ class Late(ModuleType):
     """A module with names that are loaded when they are asked for: all of them, by who looks over its `__dict__`."""
 
     @property
-    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+    def __dict__(self) -> dict[str, Any]:
         names = names_of(self)
         for name in dir(self):
             if name not in names and not name.startswith("__"):

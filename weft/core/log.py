@@ -37,7 +37,7 @@ class Ranked(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         rank = entered()
         index, size = (os.environ.get(v) for v in VARIABLES[:2]) if rank is None else (rank.index, rank.world_size)
-        record.rank = index or 0  # type: ignore[attr-defined]
+        record.rank = index or 0
         record.label = f"[rank {index}] " if size not in (None, 1, "1") and LABELLED not in os.environ else ""
         return True
 
@@ -51,7 +51,7 @@ class Last(logging.StreamHandler[Any]):
         self.setFormatter(logging.Formatter("%(label)s%(name)s: %(message)s"))
 
     @property
-    def stream(self) -> TextIO:  # type: ignore[override]
+    def stream(self) -> TextIO:
         return sys.stderr
 
     def filter(self, record: logging.LogRecord) -> Any:

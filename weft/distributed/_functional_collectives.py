@@ -40,7 +40,7 @@ def all_gather_tensor(self: Tensor, gather_dim: int, group: Any, tag: str = "") 
 def reduce_scatter_tensor(self: Tensor, reduceOp: str, scatter_dim: int, group: Any, tag: str = "") -> Tensor:
     """This rank's slice, along a dimension, of the reduction over the ranks."""
     group = _group(group)
-    parts = self.chunk(get_world_size(group), scatter_dim)  # type: ignore[attr-defined]  # bound from the registry
+    parts = self.chunk(get_world_size(group), scatter_dim)
     return functional.reduce_scatter(parts[0], parts, reduceOp.lower(), group)
 
 
@@ -50,7 +50,7 @@ def all_to_all_single(
 ) -> Tensor:  # fmt: skip
     """A slice of the tensor to each rank, and one from each."""
     rows = self.shape[0] if output_split_sizes is None else sum(output_split_sizes)
-    out = self.new_empty((rows, *self.shape[1:]))  # type: ignore[attr-defined]  # bound from the registry
+    out = self.new_empty((rows, *self.shape[1:]))
     return functional.all_to_all_single(out, self, output_split_sizes, input_split_sizes, _group(group))
 
 

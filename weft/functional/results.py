@@ -51,5 +51,5 @@ def returning(kind: type, name: str, folder: str = "") -> Callable[..., Any]:
 
     call.__module__ = op.__module__
     rows = ((p.name, p.type, p.default) for p in op.params)
-    call.__signature__ = positional(*rows, gives=kind.__name__)  # type: ignore[attr-defined]
+    call.__signature__ = positional(*rows, gives=kind.__name__)
     return call

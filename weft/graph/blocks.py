@@ -167,16 +167,16 @@ class ProxyModule(metaclass=_IsProxy):
     # ---- what containers do ------------------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Any:
-        return list(self)[index] if isinstance(index, slice) else self._proxied(self._origin[index])  # type: ignore[index]
+        return list(self)[index] if isinstance(index, slice) else self._proxied(self._origin[index])
 
     def __len__(self) -> int:
-        return len(self._origin)  # type: ignore[arg-type]
+        return len(self._origin)
 
     def __iter__(self) -> Iterator[Any]:
-        return map(self._proxied, iter(self._origin))  # type: ignore[call-overload]
+        return map(self._proxied, iter(self._origin))
 
     def __contains__(self, item: Any) -> bool:
-        return item in self._origin  # type: ignore[operator]
+        return item in self._origin
 
     def __bool__(self) -> bool:
         return True

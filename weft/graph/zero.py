@@ -36,7 +36,7 @@ def partition(optimizers: Iterable[Any], least: int | None, builder: Builder) ->
             if p.spec is not None and parts is not None:
                 state = optimizer.state[p]
                 before.append((p, p.detach(), state, dict(state)))
-                held = weakref.ref(p, lambda _, key=id(p): wholes.pop(key, None))  # type: ignore[misc]
+                held = weakref.ref(p, lambda _, key=id(p): wholes.pop(key, None))
                 wholes[id(p)] = held, p.spec.nd_sbp
                 _split(p, state, parts)
             known, whole = wholes.get(id(p), (None, ()))

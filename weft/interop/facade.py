@@ -41,7 +41,7 @@ class Facade(torch.Tensor):
     of: Tensor
 
     @property
-    def _is_param(self) -> bool:  # type: ignore[override]
+    def _is_param(self) -> bool:
         return type(self.of) is Parameter
 
     @_is_param.setter

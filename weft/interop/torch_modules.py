@@ -386,7 +386,7 @@ def to_module(module: Any) -> torch.nn.Module:
     made = copy.deepcopy(module, memo)
     for m in list(Module.modules(made)):
         _convert_back(m)
-    return made  # type: ignore[return-value]
+    return made
 
 
 def _as_torchs(t: Tensor) -> torch.Tensor:

@@ -120,7 +120,7 @@ class AveragedModel(Module):
     @staticmethod
     def _like(t: Tensor, like: Tensor) -> Tensor:
         t = t.detach()
-        return t if t.is_global or t.device is like.device else t.to(like.device)  # type: ignore[attr-defined]
+        return t if t.is_global or t.device is like.device else t.to(like.device)
 
 
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:

@@ -182,7 +182,7 @@ def scattered(x: Form, dim: int, index: Form, src: Any) -> Found:
 @infers("scatter_add_zeros")
 def scattered_to(src: Form, dim: int, index: Form, shape: Any) -> Found:
     target = Form(tuple(shape), src.dtype)
-    return scattered(target, dim, index, src) if plain(src) else None  # type: ignore[return-value]
+    return scattered(target, dim, index, src) if plain(src) else None
 
 
 @infers("index_add")

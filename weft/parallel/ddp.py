@@ -85,7 +85,7 @@ class DistributedDataParallel(metaclass=_Kind):
             module.register_load_state_dict_pre_hook(_without_wrapper)
         if not hasattr(module, "module"):
             stored(module)["module"] = module
-        module.no_sync = functools.partial(no_sync, module)  # type: ignore[assignment]
+        module.no_sync = functools.partial(no_sync, module)
         stored(module)["register_comm_hook"] = functools.partial(register_comm_hook, module)
         stored(module)["join"] = functools.partial(join, module)
         stored(module)["join_hook"] = functools.partial(Shadow, module)

@@ -172,7 +172,7 @@ class Parts:
                 self.together.setdefault(s.data.dtype, []).append(s)
         everyone = self.line.group(place.members)
         for b in module.buffers():
-            if b.is_local and not b.is_meta:  # type: ignore[attr-defined]  # bound from the registry
+            if b.is_local and not b.is_meta:
                 everyone.broadcast(local_data(b, "fully_shard"), 0)
         module.register_forward_pre_hook(self.before_forward, prepend=True, with_kwargs=True)
         module.register_forward_hook(self.after_forward)

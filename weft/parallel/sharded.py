@@ -43,7 +43,7 @@ class Sharded:
         self.layout = (*self.alike[1:], split(0)) if self.split else self.alike
         kind = dtype if dtype is not None and p.dtype.differentiable else p.dtype
         with no_grad():
-            if p.is_meta:  # type: ignore[attr-defined]  # bound from the registry
+            if p.is_meta:
                 part = creation.empty(tuple(p.shape), dtype=p.dtype, placement=place, sbp=self.layout)
                 whole = torch.empty(tuple(p.shape), dtype=kind.torch)
             else:

@@ -22,7 +22,7 @@ def agree(values: Sequence[int], op: str = "sum", group: Any = None) -> list[int
     """The sums, or other reductions, of numbers over the ranks."""
     found = of_torch(torch.tensor(values))
     comm.all_reduce(found, op, None if group is None else tuple(group))
-    return found.tolist()  # type: ignore[attr-defined]  # bound from the registry
+    return found.tolist()
 
 
 class JoinHook:

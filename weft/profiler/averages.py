@@ -52,7 +52,7 @@ class Averages(Sequence[Average]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __getitem__(self, index):  # type: ignore[no-untyped-def, override]
+    def __getitem__(self, index):
         return self._rows[index]
 
     def table(self, sort_by: str | None = "total", row_limit: int = 50) -> str:

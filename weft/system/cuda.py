@@ -82,7 +82,7 @@ default_stream = _asks("default_stream", Stream, "The stream that ops use unless
 @contextlib.contextmanager
 def stream(stream: torch.cuda.Stream | None) -> Iterator[None]:
     """A context manager: this thread's ops use another stream; None changes nothing. Order streams by `wait_stream`."""
-    with torch.cuda.stream(stream):  # type: ignore[arg-type]
+    with torch.cuda.stream(stream):
         yield
 
 

@@ -34,7 +34,7 @@ def _bind(name: str, says: str) -> None:
     def change(*args: Any, **options: Any) -> Any:
         return setting(*args, **options)
 
-    change.__signature__ = _signature(name, setting)  # type: ignore[attr-defined]
+    change.__signature__ = _signature(name, setting)
     public("flow")(change)
 
 

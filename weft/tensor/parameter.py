@@ -70,7 +70,7 @@ class UninitializedTensorMixin(Tensor):
         self.held = other
 
     @property
-    def blob(self) -> Any:  # type: ignore[override]  # whatever asks for the shape or the memory asks this
+    def blob(self) -> Any:  # whatever asks for the shape or the memory asks this
         raise ShapeError(
             f"an {type(self).__name__} has neither shape nor values before its module's first input: call the module "
             "once, layer(x), or load its state"

@@ -96,7 +96,7 @@ class Tensor(Described):
             given, place = made(numbers(given), dtype=torch.get_default_dtype()), place or here.place is not None
         if isinstance(given, Tensor):
             if not place and device is None and given.spec is None and given.value is None:
-                alias = given.permute(tuple(range(given.ndim)))  # type: ignore[attr-defined]  # bound from the registry
+                alias = given.permute(tuple(range(given.ndim)))
                 self.__dict__.update(alias.__dict__)  # the same memory and computation
                 return
             given = whole_data(given, "Tensor(tensor)")

@@ -20,9 +20,9 @@ def last(act: Callable[[], None]) -> None:
     try:
         act()
     except Exception as error:
-        sys.last_value = error  # type: ignore[assignment]
+        sys.last_value = error
         sys.excepthook(type(error), error, error.__traceback__)
-        sys.stderr = _Last(sys.stderr)  # type: ignore[assignment]
+        sys.stderr = _Last(sys.stderr)
 
 
 class _Last:

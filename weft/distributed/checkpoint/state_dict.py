@@ -150,7 +150,7 @@ def _started(model: Module, optimizer: Optimizer) -> None:
         for group in optimizer.param_groups:
             for name, value in ((n, v) for p in group["params"] for n, v in optimizer.state.get(p, {}).items()):
                 if isinstance(value, Tensor):  # training goes on as if there had been no step
-                    value.fill_(optimizer.first_value(group, name))  # type: ignore[attr-defined]
+                    value.fill_(optimizer.first_value(group, name))
 
 
 def _named(model: Module, optimizer: Optimizer) -> dict[str, Any]:

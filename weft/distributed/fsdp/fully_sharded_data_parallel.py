@@ -93,12 +93,12 @@ def _wrap_inner(module: Module, policy: Any, ignored: set[Module], params: set[A
 def _materialize(module: Module, init: Any) -> None:
     """Give parameters on the meta device memory and values."""
     for m in module.modules():
-        if any(p is not None and p.is_meta for p in m._parameters.values()):  # type: ignore[attr-defined]
+        if any(p is not None and p.is_meta for p in m._parameters.values()):
             if init is not None:
                 init(m)
                 continue
             m.to_empty(device="cpu", recurse=False)
-            m.reset_parameters()  # type: ignore[operator]
+            m.reset_parameters()
 
 
 def _apart(module: Module, mixed: Any, mesh: DeviceMesh) -> None:
@@ -153,7 +153,7 @@ class FullyShardedDataParallel(metaclass=_Kind):
             stored(m)[KEY].policy = _policy(stored(m)[MIXED], False)
         for b in module.buffers() if getattr(mixed_precision, "buffer_dtype", None) is not None else ():
             if b.dtype.is_floating_point:
-                b.data = b.detach().to(mixed_precision.buffer_dtype)  # type: ignore[attr-defined]
+                b.data = b.detach().to(mixed_precision.buffer_dtype)
         _equip(module, mixed_precision)
         return module
 

@@ -60,7 +60,7 @@ class DTensor(metaclass=_Kind):
         how = _layout(placements, mesh, local_tensor.ndim)
         if shape is not None:
             return ops.from_local(local_tensor, mesh.placement, how, tuple(shape))
-        return local_tensor.to_global(mesh.placement, how, check_meta=run_check)  # type: ignore[attr-defined]
+        return local_tensor.to_global(mesh.placement, how, check_meta=run_check)
 
 
 def distribute_tensor(
@@ -73,10 +73,10 @@ def distribute_tensor(
     with no_grad():
         if tensor.is_global:
             y = ops.to_global(tensor.detach(), mesh.placement, how)
-        elif tensor.is_meta:  # type: ignore[attr-defined]
+        elif tensor.is_meta:
             y = creation.empty(tuple(tensor.shape), dtype=tensor.dtype, placement=mesh.placement, sbp=how)
         else:
-            whole = tensor.detach().clone()  # type: ignore[attr-defined]
+            whole = tensor.detach().clone()
             for group in mesh.get_all_groups() if src_data_rank is not None else ():
                 collectives.broadcast(whole, group=group, group_src=src_data_rank)
             y = ops.from_local(whole, mesh.placement, (broadcast,) * mesh.ndim, tuple(whole.shape))

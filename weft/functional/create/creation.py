@@ -294,7 +294,7 @@ def tensor(
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """The data as a tensor, without a copy if possible."""
     if isinstance(data, Tensor):
-        return data if dtype is None and device is None else data.to(device=device, dtype=dtype)  # type: ignore
+        return data if dtype is None and device is None else data.to(device=device, dtype=dtype)
     if hasattr(data, "__array_interface__") or isinstance(data, torch.Tensor):
         kind = None if dtype is None else dtypes.of(dtype).torch
         shared = torch.as_tensor(dense(data) if isinstance(data, torch.Tensor) else data, dtype=kind)
@@ -365,7 +365,7 @@ def asarray(
     otherwise."""
     y = as_tensor(data, dtype, device)
     if copy and (y is data or not isinstance(data, Tensor)):
-        y = y.clone()  # type: ignore[attr-defined]  # bound from the registry
+        y = y.clone()
     if requires_grad in (None, y.requires_grad):
         return y
     return finished(y.detach() if y is data or y.requires_grad else y, bool(requires_grad))

@@ -166,10 +166,10 @@ def _put(part: Tensor, gathered: list[Tensor | None], value: Any) -> None:
     """Write to gathered elements."""
     alone = _mask_alone(part, gathered, value) if isinstance(value, (int, float)) else None
     if alone is not None:
-        part.masked_fill_(*alone)  # type: ignore[attr-defined]
+        part.masked_fill_(*alone)
         return
     value = _value(part, value)
-    part.index_put_(_as_positions(part, gathered), value)  # type: ignore[attr-defined]
+    part.index_put_(_as_positions(part, gathered), value)
 
 
 def _mask_alone(part: Tensor, gathered: list[Tensor | None], value: Any) -> tuple[Tensor, Any] | None:

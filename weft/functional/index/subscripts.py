@@ -180,7 +180,7 @@ def _normal(k: Any) -> Any:
             )
         made = creation.tensor(list(k) if isinstance(k, range) else k)
         nothing = not made.numel() and made.dtype.is_floating_point  # an empty list has no dtype of its own
-        return made.long() if nothing else _normal(made)  # type: ignore[attr-defined]  # bound from the registry
+        return made.long() if nothing else _normal(made)
     try:
         return k.__index__()
     except (AttributeError, TypeError):
@@ -226,5 +226,5 @@ def on_device_of(x: Tensor, k: Tensor) -> Tensor:
             "index", local_data(k, "index"), None, x.placement, (broadcast,) * x.placement.ndim, False
         )
     if x.spec is None and x.value is None and k.spec is None and k.value is None and k.device is not x.device:
-        return k.to(x.device)  # type: ignore[attr-defined]
+        return k.to(x.device)
     return k

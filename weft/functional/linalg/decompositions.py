@@ -27,7 +27,7 @@ def cholesky(x: Tensor, upper: bool = False) -> Tensor:
     [[2.0, 0.0], [0.0, 3.0]]
     """
     lower = ops.cholesky(x)
-    return lower.mH if upper else lower  # type: ignore[attr-defined]
+    return lower.mH if upper else lower
 
 
 @in_own_dtypes
@@ -113,7 +113,7 @@ def lower_of(x: Tensor, UPLO: str) -> Tensor:
     """A matrix whose lower triangle represents the symmetric matrix."""
     if UPLO not in ("L", "U"):
         raise ArgumentError(f'eigh(): UPLO must be "L" or "U", the triangle to read; got {UPLO!r}')
-    return x if UPLO == "L" else x.mH  # type: ignore[attr-defined]
+    return x if UPLO == "L" else x.mH
 
 
 def eigvalsh(x: Tensor, UPLO: str = "L") -> Tensor:
@@ -129,7 +129,7 @@ def svd(x: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
     if full_matrices and u.shape[-2] > u.shape[-1]:
         u = ops.cat([u, ops.completion(u)], -1)
     if full_matrices and vh.shape[-1] > vh.shape[-2]:
-        vh = ops.cat([vh, ops.completion(vh.mH).mH], -2)  # type: ignore[attr-defined]
+        vh = ops.cat([vh, ops.completion(vh.mH).mH], -2)
     return result("linalg_svd", u, s, vh)
 
 
@@ -139,7 +139,7 @@ def _svd_with_v(x: Tensor, some: bool = True, compute_uv: bool = True) -> SVDWit
     if not compute_uv:
         raise ArgumentError("svd(): u and v are always computed; leave compute_uv=False out, or use linalg.svdvals()")
     u, s, vh = svd(x, not some)
-    return result("svd", u, s, vh.mH)  # type: ignore[attr-defined]
+    return result("svd", u, s, vh.mH)
 
 
 def svdvals(x: Tensor, *, driver: str | None = None) -> Tensor:

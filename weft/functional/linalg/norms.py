@@ -105,7 +105,7 @@ def matrix_norm(
         return ops.reshape(y, form) if keepdim else y
     first, second = (rows, columns) if abs(ord) == 1 else (columns, rows)
     y = _extreme(ops.sum(ops.abs(x), first, True), second, ord, True)
-    return y if keepdim else y.squeeze(tuple(dim))  # type: ignore[attr-defined]
+    return y if keepdim else y.squeeze(tuple(dim))
 
 
 def _extreme(sizes: Any, dim: int, ord: float, keepdim: bool = False) -> Any:

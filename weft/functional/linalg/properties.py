@@ -38,7 +38,7 @@ def cond(x: Any, p: Any = None) -> Any:
         s: Any = svdvals(x)
         large, small = ops.amax(s, -1), ops.amin(s, -1)
         return small / large if p == -2 else large / small
-    return norms.matrix_norm(x, p) * norms.matrix_norm(ops.inv(x), p)  # type: ignore[operator]
+    return norms.matrix_norm(x, p) * norms.matrix_norm(ops.inv(x), p)
 
 
 def matrix_rank(x: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:

@@ -28,9 +28,9 @@ def solve(a: Tensor, b: Tensor, *, left: bool = True) -> Tensor:
     [1.0, 1.0]
     """
     if not left:
-        return ops.solve(a.mT, b.mT).mT  # type: ignore[attr-defined]
+        return ops.solve(a.mT, b.mT).mT
     if is_vector(a, b):
-        return ops.solve(a, ops.unsqueeze(b, -1)).squeeze(-1)  # type: ignore[attr-defined]
+        return ops.solve(a, ops.unsqueeze(b, -1)).squeeze(-1)
     return ops.solve(a, b)
 
 
@@ -112,7 +112,7 @@ def pinv(x: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None
     u, s, vh = svd(x, False)
     kept = ops.gt(s, tolerance(x, s, atol, rtol))
     inverse = ops.where(kept, 1.0 / ops.where(kept, s, 1.0), 0.0)
-    return ops.matmul(vh.mH * ops.unsqueeze(inverse, -2), u.mH)  # type: ignore[attr-defined]
+    return ops.matmul(vh.mH * ops.unsqueeze(inverse, -2), u.mH)
 
 
 @public("flow tensor")

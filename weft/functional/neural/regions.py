@@ -105,7 +105,7 @@ def roi_align(
         counts = [max(-int(-s // n), 1) for s, n in zip(size, (pooled_h, pooled_w), strict=True)]
         one = ops.narrow(rois, 0, i, 1)
         parts.append(_pooled(x, one, spatial_scale, (pooled_h, pooled_w), (counts[0], counts[1]), aligned))
-    return ops.cat(parts, 0) if parts else x.new_zeros(0, x.shape[1], pooled_h, pooled_w)  # type: ignore[attr-defined]
+    return ops.cat(parts, 0) if parts else x.new_zeros(0, x.shape[1], pooled_h, pooled_w)
 
 
 def _numbered(boxes: Sequence[Any]) -> Any:

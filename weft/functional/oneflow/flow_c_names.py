@@ -203,7 +203,7 @@ def _upsample(mode: str, dims: int, says: str) -> None:
         scaled = tuple(math.floor(n * s) for n, s in zip(x.shape[2:], factors, strict=True)) if size is None else size
         return ops.resize(x, tuple(scaled), mode, given.get("align_corners", False), factors if size is None else None)
 
-    resize.__signature__ = takes  # type: ignore[attr-defined]
+    resize.__signature__ = takes
     public("bound")(resize)
 
 

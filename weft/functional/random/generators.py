@@ -68,7 +68,7 @@ class DefaultGenerator(Generator):
         """Which rank's it is, is asked at each use."""
 
     @property
-    def source(self) -> random.Source:  # type: ignore[override]
+    def source(self) -> random.Source:
         return random.of()
 
     @property

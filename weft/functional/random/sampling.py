@@ -73,7 +73,7 @@ def normal(
         raise ArgumentError("normal(): a mean and a standard deviation that are numbers need a size=(...)")
     # torch's derivatives by the mean and the standard deviation are zero: `distributions.Normal.rsample` has others
     mean, std = (v.detach() if isinstance(v, Tensor) else v for v in (mean, std))
-    y = random_tensors.randn(shape, generator=generator, **options) * std + mean  # type: ignore[operator]
+    y = random_tensors.randn(shape, generator=generator, **options) * std + mean
     y = finished(y if dtype is None else y.to(dtype), requires_grad)
     for v in given:
         if v.requires_grad:

@@ -61,10 +61,10 @@ def logsumexp(x: Tensor, dim: int | tuple[int, ...] | list[int], keepdim: bool =
         return ops.log(ops.sum(ops.exp(x), dim, keepdim))  # empty: minus infinity
     if x.is_local and x.dtype.is_floating_point:
         return ops.log_sum_exp(x, dims_of(dim, x.ndim), keepdim)
-    top = ops.amax(x.real if x.dtype.is_complex else x, dim, True).detach()  # type: ignore[attr-defined]
+    top = ops.amax(x.real if x.dtype.is_complex else x, dim, True).detach()
     top = ops.where(ops.isinf(top), 0.0, top)  # infinity - infinity is NaN
     y = ops.add(ops.log(ops.sum(ops.exp(ops.sub(x, top)), dim, True)), top)
-    return y if keepdim else y.squeeze(tuple(dims_of(dim, x.ndim)))  # type: ignore[attr-defined]
+    return y if keepdim else y.squeeze(tuple(dims_of(dim, x.ndim)))
 
 
 @public("flow tensor")

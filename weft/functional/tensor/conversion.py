@@ -74,7 +74,7 @@ def _as_kind(x: Tensor, kind: Any, cause: DtypeError) -> Any:
     if isinstance(kind, type) and isinstance(x, kind):
         return x
     if isinstance(kind, type) and hasattr(kind, "of"):
-        return kind.of(x)  # type: ignore[attr-defined]
+        return kind.of(x)
     raise ArgumentError(f"to(): {kind!r} is not a device such as 'cpu', 'cuda' or 'cuda:1', and not a dtype: {cause}")
 
 

@@ -79,7 +79,7 @@ def promote_types(a: Any, b: Any) -> dtypes.DType:
 @public("flow")
 def typename(x: Any) -> str:
     """The name of a tensor's type, such as weft.FloatTensor; of anything else, its class's."""
-    return x.type() if isinstance(x, Tensor) else f"{type(x).__module__}.{type(x).__qualname__}"  # type: ignore[attr-defined]
+    return x.type() if isinstance(x, Tensor) else f"{type(x).__module__}.{type(x).__qualname__}"
 
 
 @public("flow")

@@ -70,7 +70,7 @@ def with_in_place(f: Callable[..., Any]) -> Callable[..., Any]:
         return into(x, f, *args, **options)
 
     if hasattr(f, "in_one"):
-        overwrite.__signature__ = inspect.signature(f)  # type: ignore[attr-defined]
+        overwrite.__signature__ = inspect.signature(f)
         overwrite = in_one(getattr(torch.Tensor, f"{name}_"), writes=True)(overwrite)
     public("tensor")(overwrite)
     return public("flow tensor")(f)

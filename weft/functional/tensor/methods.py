@@ -214,7 +214,7 @@ def is_set_to(x: Tensor, other: Tensor) -> bool:
 @public("tensor")
 def dim_order(x: Tensor) -> tuple[int, ...]:
     """The dimensions in memory order: by stride, the largest first."""
-    return torch.empty_strided(tuple(x.shape), x.stride(), device="meta").dim_order()  # type: ignore[return-value]
+    return torch.empty_strided(tuple(x.shape), x.stride(), device="meta").dim_order()
 
 
 @public("tensor")
@@ -238,11 +238,11 @@ def new(x: Tensor, *data: Any) -> Tensor:
     """A tensor of x's dtype on x's device, from data or a size."""
     size = size_asked(data)
     if size is not None:
-        return x.new_empty(size)  # type: ignore[attr-defined]  # bound
+        return x.new_empty(size)
     given = data[0]
     if isinstance(given, Tensor) and given.is_local and given.dtype is x.dtype and given.device is x.device:
         return ops.permute(given, tuple(range(given.ndim)))  # another tensor of the same memory and computation
-    return x.new_tensor(given)  # type: ignore[attr-defined]  # bound
+    return x.new_tensor(given)
 
 
 @public("tensor")
@@ -255,13 +255,13 @@ def to_consistent(x: Tensor, placement: Any = None, sbp: Any = None, **options: 
 def _zero_grad_(x: Tensor) -> None:
     """Overwrite the gradient with zeros."""
     if x.grad is not None:
-        x.grad.zero_()  # type: ignore[attr-defined]  # bound from the registry
+        x.grad.zero_()
 
 
 @public("tensor")
 def _copy_from_numpy(x: Tensor, array: Any) -> None:
     """Overwrite x with an array's elements."""
-    x.copy_(of_torch(torch.as_tensor(array)))  # type: ignore[attr-defined]  # bound from the registry
+    x.copy_(of_torch(torch.as_tensor(array)))
 
 
 @public("tensor")
@@ -329,7 +329,7 @@ def _array(v: Any) -> Any:
 
 def bind() -> None:
     """Bind these methods to Tensor."""
-    Tensor.__array_wrap__, Tensor.__array_function__ = wrapped, computed  # type: ignore[attr-defined]
+    Tensor.__array_wrap__, Tensor.__array_function__ = wrapped, computed
     for name, f in PROPERTIES.items():
         setattr(Tensor, name, property(f))
     Tensor.__delitem__, Tensor.__complex__ = delete, as_complex  # type: ignore[attr-defined]

@@ -136,4 +136,4 @@ def _on_device_of(factor: Tensor, t: Tensor) -> Tensor:
     """The factor on the tensor's device or layout."""
     if t.is_global:
         return ops.to_global(factor, t.placement, (broadcast,) * t.placement.ndim)
-    return factor if factor.device is t.device else factor.to(t.device)  # type: ignore[attr-defined]
+    return factor if factor.device is t.device else factor.to(t.device)

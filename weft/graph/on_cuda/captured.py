@@ -62,8 +62,8 @@ class Captures:
 
 
 def _end_pool(index: int, pool: Any) -> None:
-    torch._C._cuda_endAllocateToPool(index, pool)  # type: ignore[attr-defined]
-    torch._C._cuda_releasePool(index, pool)  # type: ignore[attr-defined]
+    torch._C._cuda_endAllocateToPool(index, pool)
+    torch._C._cuda_releasePool(index, pool)
 
 
 class _Captured:
@@ -87,7 +87,7 @@ class _Captured:
                 return
         self.replay()
         if self.replay is not self.function:
-            torch._C._increment_version(self.writes)  # type: ignore[arg-type]
+            torch._C._increment_version(self.writes)
 
 
 @functools.cache

@@ -81,7 +81,7 @@ def _without(*dropped: str) -> Change:
                 )
             made(**given)
 
-        init.__signature__ = takes  # type: ignore[attr-defined]
+        init.__signature__ = takes
         theirs.__init__ = constructing(init)
         return theirs
 
@@ -417,7 +417,7 @@ def _recurrent(theirs: Any) -> Any:
         given = takes.bind(*args, **kwargs).arguments
         made(given.pop("self"), **given)
 
-    init.__signature__ = takes  # type: ignore[attr-defined]
+    init.__signature__ = takes
     theirs.__init__ = constructing(init)
     del theirs.forward
     return theirs

@@ -28,7 +28,7 @@ def lazy(kind: Any, at: int, **usual: Any) -> type[Module]:
                 setattr(self, name, of(t.requires_grad))
                 getattr(self, name).data = t.data
 
-    begin.__signature__ = takes  # type: ignore[attr-defined]
+    begin.__signature__ = takes
 
     class Lazy(kind):
         __init__ = begin

@@ -184,7 +184,7 @@ def of_every_module(module: type) -> list[Callable[..., RemovableHook]]:
 def _everywhere(module: type, name: str, kind: str, doc: str) -> Callable[..., RemovableHook]:
     @named(f"register_module_{name}_hook", f"For every module of the program, call {doc}.")
     def register(hook: Callable[..., Any], *, with_kwargs: bool = False) -> RemovableHook:
-        module._hooks = EVERYWHERE  # type: ignore[attr-defined]
+        module._hooks = EVERYWHERE
         return EVERYWHERE.add(kind, hook, with_kwargs)
 
     return register

@@ -106,7 +106,7 @@ class Members(MutableMapping[str, Any]):
         del self.module._roles[name], stored(self.module)[name]
 
     def __contains__(self, name: object) -> bool:
-        return self.module._roles.get(name) == self.role  # type: ignore[arg-type]
+        return self.module._roles.get(name) == self.role
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names())

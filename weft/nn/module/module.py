@@ -317,7 +317,7 @@ class Module(Owner):
 
     def share_memory(self) -> Self:
         """Move parameters and buffers to shared memory."""
-        return self._apply(lambda t: t.share_memory_())  # type: ignore[attr-defined]  # bound from the registry
+        return self._apply(lambda t: t.share_memory_())
 
     def to_global(self, placement: Placement | None = None, sbp: Any = None) -> Self:
         """Convert the model to global tensors over a placement; logical shapes and values don't change.

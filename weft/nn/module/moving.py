@@ -47,7 +47,7 @@ def of_kind(module: Any, kind: Any) -> Any:
     to(nn.graph.GraphModule)."""
     if not isinstance(kind, type):
         return None
-    return module if isinstance(module, kind) else kind.of(module) if hasattr(kind, "of") else None  # type: ignore[attr-defined]
+    return module if isinstance(module, kind) else kind.of(module) if hasattr(kind, "of") else None
 
 
 def sent(module: Any, *args: Any, **kwargs: Any) -> Any:
@@ -58,7 +58,7 @@ def sent(module: Any, *args: Any, **kwargs: Any) -> Any:
 
 def moved(t: Tensor, device: Device | None, dtype: DType | None) -> Tensor:
     if device is not None and (t.is_global or t.device is not device):
-        t = t.to(device)  # type: ignore[attr-defined]  # bound from the registry
+        t = t.to(device)
     return ops.cast(t, dtype) if dtype is not None and t.dtype.differentiable and t.dtype is not dtype else t
 
 
@@ -96,7 +96,7 @@ def spreading(module: Any, placement: Placement | None, sbp: Any) -> Callable[[T
 def laid_out(x: Tensor, placement: Placement, nd_sbp: Any) -> Tensor:
     """A tensor in a global layout. A local one is the part that it was, or holds the whole; the first rank's counts.
     One on meta becomes uninitialized memory."""
-    if x.is_meta:  # type: ignore[attr-defined]  # bound from the registry
+    if x.is_meta:
         return creation.empty(tuple(x.shape), dtype=x.dtype, placement=placement, sbp=nd_sbp)
     if x.is_local:
         x = ops.from_local(x, *counted_as(x, placement), None)

@@ -71,7 +71,7 @@ def _orthogonalized(theirs: Any) -> Callable[[Any], Any]:
 
     def make(x: Any) -> Any:
         q, r = ops.qr(x)
-        return q * ops.unsqueeze(ops.diagonal(r, 0, -2, -1).sgn(), -2)  # type: ignore[attr-defined]
+        return q * ops.unsqueeze(ops.diagonal(r, 0, -2, -1).sgn(), -2)
 
     return make
 

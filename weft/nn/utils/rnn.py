@@ -32,7 +32,7 @@ class PackedSequence(NamedTuple):
     unsorted_indices: Tensor | None = None
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        return self._replace(data=self.data.to(*args, **kwargs))  # type: ignore[attr-defined]
+        return self._replace(data=self.data.to(*args, **kwargs))
 
     def __getattr__(self, name: str) -> Any:
         """What a tensor has that moves or converts it: `cpu`, `double`, `pin_memory`."""
@@ -45,7 +45,7 @@ class PackedSequence(NamedTuple):
         return self.data.is_cuda
 
     def is_pinned(self) -> bool:
-        return self.data.is_pinned()  # type: ignore[attr-defined]
+        return self.data.is_pinned()
 
 
 def _ints(values: Sequence[int], like: Tensor | None = None) -> Tensor:

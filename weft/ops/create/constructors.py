@@ -84,7 +84,7 @@ def arange(
     placement: Placement | None = None, sbp: NdSbp | None = None,
 ) -> Tensor:  # fmt: skip
     """start, start + step, ... below end."""
-    steps = (end - start) / step if step else 0  # type: ignore[operator]
+    steps = (end - start) / step if step else 0
     return torch.arange(start, end, step, dtype=dtype.torch, device=_on(device, (steps,), dtype))  # type: ignore
 
 

@@ -169,7 +169,7 @@ def scaled_dot_product_attention(
     mask = _added(attn_mask, q)
     if _flash(q, k, v):
         q, k, v = _rows(q, k, v)
-        return _forward_on_cpu(q, k, v, mask, is_causal, scale)  # type: ignore[return-value]
+        return _forward_on_cpu(q, k, v, mask, is_causal, scale)
     on_cuda = _on_cuda(q, k, v, mask, is_causal, scale)
     if on_cuda is not None:
         return _forward_on_cuda(on_cuda, q, k, v, mask, is_causal, scale)  # type: ignore[return-value]
@@ -303,7 +303,7 @@ def attention_grad(
             _products(_by_blocks(grads, dy, q, k, v), _scale(q.shape[-1], scale))
             return grads
         q, k, v, out = _rows(q, k, v, out)
-        return _backward_on_cpu(dy, q, k, v, out, logsumexp, mask, is_causal, scale)  # type: ignore[return-value]
+        return _backward_on_cpu(dy, q, k, v, out, logsumexp, mask, is_causal, scale)
     on_cuda = _on_cuda(q, k, v, mask, is_causal, scale)
     if on_cuda is not None:
         return _backward_on_cuda(on_cuda, dy, q, k, v, out, logsumexp, mask, is_causal, scale)

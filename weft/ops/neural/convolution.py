@@ -201,7 +201,7 @@ def _convolution(dims: int, transposed: bool) -> Op:
         )
 
     asked = ("dy", "x", "weight", "bias_shape", "needs", *declared.names[3:])
-    gradient.__signature__ = positional(*((n, "Any", REQUIRED) for n in asked))  # type: ignore[attr-defined]
+    gradient.__signature__ = positional(*((n, "Any", REQUIRED) for n in asked))
     declared.grad(gradient)
     declared.samples(lambda rand: _samples(rand, dims, transposed))
     return declared

@@ -68,7 +68,7 @@ def binary(
         return kernel(a, b)
 
     body.__name__, body.__doc__ = name, doc + example(name, shows)
-    body.__signature__ = of_two(second)  # type: ignore[attr-defined]
+    body.__signature__ = of_two(second)
     declared = op("..., ... -> ...", linear=linear)(body)
     declared.out(lambda y, a, b: kernel(a, b, out=y))
     declared.prepared(lambda y, a, b: (kernel, (a, b), {"out": y}) if isinstance(a, Tensor) else None)

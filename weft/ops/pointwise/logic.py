@@ -53,7 +53,7 @@ def _of_two(name: str, kernel: Callable[..., Any], doc: str, kind: str) -> Op:
         return kernel(a, b)
 
     body.__name__, body.__doc__ = name, doc
-    body.__signature__ = of_two(first="Tensor" if kind == "logical" else "Tensor | Scalar")  # type: ignore[attr-defined]
+    body.__signature__ = of_two(first="Tensor" if kind == "logical" else "Tensor | Scalar")
     declared = op("..., ... -> ...", returns="y*")(body)
     if kind != "logical":
         declared.inplace(lambda a, b: over_first(a, kernel(a, b)))

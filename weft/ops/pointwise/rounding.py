@@ -36,7 +36,7 @@ def _division(name: str, kernel: Callable[..., Any], doc: str) -> Op:
         return kernel(a, b)
 
     body.__name__, body.__doc__ = name, doc
-    body.__signature__ = of_two()  # type: ignore[attr-defined]
+    body.__signature__ = of_two()
     declared = op("..., ... -> ...")(body)
     declared.inplace(lambda a, b: over_first(a, kernel(a, b)))
 

@@ -158,9 +158,9 @@ class LRScheduler(metaclass=_Made):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "step" in cls.__dict__:
-            cls.step = _guarded(cls.__dict__["step"])  # type: ignore[method-assign]
+            cls.step = _guarded(cls.__dict__["step"])
         if "get_lr" in cls.__dict__:
-            cls.get_lr = _of_all_groups(cls.__dict__["get_lr"])  # type: ignore[method-assign]
+            cls.get_lr = _of_all_groups(cls.__dict__["get_lr"])
 
     def __init__(
         self, optimizer: Optimizer, last_epoch: int = -1, verbose: bool = False, *, last_step: int | None = None
