@@ -16,15 +16,15 @@ from tests.graphs import Trains
 from weft import nn
 from weft.ops import OPS
 from weft.ops.declaration import op
-from weft.plan.calls import Call, Place, Ref, Result, Step
+from weft.plan.calls import Call, Place, Ref, Result
 from weft.plan.overwriting import overwrites
-from weft.plan.plan import Task
 from weft.plan.scratch import Watch, _measured, meanwhile
-from weft.plan.usage import _part, usage
+from weft.plan.usage import usage
 from weft.testing import registry
 from weft.testing.cases import copied
 from weft.testing.layouts import tensors
-from weft.transport import transport_of
+from weft.transport import ALLOCATES, transport_of
+from weft.transport.hosts import HOSTS
 
 F = nn.functional
 
@@ -282,20 +282,52 @@ def test_what_the_program_declared_is_not_run_to_measure_it() -> None:
 
 
 def allocates_what_plans_tell() -> None:
-    group = transport_of().everyone()
-    n, index, size = group.size, group.index, 300_000
-    for several in (False, True):
-        *parts, out = torch.ones((n + 1) * size).split(size)  # of one storage, as in an arena
-        made = tuple(Result(name, "float32", (size // (1 + several),), Place("arena")) for name in "ab"[: 1 + several])
-        args = ((Ref("x"), Ref("y")) if several else Ref("x"),)
-        call = Call("box.reduce_scatter", args, made, (("ranks", group.ranks),))
-        told = _part(Task(0, "t", "collective", step=Step((call,))), True).allocated
-        out = parts[index] if several else out
-        assert told == 4 * size * (n if several else n - 2)
-        assert 0 <= peak(lambda out=out, parts=parts: group.reduce_scatter(out, parts), 1) - told < 10_000
-        assert out.tolist() == [n] * size
+    transport, n = transport_of(), transport_of().world_size
+    group, size = transport.everyone(), 1_200_000  # more than one round over shared memory
+    *parts, out = torch.ones((n + 1) * size).split(size)  # of one storage, as in an arena
+    own, apart = parts[group.index], list(torch.empty(size // 100, n * 100).split(100, 1))
+    for method, args in (
+        ("reduce_scatter", (out, parts, "sum")),
+        ("reduce_scatter", (own, parts, "sum")),
+        ("all_gather", (parts, out)),
+        ("all_gather", (apart, out.view(-1, 100))),
+        ("all_reduce", (out, "sum")),
+        ("all_reduce", (out.to(torch.int16), "sum")),
+    ):
+        told = ALLOCATES[transport.backend](method, n, args, False)
+        measured = peak(lambda method=method, args=args: getattr(group, method)(*args), 1)
+        assert abs(measured - told) < 20_000, (method, measured, told)
+        if method == "reduce_scatter":
+            assert args[0].tolist() == [n] * size
+            own.fill_(1)
 
 
-@pytest.mark.parametrize("n", [2, 4])
-def test_what_a_scatter_of_sums_allocates_is_told(n: int, world: Any) -> None:
-    world("allocates_what_plans_tell", n, "c10d").well()
+@pytest.mark.parametrize("n, transport", [(2, "c10d"), (4, "c10d"), (2, "shm")])
+def test_what_collectives_allocate_is_told(n: int, transport: str, world: Any) -> None:
+    world("allocates_what_plans_tell", n, transport).well()
+
+
+def holds_what_plans_tell() -> None:
+    """Sums of micro-batches under ZeRO run inline in their chain, over whatever transport."""
+    place, made = flow.placement("cpu", ranks=list(range(transport_of().world_size))), list[Any]()
+
+    def make() -> Callable[[], Any]:
+        layers = [nn.Linear(512, 512, bias=False) for _ in range(3)]
+        model = nn.Sequential(*layers).to_global(placement=place, sbp=flow.sbp.broadcast)
+        x = flow.ones(16, 512, placement=place, sbp=flow.sbp.split(0))
+        graph = train(model, 2)
+        graph.config.enable_zero(stage=2, shard_min_size=1)
+        graph.compile(x)
+        made[:] = [x.to_local().nbytes, graph]
+        return lambda: graph(x).numpy()
+
+    measured = peak_of(make, steps=2)
+    given, graph = made
+    used, calls = usage(graph.plan), [c for t in graph.plan.tasks if t.kind == "compute" for c in t.step.calls]
+    assert any(c.op == "box.reduce_scatter" and c.option("allocates", 0) > 100_000 for c in calls)
+    assert measured - given == pytest.approx(used.total + used.variables, rel=0.05)
+
+
+@pytest.mark.parametrize("hosts", ["1", "2"])
+def test_what_inline_collectives_allocate_is_told(hosts: str, world: Any) -> None:
+    world("holds_what_plans_tell", 4, "c10d", env={HOSTS: hosts}).well()

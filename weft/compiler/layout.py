@@ -112,6 +112,7 @@ class Chain:
     unpacked   from a micro-batch's value to the input that it is a slice of
     one_thread whether its calls are too small for several threads
     tight      whether less memory is worth copies, and more time to plan it
+    backend    of the transport
     """
 
     name: str
@@ -120,6 +121,7 @@ class Chain:
     micro_batches: int
     unpacked: Mapping[Value, Value]
     tight: bool
+    backend: str
     nodes: list[Node] = field(default_factory=list)
     imports: dict[Value, Packet] = field(default_factory=dict)
     exports: dict[Value, list[Packet]] = field(default_factory=dict)

@@ -89,7 +89,8 @@ class _Lowering:
         self.unpacked = {n.outputs[0]: n.args[0] for n in job.nodes if n.op == "unpack"}
         variables = {v: self.strides.get(v) for v in self.memory}
         self.chains = {
-            k: Chain(self.title(k), rank, variables, self.micro, self.unpacked, options.tight) for k in self.mine
+            k: Chain(self.title(k), rank, variables, self.micro, self.unpacked, options.tight, options.backend)
+            for k in self.mine
         }
         for node, keys in self.chains_of.items():
             for k in keys:

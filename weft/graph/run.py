@@ -6,6 +6,7 @@ import collections
 import contextlib
 import copy
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from time import perf_counter_ns
@@ -114,6 +115,10 @@ class Running:
         self.executor = Executor(lowered.plan, acts, self.channels, deadline=deadline, watch=look, elsewhere=elsewhere)
         self.vm.on_tracing_changed.append(self._follow)
         self._follow(bool(self.vm.recorders))
+        self.key = f"graph {lowered.plan.name}"
+        while self.key in self.rank.resources:  # a loaded plan may have the name of another graph
+            self.key += "'"
+        self.rank.resources[self.key] = self
 
     def _at(self, device: str) -> torch.device:
         return _torch(device) if device else self.device
@@ -397,18 +402,45 @@ class Running:
                     coalesce.gather(call, self.named, places)
         self._have_arenas()  # now: what is moved was held twice
 
+    def ends_with(self, graph: object) -> None:
+        """Be closed when the graph is dropped. The collecting thread may be inside one of its acts, or be another
+        rank's, and exceptions would be lost. So one that can't be closed at once is closed when the rank compiles the
+        next, or ends."""
+        weakref.finalize(graph, _dropped, self)
+
     def close(self) -> None:
         with contextlib.suppress(ValueError):
             self.vm.on_tracing_changed.remove(self._follow)
         for feed in self.feeds:
             feed.close()
-        self.executor.close()
+        try:
+            self.executor.close()
+        finally:
+            if self.executor.closing:
+                self.rank.resources.pop(self.key, None)  # what it holds is free when the graph is
         if self.executor.closing and not self.ended:
             self.ended = True
             if self.executor.error is None:
                 posts = map(self.executor.bus.count, self.channels)
                 self.lent.release([*posts, *(n for f in self.feeds for n in f.counts())])
             self.vm.forget(f"graph:{self.lowered.plan.name}")
+
+
+def close_dropped() -> None:
+    """Close this rank's graphs that were garbage collected."""
+    for running in [r for r in tuple(current().resources.values()) if isinstance(r, Running) and r.dropped]:
+        try:
+            running.close()
+        except Exception as error:
+            if error is not running.executor.error:  # else readers of the failed launch's results get it
+                raise
+
+
+def _dropped(running: Running) -> None:
+    running.dropped = True
+    executor, rank = running.executor, running.rank
+    if rank is current() and rank.world_size == 1 and executor.finished >= executor.launched:
+        close_dropped()
 
 
 def _again(error: BaseException) -> None:

@@ -33,7 +33,7 @@ from weft.graph.agree import agree
 from weft.graph.compiled import Compiled, Output, Program
 from weft.graph.draws import steps_of
 from weft.graph.lines import lines
-from weft.graph.run import Running
+from weft.graph.run import Running, close_dropped
 from weft.job.job import Job
 from weft.job.text import parse as parse_job
 from weft.job.text import show
@@ -88,8 +88,8 @@ def load(graph: Program, state: Mapping[str, Any], shared: dict[Tensor, Tensor] 
     those that were made for other states."""
     if graph._compiled is not None:
         raise GraphError(f"{graph.name} is compiled already; load into one that was never called")
+    close_dropped()
     plan = _plan(state)
-    rank = current()
     job = _draws(state["draws"], plan)
     mine = {f"{name}.{path}": t for name, block in graph._blocks.items() for path, t in _states(block._origin)}
     held, shared = dict[str, Tensor](), {} if shared is None else shared
@@ -123,7 +123,7 @@ def load(graph: Program, state: Mapping[str, Any], shared: dict[Tensor, Tensor] 
     )
     graph.numbers.update(state["numbers"])
     running = Running(lowered, names, [*written], lines().take(agree(lowered)))
-    rank.resources.setdefault(f"graph {graph.name}", running)
+    running.ends_with(graph)
     numbers: list[Callable[[], float]] = [lambda name=name: float(graph.numbers[name]) for name in names]
     form = tree.form(arguments)
     return Compiled(lowered, running, form, marked, examples, [], numbers, outputs[:own], None, [], blank)

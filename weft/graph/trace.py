@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +22,7 @@ from weft.graph.blocks import BlockSettings
 from weft.graph.compiled import Compiled, Holder, Output, Program
 from weft.graph.lines import lines, own_line
 from weft.graph.overlap import refuse_overlaps, refuse_what_was_read
-from weft.graph.run import Running
+from weft.graph.run import Running, close_dropped
 from weft.graph.update import update
 from weft.graph.zero import partition
 from weft.job.builder import Builder
@@ -43,7 +42,7 @@ def compile_graph(graph: Program, args: tuple[Any, ...], kwargs: dict[str, Any])
             f"{graph.name}.compile() inside of another graph's build(): call the graph there, and it becomes a part of "
             "the other"
         )
-    _forget()
+    close_dropped()
     args, kwargs = tree.ours((args, kwargs))
     form = tree.form((args, kwargs))
     if current().world_size > 1:
@@ -81,7 +80,7 @@ def compile_graph(graph: Program, args: tuple[Any, ...], kwargs: dict[str, Any])
         lowered = budget.compiled(
             job, options, passes.show_changes(job) if graph._debug_level >= TELLS_PASSES else None
         )
-        job, rank = lowered.job, current()
+        job = lowered.job
         verify(lowered.plan)
         for optimizer, _ in graph._optimizers:
             optimizer.agreement.announce(type(optimizer).__name__, optimizer.param_groups)
@@ -89,8 +88,7 @@ def compile_graph(graph: Program, args: tuple[Any, ...], kwargs: dict[str, Any])
         line = own_line() if alone else lines().take(agree(lowered))
     hosts = [n for n in job.nodes if n.op == "host"]
     running = Running(lowered, [n.args[0] for n in hosts], list(written), line)
-    weakref.finalize(graph, _dropped, running)
-    rank.resources.setdefault(f"graph {graph.name}", running)
+    running.ends_with(graph)
     return Compiled(
         lowered, running, form, outputs, examples, graph._optimizers,
         [numbers[n.args[0]] for n in hosts], made, graph._scaler if finite is not None else None, holders,
@@ -100,28 +98,6 @@ def compile_graph(graph: Program, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 
 TELLS_PASSES = 3  # the level of `Graph.debug` from which on
-
-
-def _forget() -> None:
-    """Close this rank's graphs that were garbage collected."""
-    rank = current()
-    for running in [r for r in tuple(rank.resources.values()) if isinstance(r, Running) and r.dropped]:
-        try:
-            running.close()
-        except Exception as error:
-            if error is not running.executor.error:  # else readers of the failed launch's results get it
-                raise
-        if running.executor.closing:
-            rank.resources.pop(f"graph {running.lowered.plan.name}", None)
-
-
-def _dropped(running: Running) -> None:
-    """A finalizer of graphs. The collecting thread may be inside one of its acts, or be another rank's, and exceptions
-    would be lost. So a graph that can't be closed at once is closed when the rank compiles the next, or ends."""
-    running.dropped = True
-    executor, rank = running.executor, running.rank
-    if rank is current() and rank.world_size == 1 and executor.finished >= executor.launched:
-        _forget()
 
 
 def settings_of(graph: Program) -> dict[int, BlockSettings]:

@@ -48,6 +48,8 @@ def _check(call: Call, results: Mapping[str, Result], rank: int, world: int) -> 
     rule, options = RULES[call.op.removeprefix("box.")]
     if strange := {key for key, _ in call.options} - {*options, *EVERYWHERE}:
         raise ValueError(f"{call.op} has no option {min(strange)}")
+    if not isinstance(allocates := call.option("allocates", 0), int) or allocates < 0:
+        raise ValueError(f"it allocates {allocates!r} bytes")
     given = [results[name] for name in call.operands()]
     made = [r for r in call.results if not r.name.endswith(".scratch")]
     if len(made) < len(call.results) - 1:
@@ -209,7 +211,7 @@ def _contributed(m: Move) -> None:
 
 
 GROUP: Final = ("ranks", "index")
-EVERYWHERE: Final = ("device",)
+EVERYWHERE: Final = ("device", "allocates")
 RULES: Final[dict[str, tuple[Callable[[Move], None], tuple[str, ...]]]] = {  # by kind, with its options
     "same": (_same, ()),
     "slice": (_slice, ("dim", "start", "stop")),

@@ -100,15 +100,6 @@ def _results(step: Step) -> Iterator[Result]:
     return (r for c in step.calls for r in c.results)
 
 
-def _received(call: Call) -> int:
-    """What Gloo, whose collectives are tasks, allocates for a sum's parts: the first is received where the sum will be;
-    but that of several values is made in the scratch memory where they are."""
-    if call.op != "box.reduce_scatter":
-        return 0
-    parts = len(call.option("ranks")) - (0 if isinstance(call.args[0], tuple) else 2)
-    return parts * sum(r.bytes for r in call.results if not r.name.endswith(".scratch"))
-
-
 def _part(task: Task, on_cpu: bool) -> Part:
     step = task.step
     forms = {r.name: r for r in _results(step)}
@@ -129,7 +120,7 @@ def _part(task: Task, on_cpu: bool) -> Part:
         made = sum(r.bytes for r in call.results if r.place.kind == "made")
         if not (call.op in OPS and OPS[call.op].view):
             constants += sum(r.bytes for r in call.results if r.place.kind == "constant")
-        inside = meanwhile(call, forms, run=on_cpu) + (task.kind == "collective" and on_cpu) * _received(call)
+        inside = meanwhile(call, forms, run=on_cpu) + call.option("allocates", 0)
         beyond = held + max(made, inside)
         if beyond > most:
             most, where = beyond, call

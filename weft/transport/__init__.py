@@ -15,6 +15,7 @@ from torch.distributed import FileStore, HashStore, PrefixStore, Store, TCPStore
 from weft.core.errors import RankError
 from weft.core.log import logger
 from weft.core.rank import Rank, current, of_process
+from weft.transport import c10d_group, local
 from weft.transport.base import Channel, Group, PeerFailed, Transport, default_deadline
 from weft.transport.c10d import C10dTransport
 from weft.transport.forked import refuse_as_children
@@ -24,18 +25,23 @@ from weft.transport.local import LocalTransport, LocalWorld
 from weft.transport.peers import end_with_agent
 from weft.transport.rendezvous import Meeting, is_loopback, tell_absence
 from weft.transport.roll import Outsider
+from weft.transport.shared import shm_group
 from weft.transport.shared.shm import ShmTransport
 from weft.transport.whole import raised
 
 __all__ = [
-    "BACKENDS", "Channel", "FileStore", "Group", "HashStore", "Line", "LocalTransport", "LocalWorld", "PeerFailed",
-    "PrefixStore", "Store", "TCPStore", "Transport", "join", "open_transport", "raised", "transport_of",
+    "ALLOCATES", "BACKENDS", "Channel", "FileStore", "Group", "HashStore", "Line", "LocalTransport", "LocalWorld",
+    "PeerFailed", "PrefixStore", "Store", "TCPStore", "Transport", "join", "open_transport", "raised", "transport_of",
 ]  # fmt: skip
 
 BACKENDS: dict[str, Callable[[Rank, Meeting, float], Transport]] = {
     "shm": ShmTransport,  # processes of one host, CPU
     "c10d": C10dTransport,  # everything else
 }
+
+ALLOCATES = {  # what a call of a group allocates meanwhile, by backend
+    "local": local.allocates, "shm": shm_group.allocates, "c10d": c10d_group.allocates,
+}  # fmt: skip
 
 refuse_as_children(lambda: of_process() if os.environ.get("WORLD_SIZE", "1") != "1" else None)
 

@@ -30,6 +30,7 @@ HEADER, WORD = 16, 8  # bytes; the header is a turn and a hash of the call
 FRAME, FRAMES = 4096, 1 << 15  # limits in bytes of one frame, and of all members' together
 LITTLE = 256  # bytes of data that fit into a frame of any group
 KEPT = 4096  # views kept per group
+SEGMENT = 1 << 20  # bytes that Gloo's ring sends at once, from memory of its own
 DIRECT = 1 << 18  # bytes; larger parts are sent to each member: Gloo's gather copies, in memory of its own
 OPS = {
     "sum": dist.ReduceOp.SUM,
@@ -45,13 +46,41 @@ OPS = {
 TIMES = {"allreduce": lambda n: 2 * (n - 1) / n, "allgather": lambda n: n - 1, "broadcast": lambda n: 1}
 
 
+def frame_of(size: int) -> int:
+    """The bytes of a member's frame: fewer in large groups, as every member gets all."""
+    return max(HEADER + LITTLE, min(FRAME, FRAMES // size) // HEADER * HEADER)
+
+
+def allocates(method: str, size: int, args: Sequence[Any], gloo: bool) -> int:
+    """The bytes that a call of a group of so many members allocates, by itself and in Gloo."""
+    room = frame_of(size) - HEADER if gloo else -1
+    if method == "all_reduce":
+        t: Tensor = args[0]
+        work = t.numel() * reduction.WIDER.get(t.dtype, t.dtype).itemsize
+        copied = work * (t.dtype in reduction.WIDER or not t.is_contiguous())
+        segments = max(-(-work // SEGMENT), 2 * size)
+        return copied + gloo * 2 * -(-work // (-(-segments // size) * size)) if t.nbytes > room else 0
+    if method == "reduce_scatter":
+        out, parts, _ = args
+        apart = not any(out is p for p in parts)  # what is added first comes to where the sum will be
+        return out.nbytes * (size - 2 * apart) if sum(p.nbytes for p in parts) > room else 0
+    if method == "all_gather":
+        outs, t = args
+        strided = sum(o.nbytes for o in outs if not o.is_contiguous())
+        if max(o.nbytes for o in outs) <= room:
+            return 0
+        if len({o.numel() for o in outs}) > 1 or t.nbytes > DIRECT:
+            return strided - min(strided, t.nbytes)
+        return strided + gloo * size * t.nbytes
+    return 0
+
+
 class C10dGroup(Group):
     def __init__(self, transport: Connected, ranks: tuple[int, ...], line: str) -> None:
         super().__init__(transport, ranks, line)
         self._agreed: set[Call] = set()  # on CUDA
         self._sums: deque[Sum] = deque()  # in flight, in the same order on all members
-        # smaller in large groups, as every member gets all
-        self._length = frame = max(HEADER + LITTLE, min(FRAME, FRAMES // self.size) // HEADER * HEADER)
+        self._length = frame = frame_of(self.size)
         self._room = frame - HEADER
         with torch.inference_mode(False):
             self._frame = torch.zeros(frame, dtype=torch.uint8)

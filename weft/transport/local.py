@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -181,6 +182,14 @@ class LocalTransport(Transport):
 
     def close(self) -> None:
         self.world.end(self.rank)
+
+
+def allocates(method: str, size: int, args: Sequence[Any], gloo: bool) -> int:
+    """The bytes that a call of a group allocates: sums, and what is small enough to be copied rather than lent."""
+    sums = {"all_reduce": args[0], "reduce_scatter": args[0]}.get(method)
+    given = {"all_gather": args[1:2], "reduce_scatter": args[1], "all_to_all": args[1]}.get(method, ())
+    total = sum(t.nbytes for t in given)
+    return (0 if sums is None else sums.nbytes) + total * (total <= LEND)
 
 
 class LocalGroup(Group):

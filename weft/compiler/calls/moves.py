@@ -26,6 +26,7 @@ from weft.core import dtype as dtypes
 from weft.core import shard
 from weft.job.value import Node, Value
 from weft.plan.calls import Call, Place, Ref, Result
+from weft.transport import ALLOCATES
 
 BLANK: Final = {"ranks": (), "index": 0, "dim": -1, "from_dim": -1, "reduce": "", "fill": "", "device": "cpu"}
 Options = tuple[tuple[str, Any], ...]
@@ -65,24 +66,27 @@ class Move:
     def view(self, base: torch.Tensor) -> list[torch.Tensor]:
         return [as_view(self.kind, dict(self.options), base)]
 
-    def scratch(self, given: Sequence[torch.Tensor | None], outs: Sequence[torch.Tensor]) -> int:
-        """The bytes of scratch memory, given meta tensors with the strides of operands and results; 0 if those aren't
-        known."""
-        if self.step is None or None in given:
-            return 0
-        total = 0
+    def takes(
+        self, given: Sequence[torch.Tensor], outs: Sequence[torch.Tensor], backend: str
+    ) -> tuple[int, int]:  # fmt: skip
+        """The bytes of scratch memory, and the most that the transport allocates meanwhile, given meta tensors with the
+        strides of operands and results."""
+        if self.step is None:
+            return 0, 0
+        total = most = 0
 
         def new(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
             nonlocal total
             total += aligned(math.prod(shape) * dtype.itemsize)
             return torch.empty(tuple(shape), dtype=dtype, device="meta")
 
-        step, known = self.step, [t for t in given if t is not None]
+        step = self.step
         if self.in_row:
             step = replace(step, before=tuple(outs[0].shape), shape=tuple(outs[0].shape))
-        for _ in requests(step, known, outs, new):
-            pass
-        return total
+        for r in requests(step, given, outs, new):
+            if r.ranks:
+                most = max(most, ALLOCATES[backend](r.method, len(r.ranks), r.args, step.device == "cpu"))
+        return total, most
 
 
 def requests(

@@ -71,7 +71,8 @@ class _Lowering:
                 base: Any = n.args[0]
                 base = self.views_of.get(base, base)
                 self.views_of.update((v, base) for v in n.outputs)
-        self.scratch = {n: self._scratch(n, move) for n, move in self.moves.items() if not move.is_view}
+        takes = {n: self._takes(n, move) for n, move in self.moves.items() if not move.is_view}
+        self.scratch, self.inside = ({n: t[i] for n, t in takes.items() if t[i]} for i in (0, 1))
         self.offsets, self.arena = self._memory()
 
     # ---- what is known of the nodes ------------------------------------------------------------------
@@ -144,7 +145,7 @@ class _Lowering:
             return None
         shape, strides = self.chain.shape(v), self.strides[v]
         if strides is None:
-            return torch.empty(shape, dtype=v.dtype.torch, device="meta")
+            return self._blank(v)
         return torch.empty_strided(shape, strides, dtype=v.dtype.torch, device="meta")
 
     def _views(self) -> set[Node]:
@@ -195,14 +196,21 @@ class _Lowering:
             return self._laid(whole).narrow(dim, start, self.chain.shape(v)[dim])
         return avoid_copies.arranged(lambda s: torch.empty(s, device="meta"), self.chain.shape(v), self.ordered.get(v))
 
-    def _scratch(self, n: Node, move: Move) -> int:
-        given, outs = n.operands(), n.outputs
+    def _takes(self, n: Node, move: Move) -> tuple[int, int]:
+        """The bytes of its scratch memory in the arena, and what it allocates: that too, if an operand is allocated."""
+        given, outs, backend = n.operands(), n.outputs, self.chain.backend
         if move.in_row:
             size = sum(aligned(self.chain.bytes(v)) for v in outs)
             flat = [torch.empty(size // outs[0].dtype.itemsize, dtype=outs[0].dtype.torch, device="meta")]
-            return move.scratch(flat, flat)
-        shapes = [torch.empty(self.chain.shape(v), dtype=v.dtype.torch, device="meta") for v in outs]
-        return move.scratch([self._meta(v) for v in given], shapes)
+            return move.takes(flat, flat, backend)
+        known = [self._meta(v) for v in given]
+        forms = [self._blank(v) if t is None else t for v, t in zip(given, known, strict=True)]
+        scratch, inside = move.takes(forms, [*map(self._blank, outs)], backend)
+        return (0, scratch + inside) if None in known else (scratch, inside)
+
+    def _blank(self, v: Value) -> torch.Tensor:
+        """A contiguous meta tensor of a value's form."""
+        return torch.empty(self.chain.shape(v), dtype=v.dtype.torch, device="meta")
 
     def _has_register(self, n: Node) -> bool:
         """Whether a register holds exactly the results of a fused all-reduce, which can then run in place there."""
@@ -379,7 +387,8 @@ class _Lowering:
         if self.scratch.get(n):
             place = Place("arena", self.offsets["scratch", n])
             results.append(Result(f"{n.outputs[0].name}.scratch", "uint8", (self.scratch[n],), place))
-        return Call(f"box.{move.kind}", refs(n.args[:1]), tuple(results), move.options, n.name, at)
+        options = (*move.options, ("allocates", self.inside[n])) if n in self.inside else move.options
+        return Call(f"box.{move.kind}", refs(n.args[:1]), tuple(results), options, n.name, at)
 
     def _packed(self, n: Node, at: str) -> Call:
         """Copy a micro-batch's result into its slice of the output."""

@@ -35,6 +35,14 @@ def bytes_needed(size: int) -> int:
     return size * (PAGE + 2 * SLOT)
 
 
+def allocates(method: str, size: int, args: Sequence[Any], gloo: bool) -> int:
+    """The bytes that a call of a group allocates: what takes several rounds is made contiguous first."""
+    if method != "all_gather" or max(o.nbytes for o in args[0]) <= SLOT:
+        return 0
+    strided = sum(o.nbytes for o in args[0] if not o.is_contiguous())
+    return strided - min(strided, args[1].nbytes)
+
+
 class ShmGroup(Group):
     def __init__(self, transport: Transport, ranks: tuple[int, ...], segment: Segment, line: str = "") -> None:
         super().__init__(transport, ranks, line)
