@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 import re
@@ -11,10 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import weft as flow
+from tests.graphs import Calls, Trains
 from weft import nn
 from weft.core.errors import CompileError, GraphError, RankError
+from weft.core.rank import current
 from weft.launch import spawn_threads
 from weft.optim.lr_scheduler import StepLR
 
@@ -117,6 +121,65 @@ def test_modules_of_the_same_names_take_part(state: dict[str, Any]) -> None:
     assert before.equal(state["variables"]["model.first.weight"])
     three(graph)
     assert not model.first.weight.detach().equal(before)
+
+
+def reads_and_trains() -> tuple[dict[str, Any], dict[str, Any]]:
+    """Two graphs of one model, saved apart."""
+    model = nn.Linear(4, 2)
+    trains, reads = Trains(model, flow.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)), Calls(model)
+    for graph in (trains, reads):
+        graph(flow.ones(8, 4))
+    return trains.runtime_state_dict(), reads.runtime_state_dict()
+
+
+def test_graphs_that_were_saved_apart_share_variables() -> None:
+    states, x = reads_and_trains(), flow.ones(8, 4)
+    trains, reads = Blank(), Blank()
+    trains.load_runtime_state_dict(states[0])
+    trains(x).item()
+    reads.share_from(trains)
+    before = trains._need().lowered.job.variables
+    reads.load_runtime_state_dict(states[1])  # and leaves what was trained since
+    first = reads(x).numpy()
+    for _ in range(2):
+        trains(x).item()
+    weight = next(t for v, t in before.items() if v.name == "model.weight")
+    bias = next(t for v, t in before.items() if v.name == "model.bias")
+    assert reads(x).numpy() == pytest.approx(F.linear(x, weight, bias).numpy(), rel=1e-5)
+    assert abs(reads(x).numpy() - first).max() > 1e-3
+
+
+def test_there_must_be_something_to_share() -> None:
+    states = reads_and_trains()
+    reads = Blank()
+    reads.share_from(Blank())
+    with pytest.raises(GraphError, match=r"none of model.weight, model.bias, ...: it has nothing yet. Load that one"):
+        reads.load_runtime_state_dict(states[1])
+
+
+@pytest.mark.parametrize("before, after", [("@0.cpu.0", "@0.cuda.0"), ("cpu:0", "cuda:0"), ("cpu:[0]", "cuda:[0]")])
+def test_a_device_that_is_not_here(before: str, after: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, graph = flow.placement("cpu", ranks=[0]), Calls(nn.Tanh())
+    x = flow.ones(4)
+    graph(x.to_global(placement=place, sbp=flow.sbp.broadcast) if "[" in before else x)
+    state = graph.runtime_state_dict()
+    plan = state["plan"].replace(before, after)
+    assert plan != state["plan"]
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(CompileError, match=r"in (`%Calls.*`|source|step0): .* CUDA devices"):
+        Blank().load_runtime_state_dict({**state, "plan": plan, "checksums": None})
+
+
+def test_what_is_loaded_and_dropped_ends() -> None:
+    states = reads_and_trains()
+    graph = Blank()
+    graph.load_runtime_state_dict(states[0])
+    key = graph.running.key
+    assert key in current().resources
+    del graph
+    gc.collect()
+    assert key not in current().resources
 
 
 def test_a_variable_lies_as_the_plan_says() -> None:
@@ -290,7 +353,7 @@ EDITS = {
         "don't go together, pair by pair",
     ),
     "a rate of several numbers": (
-        lambda p: re.sub(r"(adamw_update\(.*), %lr\.0\.0,", r"\1, %model.norm.running_mean,", p, count=1),
+        lambda p: re.sub(r"(?s)(adamw_update\(.*), %lr\.0\.0,", r"\1, %model.norm.running_mean,", p, count=1),
         r"(?s)^in `adamw_update.*8 elements cannot be converted to Scalar",
     ),
     "an address": (

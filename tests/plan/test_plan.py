@@ -150,3 +150,19 @@ def test_any_plan_survives_its_print(plan: Plan) -> None:
 def test_a_wrong_line_is_named(before: str, after: str, says: str) -> None:
     with pytest.raises(CompileError, match=says):
         plans.parse(TEXT.replace(before, after))
+
+
+def test_long_lines_go_on_in_the_next() -> None:
+    values = tuple(Ref(f"a.{i}") for i in range(300))
+    reads = tuple(Call("read", (), (Result(v.name, "float32", (), Place("register", 4 * i, 1)),), (), v.name)
+                  for i, v in enumerate(values))  # fmt: skip
+    step = Step((*reads, Call("stack", (values, 0), (Result("all", "float32", (300,), Place("arena")),), (), "all")))
+    plan = Plan("p", tasks=(Task(encode(0, "cpu", 0, 0, 0), "t", "compute", step=step),))
+    lines = str(plan).split("\n")
+    assert max(map(len, lines)) < 520 < len(str(step.calls[-1]))
+    assert parse(str(plan)) == plan
+    number = next(i for i, line in enumerate(lines, 1) if "stack" in line)
+    with pytest.raises(CompileError, match=rf"line {number}: .{{,600}}$"):
+        parse(str(plan).replace("%a.299), 0", "%a.299, 0"))
+    with pytest.raises(CompileError, match=rf"line {len(lines)}: "):
+        parse(str(plan) + "nonsense")

@@ -312,9 +312,9 @@ def holds_what_plans_tell() -> None:
     place, made = flow.placement("cpu", ranks=list(range(transport_of().world_size))), list[Any]()
 
     def make() -> Callable[[], Any]:
-        layers = [nn.Linear(512, 512, bias=False) for _ in range(3)]
+        layers = [nn.Linear(640, 640, bias=False) for _ in range(3)]
         model = nn.Sequential(*layers).to_global(placement=place, sbp=flow.sbp.broadcast)
-        x = flow.ones(16, 512, placement=place, sbp=flow.sbp.split(0))
+        x = flow.ones(16, 640, placement=place, sbp=flow.sbp.split(0))
         graph = train(model, 2)
         graph.config.enable_zero(stage=2, shard_min_size=1)
         graph.compile(x)
@@ -325,7 +325,8 @@ def holds_what_plans_tell() -> None:
     given, graph = made
     used, calls = usage(graph.plan), [c for t in graph.plan.tasks if t.kind == "compute" for c in t.step.calls]
     assert any(c.op == "box.reduce_scatter" and c.option("allocates", 0) > 100_000 for c in calls)
-    assert measured - given == pytest.approx(used.total + used.variables, rel=0.05)
+    told = used.total + used.variables
+    assert abs(measured - given - told) < 0.05 * told, (measured - given, told, str(used))
 
 
 @pytest.mark.parametrize("hosts", ["1", "2"])

@@ -42,6 +42,7 @@ class Program(Protocol):
     _optimizers: list[tuple[Optimizer, Any]]  # with their schedules
     _scaler: Scaler
     _compiled: Compiled | None
+    _shares: Program | None
     _debug_level: int
 
     @property

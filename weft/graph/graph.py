@@ -58,6 +58,7 @@ class Graph:
     _optimizers: list[tuple[Optimizer, Any]]
     _scaler: Scaler
     _compiled: Compiled | None
+    _shares: Graph | None
     _debug_level: int
 
     def __init__(
@@ -72,6 +73,7 @@ class Graph:
             _optimizers=[],
             _scaler=None,
             _compiled=None,
+            _shares=None,
             _closed=False,
             _debug_level=-1,
             numbers={},
@@ -152,12 +154,16 @@ class Graph:
 
     def share_from(self, other: Graph) -> None:
         """Share the parameters and buffers of another graph, whose modules have the same names and forms. (Graphs over
-        the same modules share them anyhow.) Call it before adding optimizers."""
+        the same modules share them anyhow.) Call it before adding optimizers.
+
+        A graph without modules shares the variables of these names when it is loaded, and they keep their values.
+        """
         if not isinstance(other, Graph):
             raise GraphError(f"share_from takes a graph; got {type(other).__name__}")
         if self._compiled is not None or self._optimizers:
             raise GraphError(f"{self._name}.share_from(): call it before add_optimizer and before the first launch")
         share(self, other)
+        self.__dict__["_shares"] = other
 
     def set_grad_scaler(self, grad_scaler: GradScaler | StaticGradScaler) -> None:
         """Scale losses, and skip steps whose gradients aren't finite; the scaler is updated automatically.

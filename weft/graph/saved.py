@@ -17,6 +17,7 @@ from typing import Any, Final
 import torch
 
 from weft.autograd.trees import mapped
+from weft.boxing.part import device_of
 from weft.compiler.calls.rows import lists_of
 from weft.compiler.ends import value_of
 from weft.compiler.lower import Lowered
@@ -24,7 +25,7 @@ from weft.compiler.options import Options
 from weft.core import dtype as dtypes
 from weft.core import literal, random
 from weft.core.device import Device
-from weft.core.errors import CompileError, GraphError
+from weft.core.errors import CompileError, DeviceError, GraphError
 from weft.core.program_line import warn
 from weft.core.rank import Rank, current
 from weft.core.reading import MALFORMED
@@ -84,22 +85,31 @@ def state_of(graph: Program) -> dict[str, Any]:
 
 def load(graph: Program, state: Mapping[str, Any], shared: dict[Tensor, Tensor] | None = None) -> Compiled:
     """Load a compiled graph's state into a graph. Parameters and buffers of its modules with the same names get the
-    values and are trained; for other names the graph makes its own tensors, one for each of the state. `shared` has
-    those that were made for other states."""
+    values and are trained; variables that the graph it shares from has stay as they are; for other names the graph
+    makes its own tensors, one for each of the state. `shared` has those that were made for other states."""
     if graph._compiled is not None:
         raise GraphError(f"{graph.name} is compiled already; load into one that was never called")
     close_dropped()
     plan = _plan(state)
     job = _draws(state["draws"], plan)
-    mine = {f"{name}.{path}": t for name, block in graph._blocks.items() for path, t in _states(block._origin)}
+    mine = variables_of(graph)
+    theirs = {} if graph._shares is None else variables_of(graph._shares)
     held, shared = dict[str, Tensor](), {} if shared is None else shared
     for call in _calls(plan, "variable"):
         r, v = call.results[0], _end(call)
         if v.name not in held:
             given = state["variables"].get(v.name)
             with _within(call):
-                made = _variable(v, r.strides, given, mine.get(v.name, shared.get(given)))
+                if v.name in theirs and v.name not in mine:
+                    made = _alike(v, theirs[v.name])
+                else:
+                    made = _variable(v, r.strides, given, mine.get(v.name, shared.get(given)))
             held[v.name] = job.variables[v] = shared[given] = made
+    if graph._shares is not None and held and theirs.keys().isdisjoint(held):
+        raise GraphError(
+            f"{graph.name} shares from {graph._shares.name}, which has none of {', '.join([*held][:3])}, ...: it has "
+            f"{', '.join([*theirs][:3]) or 'nothing yet'}. Load that one first, of the same modules"
+        )
     lowered = Lowered(plan, job, Options(micro_batches=job.micro_batches))
     inputs = {c.args[0]: _example(c) for c in _calls(plan, "graph.input")}
     outputs = [_end(c) for c in _calls(plan, "graph.output")]
@@ -184,6 +194,9 @@ def _verified(text: str, rank: Rank) -> Plan:
             f"the plan is of rank {plan.rank} of {plan.world_size}; this is {rank.index} of {rank.world_size}"
         )
     verify(plan)
+    for part in (*plan.registers, *plan.tasks):
+        with _within(part.name):
+            Device(part.device or "cpu").check()
     for t in plan.tasks:
         _check_forms(t.step.calls)
     return plan
@@ -215,6 +228,8 @@ def _check_forms(calls: tuple[Call, ...], outside: Mapping[str, Form] | None = N
             continue
         with _within(call):
             given = tuple(map(form, call.args))
+            for device in (a for a in call.args if isinstance(a, Device)):
+                device.check()
             for r, f in zip(call.results, infer(op, given), strict=True):
                 if (r.shape, dtypes.named(r.dtype)) != (tuple(f.shape), f.dtype):
                     raise ValueError(f"%{r.name} is {f.dtype.name}{list(f.shape)}, not as it says")
@@ -257,12 +272,12 @@ def _calls(plan: Plan, op: str) -> Iterator[Call]:
 
 
 @contextlib.contextmanager
-def _within(call: Call) -> Iterator[None]:
-    """Name the call in errors about it."""
+def _within(part: Call | str) -> Iterator[None]:
+    """Name the call, task or register in errors about it."""
     try:
         yield
-    except (*MALFORMED, AssertionError, AttributeError, RuntimeError) as cause:
-        raise CompileError(f"{shown(call)}: {cause}") from None
+    except (*MALFORMED, AssertionError, AttributeError, DeviceError, RuntimeError) as cause:
+        raise CompileError(f"{f'in {part}' if isinstance(part, str) else shown(part)}: {cause}") from None
 
 
 def _end(call: Call) -> Value:
@@ -279,6 +294,7 @@ def _check_end(call: Call, forms: Mapping[str, Form]) -> None:
     rank = current()
     if v.spec is not None:
         v.spec.placement.check(rank.world_size)
+    (v.device if v.spec is None else device_of(v.spec.placement)).check()
     found = [(tuple(forms[name].shape), forms[name].dtype) for name in here]
     elsewhere = v.spec is not None and rank.index not in v.spec.placement
     shape = v.local_shape(rank.index)
@@ -302,10 +318,21 @@ def _variable(v: Value, strides: tuple[int, ...] | None, held: Any, known: Tenso
     if known is None:  # memory of its own: what is given may be that of the graph which was saved
         data = given.new_empty_strided(shape, strides or contiguous(shape)).copy_(given)
         return of_torch(data) if v.spec is None else of_shard(data, v.spec)
+    _data(_alike(v, known)).copy_(given)
+    return known
+
+
+def _alike(v: Value, known: Tensor) -> Tensor:
     if (known.spec, known.shape, known.dtype) != (v.spec, v.shape, v.dtype):
         raise CompileError(f"the plan wants {v.name} as {v.form}, and the graph's own is {known.spec or known.shape}")
-    _data(known).copy_(given)
     return known
+
+
+def variables_of(graph: Program) -> dict[str, Tensor]:
+    """What a graph's variables are called in plans: the parameters and buffers of its modules, and what was loaded."""
+    found = {f"{name}.{path}": t for name, block in graph._blocks.items() for path, t in _states(block._origin)}
+    compiled = {} if graph._compiled is None else graph._compiled.lowered.job.variables
+    return {**{v.name: t for v, t in compiled.items()}, **found}
 
 
 def _data(t: Tensor) -> torch.Tensor:

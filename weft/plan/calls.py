@@ -190,19 +190,20 @@ def check_bytes(n: int, where: str = "") -> None:
         raise CompileError(f"{where}{n} bytes are more than any machine has")
 
 
-def parse(lines: Sequence[str], first: int = 1) -> Step:
-    """The inverse of str(step); `first` is the number of its first line, for errors."""
+def parse(lines: Sequence[str], numbers: Sequence[int] = ()) -> Step:
+    """The inverse of str(step); `numbers` are those of its lines, for errors."""
+    numbers = numbers or range(1, len(lines) + 1) or (1,)
     head = re.fullmatch(r"arena (\d+)(, one thread)?", lines[0]) if lines else None
     if head is None:
-        raise CompileError(f"line {first}: what a chain does begins like `arena 4096`; this is {lines[:1]!r}")
-    check_bytes(int(head[1]), f"line {first}: ")
+        raise CompileError(f"line {numbers[0]}: what a chain does begins like `arena 4096`; this is {lines[:1]!r}")
+    check_bytes(int(head[1]), f"line {numbers[0]}: ")
     calls = []
-    for number, line in enumerate(lines[1:], first + 1):
+    for number, line in zip(numbers[1:], lines[1:], strict=True):
         within = bool(calls) and line.startswith(INDENT)
         try:
             call = _call(line.removeprefix(INDENT) if within else line)
         except (*MALFORMED, WeftError) as cause:
-            raise CompileError(f"line {number}: {cause} in {line!r}") from None
+            raise CompileError(f"line {number}: {cause} in {line!r:.{LONG}}") from None
         calls[len(calls) - within :] = [replace(calls[-1], calls=(*calls[-1].calls, call)) if within else call]
     return Step(tuple(calls), int(head[1]), bool(head[2]))
 

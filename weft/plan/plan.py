@@ -19,9 +19,11 @@ compute forward@0.cpu.0.0.1, 4 acts
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from bisect import bisect_left
+from collections.abc import Iterator
 from math import prod
 from typing import Final, Literal, get_args
 
@@ -185,12 +187,36 @@ class Plan(msgspec.Struct, frozen=True):
         lines += [""] * bool(self.tasks)
         for t in self.tasks:
             lines += _show_task(t, registers)
-        return "\n".join(lines) + "\n"
+        return "\n".join(itertools.chain.from_iterable(map(_wrapped, lines))) + "\n"
 
 
 _BARE: Final = r"[A-Za-z0-9_][A-Za-z0-9_./\-]*"
 _NAME: Final = rf'(?:{_BARE}|"(?:[^"\\]|\\.)*")'
 _ADDRESS: Final = r"@[\w.]+"
+
+
+WIDTH: Final = 500  # characters, after which a line goes on in the next one
+MORE: Final = " " * 8  # at the beginning of that
+
+
+def _wrapped(line: str) -> Iterator[str]:
+    """A line in pieces, which end at commas."""
+    begin, indent = 0, ""
+    while len(line) - begin > WIDTH and (at := line.rfind(", ", begin, begin + WIDTH)) > begin:
+        yield indent + line[begin : at + 1]
+        begin, indent = at + 2, MORE
+    yield indent + line[begin:]
+
+
+def _whole(text: str) -> list[tuple[int, str]]:
+    """The inverse: numbers and texts of whole lines."""
+    found: list[tuple[int, list[str]]] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if found and line.startswith(MORE):
+            found[-1][1].append(line[len(MORE) :])
+        else:
+            found.append((number, [line]))
+    return [(number, " ".join(pieces)) for number, pieces in found]
 
 
 def _quote(name: str) -> str:
@@ -250,15 +276,15 @@ def parse(text: str) -> Plan:
 
 
 def _parse(text: str) -> Plan:
-    lines = text.split("\n")
-    head = _PLAN.fullmatch(lines[0])
+    (_, first), *lines = _whole(text)
+    head = _PLAN.fullmatch(first)
     if head is None:
-        raise CompileError(f"line 1: a plan begins like `plan train, rank 0 of 2`; this is {lines[0]!r}")
+        raise CompileError(f"line 1: a plan begins like `plan train, rank 0 of 2`; this is {first!r}")
     streams: list[Stream] = []
     registers: list[Register] = []
     tasks: list[Task] = []
     bodies: list[list[str]] = []
-    begins: list[int] = []
+    numbers: list[list[int]] = []  # of their lines
     mentioned: list[tuple[int, str, int]] = []  # line, name, id: checked at the end, when all names are known
 
     def ports(number: int, line: str) -> tuple[Port, ...]:
@@ -286,18 +312,18 @@ def _parse(text: str) -> Plan:
             acts, ahead = int(m[4] or 1), bool(m[5])
             tasks.append(Task(parse_id(m[3][1:]), _unquote(m[2]), m[1], acts=acts, ahead=ahead))  # type: ignore[arg-type]
             bodies.append([])
-            begins.append(0)
+            numbers.append([])
         elif tasks and line.startswith("    reads "):
             tasks[-1] = msgspec.structs.replace(tasks[-1], consumes=ports(number, line[10:]))
         elif tasks and line.startswith("    writes "):
             tasks[-1] = msgspec.structs.replace(tasks[-1], produces=ports(number, line[11:]))
         elif tasks and line.startswith("    |"):
-            begins[-1] = begins[-1] or number
+            numbers[-1].append(number)
             bodies[-1].append(line[6:])
         else:
             raise CompileError(f"neither a stream, a register, a task nor a part of a task: {line!r}")
 
-    for number, line in enumerate(lines[1:], 2):
+    for number, line in lines:
         try:
             if line:
                 read(number, line)
@@ -306,7 +332,7 @@ def _parse(text: str) -> Plan:
     _agree({t.id: t.name for t in tasks} | {~r.id: r.name for r in registers}, mentioned)
     tasks = [
         msgspec.structs.replace(t, step=calls.parse(body, at)) if body else t
-        for t, body, at in zip(tasks, bodies, begins, strict=True)
+        for t, body, at in zip(tasks, bodies, numbers, strict=True)
     ]
     name, hash = _unquote(head[1]), _unquote(head[4] or "")
     return Plan(name, int(head[2]), int(head[3]), tuple(streams), tuple(tasks), tuple(registers), hash)
