@@ -324,7 +324,9 @@ def holds_what_plans_tell() -> None:
     measured = peak_of(make, steps=2)
     given, graph = made
     used, calls = usage(graph.plan), [c for t in graph.plan.tasks if t.kind == "compute" for c in t.step.calls]
-    assert any(c.op == "box.reduce_scatter" and c.option("allocates", 0) > 100_000 for c in calls)
+    sums = [c for c in calls if c.op == "box.reduce_scatter"]
+    # on two hosts each sum has two levels of two ranks: what is packed for them lies in the arena
+    assert sums and all(c.option("allocates", 0) > 100_000 or c.option("hosts") for c in sums)
     told = used.total + used.variables
     assert abs(measured - given - told) < 0.05 * told, (measured - given, told, str(used))
 

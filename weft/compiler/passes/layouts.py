@@ -7,6 +7,9 @@ minimised: what a rank computes, and what moves between a node and its readers. 
 It is an integer program: one candidate for each node, one movement for each edge. Readers that want a value in the same
 layout share its movement. HiGHS solves it, mostly at once, as its relaxation tends to be integral; beyond `LARGEST`
 unknowns a local search improves the layouts of the trace node by node instead.
+
+Of choices that are about as fast, within `SLACK`, the one that holds least is taken: the mean of what a rank holds
+while the nodes run one after another.
 """
 
 from __future__ import annotations
@@ -31,8 +34,10 @@ from weft.job.job import SPECIAL, Job
 from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.ops.infer import freeze
+from weft.plan.usage import show
 
 LARGEST: Final = 30_000  # unknowns of the program
+SLACK: Final = 0.03  # of the least time
 BRANCHES: Final = 1000  # limit of the search, after which the best solution is taken: the same on every rank
 
 
@@ -42,7 +47,7 @@ def run(job: Job, options: Options) -> None:
     problem = Problem.of(job, options.links)
     before = problem.traced()
     after = problem.solve()
-    if problem.seconds(after) < problem.seconds(before):
+    if (problem.seconds(after), problem.held(after)) < (problem.seconds(before), problem.held(before)):
         apply(job, problem, before, after)
 
 
@@ -74,6 +79,7 @@ class Problem:
     maker: dict[Value, tuple[int, int]] = field(default_factory=dict)  # of free nodes: number, output
     edges: list[Edge] = field(default_factory=list)
     links: Links = ONE_HOST
+    spans: dict[Value, tuple[float, float]] = field(default_factory=dict)  # lifetimes of values, and of copies of them
 
     @staticmethod
     def of(job: Job, links: Links = ONE_HOST) -> Problem:
@@ -94,6 +100,7 @@ class Problem:
             found.free.append(Free(node, signatures, tuple(work(node, s) for s in signatures), reads))
             found.maker.update((v, (number, i)) for i, v in enumerate(node.outputs))
             found.edges += [Edge(v, number, i, None) for i, v in enumerate(reads)]
+        found.spans = _spans(job)
         return found
 
     def fixed(self, node: Node) -> None:
@@ -134,6 +141,16 @@ class Problem:
         moves = {(e.value, self.made(e.value, choice), self.wanted(e, choice)) for e in edges}
         return math.fsum(itertools.chain(work, (_moving(a, b, self.links) for _, a, b in moves)))
 
+    def room(self, v: Value, spec: Spec, copied: bool = False) -> float:
+        """The mean bytes that a rank holds of a value in this layout, made so or copied for its readers."""
+        return spec.bytes / _ways(spec) * self.spans[v][copied]
+
+    def held(self, choice: Choice) -> float:
+        """The mean of what a rank holds."""
+        made = (self.room(v, self.made(v, choice)) for v in self.maker)
+        moves = {(e.value, self.made(e.value, choice), self.wanted(e, choice)) for e in self.edges}
+        return math.fsum(itertools.chain(made, (self.room(v, b, True) for v, a, b in moves if a is not b)))
+
     # ---- the least -------------------------------------------------------------------------------------
 
     def solve(self) -> Choice:
@@ -171,11 +188,12 @@ class Problem:
         for _ in range(20):
             before = list(choice)
             for number in (*range(len(choice)), *reversed(range(len(choice)))):
-                costs = []
-                for c in range(len(self.free[number].candidates)):
+                f, costs = self.free[number], []
+                for c, s in enumerate(f.candidates):
                     choice[number] = c
-                    costs.append(around(number))
-                choice[number] = int(np.argmin(costs))
+                    room = math.fsum(map(self.room, f.node.outputs, s.outputs))
+                    costs.append((around(number), room, c))
+                choice[number] = min(costs)[-1]
             if choice == before:
                 break
         return choice
@@ -187,12 +205,14 @@ class _Program:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.costs: list[float] = []
+        self.rooms: list[float] = []
         self.whole: list[int] = []
         self.rows: list[tuple[dict[int, float], float, float]] = []  # coefficients, least, most
         self.first = []
         for f in problem.free:
             self.first.append(len(self.costs))
-            columns = [self.column(s, 1) for s in f.seconds]
+            rooms = [math.fsum(map(problem.room, f.node.outputs, s.outputs)) for s in f.candidates]
+            columns = [self.column(s, 1, room) for s, room in zip(f.seconds, rooms, strict=True)]
             self.rows.append((dict.fromkeys(columns, 1.0), 1.0, 1.0))
         shared: dict[tuple[Value, Spec, Spec], int] = {}
         readers: dict[Value, int] = defaultdict(int)
@@ -208,15 +228,16 @@ class _Program:
                     column = flow[a, b] = self.column(seconds if alone else 0.0)
                     if not alone and seconds:
                         if (e.value, a, b) not in shared:
-                            shared[e.value, a, b] = self.column(seconds)
+                            shared[e.value, a, b] = self.column(seconds, 0, problem.room(e.value, b, True))
                         self.rows.append(({shared[e.value, a, b]: 1.0, column: -1.0}, 0.0, np.inf))
             for a in states:
                 self.balance([flow[a, b] for b in wishes], self.making(e.value, a))
             for b in wishes:
                 self.balance([flow[a, b] for a in states], self.wanting(e, b))
 
-    def column(self, cost: float, whole: int = 0) -> int:
+    def column(self, cost: float, whole: int = 0, room: float = 0.0) -> int:
         self.costs.append(cost)
+        self.rooms.append(room)
         self.whole.append(whole)
         return len(self.costs) - 1
 
@@ -244,20 +265,36 @@ class _Program:
     def solved(self, traced: Choice) -> Choice:
         if not self.costs:
             return traced
+        found = self.least(np.array(self.costs))
+        if found is None:
+            return self.problem.improved(traced)
+        seconds, held = self.problem.seconds(found), self.problem.held(found)
+        if not seconds or not held:
+            return found
+        row = dict(enumerate(self.costs))
+        self.rows.append((row, 0.0, seconds * (1 + SLACK)))
+        smaller = self.least(np.array(self.costs) / seconds + np.array(self.rooms) / held)
+        if smaller is None or self.problem.held(smaller) >= held:
+            return found
+        return smaller if self.problem.seconds(smaller) <= seconds * (1 + SLACK) * 1.001 else found
+
+    def least(self, costs: np.ndarray[Any, Any]) -> Choice | None:
+        """The choice that costs least, or close to that; None if none was found."""
         optimize = importlib.import_module("scipy.optimize")  # here: `import weft` would take twice as long
         sparse = importlib.import_module("scipy.sparse")
-        data = [c for row, _, _ in self.rows for c in row.values()]
+        scales = [max(map(abs, row.values())) or 1.0 for row, _, _ in self.rows]
+        data = [c / scale for (row, _, _), scale in zip(self.rows, scales, strict=True) for c in row.values()]
         places = [i for row, _, _ in self.rows for i in row]
         ends = np.cumsum([0, *(len(row) for row, _, _ in self.rows)])
-        matrix = sparse.csr_array((data, places, ends), shape=(len(self.rows), len(self.costs)))
-        scale = max(self.costs) or 1.0
+        matrix = sparse.csr_array((data, places, ends), shape=(len(self.rows), len(costs)))
+        low, high = (np.array([r[i] for r in self.rows]) / scales for i in (1, 2))
         found = optimize.milp(
-            np.array(self.costs) / scale, integrality=np.array(self.whole), bounds=optimize.Bounds(0.0, 1.0),
-            constraints=optimize.LinearConstraint(matrix, [r[1] for r in self.rows], [r[2] for r in self.rows]),
+            costs / (costs.max() or 1.0), integrality=np.array(self.whole), bounds=optimize.Bounds(0.0, 1.0),
+            constraints=optimize.LinearConstraint(matrix, low, high),
             options={"node_limit": BRANCHES, "mip_rel_gap": 1e-3},
         )  # fmt: skip
         if found.x is None:
-            return self.problem.improved(traced)
+            return None
         ends = [*self.first, self.first[-1] + len(self.problem.free[-1].candidates)] if self.first else []
         return [int(np.argmax(found.x[a:b])) for a, b in itertools.pairwise(ends)]
 
@@ -279,7 +316,10 @@ def apply(job: Job, problem: Problem, before: Choice, after: Choice) -> None:
         for v, spec in zip(f.node.outputs, chosen.outputs, strict=True):
             if v.spec is not spec:
                 table[v] = Value(v.name, v.shape, v.dtype, spec, v.device)
-    job.reasons.append(f"estimated {problem.seconds(before):.3g} s a step as traced, {problem.seconds(after):.3g} s so")
+    job.reasons.append(
+        f"estimated {problem.seconds(before):.3g} s a step as traced, {problem.seconds(after):.3g} s so, and "
+        f"{show(round(problem.held(before)))} held in the mean, {show(round(problem.held(after)))} so"
+    )
     movable = {n for n in job.nodes if n.signature is not None or n.op == "to_global"}
     fixed = {v for n in job.nodes if n not in movable for v in n.operands()}
     free = {f.node for f in problem.free}
@@ -329,6 +369,22 @@ def _held(job: Job) -> set[Node]:
             if OPS[node.op].view:
                 pinned.update(node.operands())
     return held
+
+
+def _spans(job: Job) -> dict[Value, tuple[float, float]]:
+    """How long each value lives, as a part of all nodes, and a copy of it: from its first reader to the last."""
+    made, first, last = dict[Value, int](), dict[Value, int](), dict[Value, int]()
+    for i, n in enumerate(job.nodes):
+        made.update(dict.fromkeys(n.outputs, i))
+        for v in n.operands():
+            first.setdefault(v, i)
+            last[v] = i
+    views = {v for n in job.nodes if n.view for v in n.outputs}
+    return {
+        v: ((v not in views) * (last.get(v, i) + 1 - i) / len(job.nodes),
+            (last.get(v, i) + 1 - first.get(v, i)) / len(job.nodes))
+        for v, i in made.items()
+    }  # fmt: skip
 
 
 def _alike(f: Free) -> Signature:
