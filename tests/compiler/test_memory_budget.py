@@ -96,6 +96,27 @@ def test_one_that_cannot_be_met_says_one_that_can() -> None:
             Train(model()).config.set_memory_budget(wrong)  # type: ignore[arg-type]
 
 
+def test_what_is_said_is_close_to_the_least() -> None:
+    """Found by bisection."""
+    x = flow.randn(256, 32)
+
+    def tried(budget: int) -> int:
+        """What it says where it can't be met; 0 if it can."""
+        flow.manual_seed(0)
+        layers = [m for _ in range(3) for m in (nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 32))]
+        try:
+            Train(nn.Sequential(*layers), budget).compile(x)
+        except CompileError as error:
+            return int(re.findall(r"set_memory_budget\((\d+)\) can be met", str(error))[0])
+        return 0
+
+    high = named = tried(1)
+    assert not tried(named)
+    for middle in (int(named * share) for share in (0.96, 0.92, 0.85)):
+        high = high if tried(middle) else middle
+    assert high >= 0.93 * named, (high, named)
+
+
 def test_few_plans_are_made_to_find_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """The estimate tells what to try, whether the budget can be met or not."""
     made: list[str] = []
@@ -116,7 +137,7 @@ def test_few_plans_are_made_to_find_one(monkeypatch: pytest.MonkeyPatch) -> None
     made.clear()
     with pytest.raises(CompileError):
         Train(model(), 1000).compile(x)
-    assert len(made) == 6  # without, all that recompute can do, and four from which the least is told
+    assert 6 <= len(made) <= 18  # without, all that recompute can do, four that any budget leads to, and what is less
 
 
 def test_it_is_of_a_rank() -> None:

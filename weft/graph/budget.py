@@ -22,6 +22,7 @@ from weft.plan.usage import show, usage
 from weft.transport import transport_of
 from weft.transport.check import decoded
 
+LOWER: Final = 3  # smaller budgets to try, to name the least
 CORRECTIONS: Final = 3  # tries with recompute alone
 LESS: Final = (0, 1 / 32, 1 / 16)  # tries with slices: by how much of a step's memory less than the budget is asked
 # With slices, of what would be held beside parameters: what may be reached, and where more slices take more.
@@ -33,19 +34,55 @@ def compiled(job: Job, options: Options, watch: Callable[[str, Job], Any] | None
     budget = memory_budget.budget_of(options)
     if not budget:
         return _lowered(job, options, watch)
-    history, variables = list[tuple[int, int]](), 0
-    for tried in _tries(job, options, budget, history):
-        found = _lowered(_copy(job), tried, watch)
-        history.append((found.job.held, _most(found)))
-        if history[-1][1] <= budget:
-            return found
-        variables = usage(found.plan).variables
-    least = min(held for _, held in (history[0], *history[-len(_fixed(job, options)) :]))
+    search = _Search(job, options, watch)
+    found = search.fits(budget)
+    if found is not None:
+        return found
+    least, variables = search.least(), search.variables
     raise CompileError(
         f"graph {job.name}: a budget of {show(budget)} can't be met: with values computed "
         f"again{' and in slices' * slices.applies(job)}, a rank still holds {show(least)}, {show(variables)} of it for "
         f"parameters and states. set_memory_budget({least}) can be met here; what a little less gives, only a try shows"
     )
+
+
+class _Search:
+    """Tries of one job, and what each held."""
+
+    def __init__(self, job: Job, options: Options, watch: Callable[[str, Job], Any] | None) -> None:
+        self.job, self.options, self.watch = job, options, watch
+        self.known: dict[tuple[int, int], tuple[int, int]] = {}  # by budgets: what was estimated, and held
+        self.variables = 0
+
+    def fits(self, budget: int) -> Lowered | None:
+        """The first try that is within a budget."""
+        history: list[tuple[int, int]] = []
+        for tried in _tries(self.job, self.options, budget, history):
+            known = self.known.get(key := _key(tried))
+            if known is None or known[1] <= budget:
+                found = _lowered(_copy(self.job), tried, self.watch)
+                known = self.known[key] = found.job.held, _most(found)
+                if known[1] <= budget:
+                    return found
+                self.variables = usage(found.plan).variables
+            history.append(known)
+        return None
+
+    def least(self) -> int:
+        """The least budget that is known to be met: what a try holds that is made for any budget, or less."""
+        always = (replace(self.options, memory_budget=0), *_fixed(self.job, self.options))
+        least = min(self.known[_key(tried)][1] for tried in always)
+        for _ in range(LOWER):
+            lowest = min(held for _, held in self.known.values())
+            goal = lowest if lowest < least else least - least // 32
+            if self.fits(goal) is None:
+                break
+            least = goal
+        return least
+
+
+def _key(options: Options) -> tuple[int, int]:
+    return memory_budget.budget_of(options), options.slices_budget
 
 
 def _tries(job: Job, options: Options, budget: int, history: list[tuple[int, int]]) -> Iterator[Options]:
