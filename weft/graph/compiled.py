@@ -42,7 +42,7 @@ class Program(Protocol):
     _optimizers: list[tuple[Optimizer, Any]]  # with their schedules
     _scaler: Scaler
     _compiled: Compiled | None
-    _shares: Program | None
+    _shares: Any  # another one, or None
     _debug_level: int
 
     @property

@@ -58,7 +58,7 @@ class Graph:
     _optimizers: list[tuple[Optimizer, Any]]
     _scaler: Scaler
     _compiled: Compiled | None
-    _shares: Graph | None
+    _shares: Any
     _debug_level: int
 
     def __init__(
