@@ -286,14 +286,15 @@ def allocates_what_plans_tell() -> None:
     group, size = transport.everyone(), 1_200_000  # more than one round over shared memory
     *parts, out = torch.ones((n + 1) * size).split(size)  # of one storage, as in an arena
     own, apart = parts[group.index], list(torch.empty(size // 100, n * 100).split(100, 1))
-    for method, args in (
+    every: list[tuple[str, tuple[Any, ...]]] = [
         ("reduce_scatter", (out, parts, "sum")),
         ("reduce_scatter", (own, parts, "sum")),
         ("all_gather", (parts, out)),
         ("all_gather", (apart, out.view(-1, 100))),
         ("all_reduce", (out, "sum")),
         ("all_reduce", (out.to(torch.int16), "sum")),
-    ):
+    ]
+    for method, args in every:
         told = ALLOCATES[transport.backend](method, n, args, False)
         measured = peak(lambda method=method, args=args: getattr(group, method)(*args), 1)
         assert abs(measured - told) < 20_000, (method, measured, told)
