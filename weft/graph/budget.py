@@ -81,8 +81,8 @@ class _Search:
         return least
 
 
-def _key(options: Options) -> tuple[int, int]:
-    return memory_budget.budget_of(options), options.slices_budget
+def _key(tried: Options) -> tuple[int, int]:
+    return tried.memory_budget, tried.slices_budget
 
 
 def _tries(job: Job, options: Options, budget: int, history: list[tuple[int, int]]) -> Iterator[Options]:
