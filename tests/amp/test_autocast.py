@@ -37,6 +37,7 @@ def test_products_run_short_and_losses_in_full() -> None:
         assert F.scaled_dot_product_attention(q, q, q).dtype is flow.bfloat16
         assert F.cross_entropy(y, flow.tensor([0, 1, 2, 3])).dtype is flow.float32
         assert F.mse_loss(y, x).dtype is flow.float32
+        assert F.sparse_softmax_cross_entropy(flow.tensor([0, 1, 2, 3]), y).dtype is flow.float32, "OneFlow's"
         assert F.relu(y).dtype is flow.bfloat16, "what costs no digits runs as it comes"
         assert (y + x[:, :8]).dtype is flow.float32
         assert (x.double() @ w.double()).dtype is flow.float64

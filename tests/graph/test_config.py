@@ -144,6 +144,7 @@ def test_a_view_of_a_transposed_value_made_contiguous() -> None:
 @pytest.mark.parametrize("level, says, says_not", [
     (0, ["compiled in", "(GRAPH:"], ["\njob ", "\nplan "]), (1, ["compiled in", "\njob "], ["\nplan "]),
     (2, ["\njob ", "\nplan "], []), (-1, [], ["compiled"]),
+    (True, ["compiled in", "\njob "], ["\nplan "]),
 ])  # fmt: skip
 def test_a_graph_tells_of_its_compilation(
     level: int, says: list[str], says_not: list[str], capsys: pytest.CaptureFixture[str]

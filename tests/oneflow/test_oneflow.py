@@ -65,8 +65,22 @@ print(flow.env.get_rank(), flow.env.get_world_size(), sys.argv[1:], __name__)
 """
 
 
-def run(folder: Path, *words: str, path: str | None = None) -> list[str]:
-    (folder / "program.py").write_text(PROGRAM)
+SPAWNS = """\
+import oneflow as flow
+import oneflow.multiprocessing as mp
+
+def doubled(i, x):
+    x[i] *= 2
+
+if __name__ == "__main__":
+    x = flow.ones(2)
+    mp.spawn(doubled, (x,), nprocs=2)
+    print(x.tolist())
+"""
+
+
+def run(folder: Path, *words: str, path: str | None = None, program: str = PROGRAM) -> list[str]:
+    (folder / "program.py").write_text(program)
     variables = {**os.environ, **({} if path is None else {"PYTHONPATH": path})}
     done = subprocess.run(
         [sys.executable, *words], cwd=folder, env=variables, capture_output=True, text=True, timeout=250
@@ -77,6 +91,10 @@ def run(folder: Path, *words: str, path: str | None = None) -> list[str]:
 
 def test_a_command_runs_it(tmp_path: Path) -> None:
     assert run(tmp_path, "-m", "weft.oneflow", "program.py", "-m", "x") == ["0 1 ['-m', 'x'] __main__"]
+
+
+def test_processes_that_a_program_starts_find_oneflow(tmp_path: Path) -> None:
+    assert run(tmp_path, "-m", "weft.oneflow", "program.py", program=SPAWNS) == ["[2.0, 2.0]"]
 
 
 def test_a_command_without_a_program_tells_the_path(capsys: pytest.CaptureFixture[str]) -> None:

@@ -124,7 +124,7 @@ def test_outside_nothing_is_recorded() -> None:
     with flow.profiler.profile() as p:
         pass
     flow.ones(2)
-    assert not p.events and str(p.key_averages()) == "nothing was recorded"
+    assert not p.events() and str(p.key_averages()) == "nothing was recorded"
     assert p.chrome_trace()["traceEvents"][0]["args"] == {"name": "rank 0"}
 
 
@@ -163,7 +163,7 @@ def test_stretches_are_pushed_and_popped() -> None:
         flow.profiler.range_push("inner")
         flow.profiler.range_pop()
         flow.profiler.range_pop()
-    names = [e.name for e in p.events if e.kind == "function"]
+    names = [e.name for e in p.events() if e.kind == "function"]
     assert names == ["inner", "outer"]
     with pytest.raises(flow.errors.ArgumentError, match="no range_push"):
         flow.profiler.range_pop()
@@ -187,7 +187,7 @@ def test_the_steps_of_a_schedule_are_recorded_and_handed_over(tmp_path: Path) ->
     write = flow.profiler.tensorboard_trace_handler(tmp_path / "log", "here", use_gzip=True)
 
     def ready(p: flow.profiler.profile) -> None:
-        log.append([e.name for e in p.events])
+        log.append([e.name for e in p.events()])
         write(p)
 
     with flow.profiler.profile(
@@ -210,7 +210,7 @@ def test_the_steps_of_a_schedule_are_recorded_and_handed_over(tmp_path: Path) ->
 
 def test_without_a_block_and_what_comes_too_early() -> None:
     log: list[int] = []
-    p = flow.profiler.profile(on_trace_ready=lambda p: log.append(len(p.events)))
+    p = flow.profiler.profile(on_trace_ready=lambda p: log.append(len(p.events())))
     with pytest.raises(ArgumentError, match="has not begun"):
         p.step()
     p.start()
@@ -218,7 +218,7 @@ def test_without_a_block_and_what_comes_too_early() -> None:
     p.step()
     p.stop()
     rows = p.key_averages()
-    assert log == [len(p.events)] and [r.count for r in rows if r.key == "exp"] == [1]
+    assert log == [len(p.events())] and [r.count for r in rows if r.key == "exp"] == [1]
     assert all(r.cpu_time_total == r.total and r.self_cpu_time_total == r.own for r in rows)
     assert rows.table(sort_by="self_cpu_time_total", row_limit=-1) == rows.table("own")
     with pytest.raises(ArgumentError, match="stacks"):
@@ -262,7 +262,7 @@ def calls_of_a_graph() -> None:
             graph(x).numpy()
     check_nesting(p.chrome_trace())
     planned = [c for t in graph.plan.tasks for c in t.step.calls]
-    for events, launches in ((p.events, 2), (inner.events, 1)):
+    for events, launches in ((p.events(), 2), (inner.events, 1)):
         calls = [e for e in events if e.kind == "call"]
         assert [e.name for e in calls].count("linear") == 2 * launches
         for e in calls:
@@ -278,9 +278,9 @@ def calls_of_a_graph() -> None:
         assert len(sums) == launches * sum(c.op == "box.all_reduce" for c in planned)
         assert max(e.moved for e in sums) == (16 * 8 + 16 + 4 * 16 + 4) * 4 and all(e.peers == (0, 1) for e in sums)
         assert "among 0, 1" in inner.table()
-    before = len(p.events)
+    before = len(p.events())
     graph(x).numpy()
-    assert len(p.events) == before
+    assert len(p.events()) == before
 
 
 def test_the_calls_inside_of_a_graph_are_told_with_forms_lines_and_peers() -> None:

@@ -270,7 +270,7 @@ class Graph:
 
         On rank 0, or on `ranks` (-1: all). A negative level prints nothing.
         """
-        if isinstance(v_level, bool) or not isinstance(v_level, int):
+        if not isinstance(v_level, int):
             raise GraphError(f"debug(v_level={v_level!r}): a level is an int, -1 to 3")
         idle("Graph.debug(max_py_stack_depth)", max_py_stack_depth != 2)
         idle("Graph.debug(only_user_py_stack)", not only_user_py_stack)

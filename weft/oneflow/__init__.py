@@ -120,7 +120,10 @@ def _enable() -> None:
 
 
 def for_children() -> None:
-    """Let every Python that this process starts, such as a launcher's ranks, import oneflow."""
+    """Let every Python that this process starts, such as a launcher's ranks, import oneflow: new programs look on
+    PYTHONPATH, multiprocessing's on this one's path."""
+    if str(FOLDER) not in sys.path:
+        sys.path.append(str(FOLDER))
     others = os.environ.get("PYTHONPATH", "")
     if str(FOLDER) not in others.split(os.pathsep):
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(FOLDER), others)))

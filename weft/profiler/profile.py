@@ -133,7 +133,6 @@ class profile:
         if whole and self.on_trace_ready is not None:
             self.on_trace_ready(self)
 
-    @property
     def events(self) -> list[Event]:
         """Ops, instructions, named functions and acts, in the order of their ends."""
         return list(self._recorded().events)
@@ -143,7 +142,7 @@ class profile:
         `.table(sort_by="own")`."""
         if group_by_stack_n:
             raise ArgumentError("key_averages(): groups are by name and shapes; stacks aren't part of a record")
-        return average(self.events, group_by_input_shape)
+        return average(self.events(), group_by_input_shape)
 
     def chrome_trace(self) -> chrome.Document:
         return document([self._recorded()])

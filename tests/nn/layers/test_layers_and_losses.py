@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import weft as flow
 from weft.interop import load_torch
@@ -200,6 +201,31 @@ def test_boxes_pooled_to_one_size(aligned: bool, ratio: int) -> None:
     boxes = [flow.tensor(rois[:1, 1:]), flow.tensor(rois[1:, 1:])]
     again = flow.roi_align(flow.tensor(x), boxes, scale, *cells, ratio, aligned)
     np.testing.assert_allclose(again.numpy(), expected, rtol=1e-9, atol=1e-12)
+
+
+class Largest(TorchDispatchMode):
+    """Notes how many elements the largest output of a kernel has."""
+
+    elements = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        for made in found if isinstance(found, (tuple, list)) else (found,):
+            if isinstance(made, torch.Tensor):
+                self.elements = max(self.elements, made.numel())
+        return found
+
+
+def test_many_boxes_need_no_memory_for_each_pair_or_picture() -> None:
+    corner = flow.rand(400, 2) * 30
+    boxes = flow.cat([corner, corner + 9], 1)
+    picture, samples = flow.rand(1, 3, 64, 64), 400 * 4 * 4
+    with Largest() as seen:
+        flow.nms(boxes, flow.rand(400), 0.5)
+    assert seen.elements < 10 * boxes.numel()
+    with Largest() as seen:
+        flow.roi_align(picture, [boxes], 1.0, 2, 2, 2)
+    assert seen.elements <= 4 * 3 * samples, "four pixels of each sample"
 
 
 # ---- few bits ----------------------------------------------------------------------------------------------

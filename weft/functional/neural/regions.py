@@ -97,14 +97,16 @@ def roi_align(
         raise ShapeError(f"roi_align: rois are rows of (image, x1, y1, x2, y2); got shape {list(rois.shape)}")
     if pooled_h < 1 or pooled_w < 1:
         raise OptionError(f"roi_align: a box is pooled to at least one cell; got {pooled_h} and {pooled_w}")
+    pixels = ops.reshape(ops.permute(x, (0, 2, 3, 1)), (-1, x.shape[1]))
+    cells, rois = (pooled_h, pooled_w), rois.detach()
     if sampling_ratio > 0 and rois.shape[0]:
-        return _pooled(x, rois, spatial_scale, (pooled_h, pooled_w), (sampling_ratio, sampling_ratio), aligned)
+        return _pooled(x, pixels, rois, spatial_scale, cells, (sampling_ratio, sampling_ratio), aligned)
     parts = []  # as many samples as a cell has pixels
-    for i, row in enumerate(rois.detach().tolist()):
+    for i, row in enumerate(rois.tolist()):
         size = [max((row[b] - row[a]) * spatial_scale, 0.0 if aligned else 1.0) for a, b in ((2, 4), (1, 3))]
-        counts = [max(-int(-s // n), 1) for s, n in zip(size, (pooled_h, pooled_w), strict=True)]
+        counts = [max(-int(-s // n), 1) for s, n in zip(size, cells, strict=True)]
         one = ops.narrow(rois, 0, i, 1)
-        parts.append(_pooled(x, one, spatial_scale, (pooled_h, pooled_w), (counts[0], counts[1]), aligned))
+        parts.append(_pooled(x, pixels, one, spatial_scale, cells, (counts[0], counts[1]), aligned))
     return ops.cat(parts, 0) if parts else x.new_zeros(0, x.shape[1], pooled_h, pooled_w)
 
 
@@ -113,23 +115,40 @@ def _numbered(boxes: Sequence[Any]) -> Any:
     return ops.cat(rows, 0)
 
 
-def _pooled(x: Any, rois: Any, scale: float, cells: tuple[int, int], counts: tuple[int, int], aligned: bool) -> Any:
-    image, x1, y1, x2, y2 = (ops.select(rois, 1, k) for k in range(5))
+def _pooled(
+    x: Any, pixels: Any, rois: Any, scale: float, cells: tuple[int, int], counts: tuple[int, int], aligned: bool
+) -> Any:
+    """Each cell is a weighted sum of rows of `pixels`, (pixels of all images, channels)."""
+    image, x1, y1, x2, y2 = (ops.select(rois, 1, i) for i in range(5))
     shift = 0.5 if aligned else 0.0
-    lines = []
-    for low, high, cell, count in ((y1, y2, cells[0], counts[0]), (x1, x2, cells[1], counts[1])):
+    k, (channels, high, wide) = rois.shape[0], x.shape[1:]
+    taps = []
+    for low, high_end, cell, count, size in ((y1, y2, cells[0], counts[0], high), (x1, x2, cells[1], counts[1], wide)):
         start = low * scale - shift
-        length = high * scale - shift - start
+        length = high_end * scale - shift - start
         length = length if aligned else ops.clamp(length, 1.0)
         steps = (creation.arange(cell * count, dtype=x.dtype, **device_of(x)) + 0.5) / (cell * count)
-        lines.append(ops.unsqueeze(start, 1) + ops.unsqueeze(length, 1) * steps)
-    k, (n, channels, high, wide) = rois.shape[0], x.shape
-    full = (k, cells[0] * counts[0], cells[1] * counts[1])
-    y, z = ops.expand(ops.unsqueeze(lines[0], 2), full), ops.expand(ops.unsqueeze(lines[1], 1), full)
-    near = (y >= -1.0) * (y <= float(high)) * (z >= -1.0) * (z <= float(wide))
-    y, z = ops.clamp(y, 0.0, high - 1.0), ops.clamp(z, 0.0, wide - 1.0)
-    images = ops.index_select(ops.reshape(x, (n, channels, high * wide)), 0, ops.cast(image, dtypes.int64))
-    read = _blend(images, ops.reshape(y, (k, -1)), ops.reshape(z, (k, -1)), high, wide)
-    read = read * ops.reshape(ops.cast(near, x.dtype), (k, 1, -1))
-    read = ops.reshape(read, (k, channels, cells[0], counts[0], cells[1], counts[1]))
-    return ops.mean(read, (3, 5))
+        at, share = _taps(ops.unsqueeze(start, 1) + ops.unsqueeze(length, 1) * steps, size)
+        taps.append([ops.reshape(part, (k, cell, 2 * count)) for part in (at, share / count)])
+    (y, down), (z, along) = taps
+    first = ops.reshape(ops.cast(image, dtypes.int64) * high, (k, 1, 1))
+    at = _outer(ops.add, (first + y) * wide, z)
+    found = ops.matmul(ops.unsqueeze(_outer(ops.mul, down, along), 3), ops.embedding(pixels, at))
+    return ops.permute(ops.reshape(found, (k, *cells, channels)), (0, 3, 1, 2))
+
+
+def _taps(line: Any, size: int) -> tuple[Any, Any]:
+    """The two pixels between which each sample of a line lies, and their shares; none has a share outside."""
+    inside = ops.cast((line >= -1.0) * (line <= float(size)), line.dtype)
+    line = ops.clamp(line, 0.0, size - 1.0)
+    low = ops.floor(line)
+    at = ops.cast(ops.stack([low, ops.clamp(low + 1.0, None, size - 1.0)], 2), dtypes.int64)
+    return at, ops.stack([(1 - line + low) * inside, (line - low) * inside], 2)
+
+
+def _outer(f: Any, rows: Any, columns: Any) -> Any:
+    """f of each pair of a cell's rows and columns: (boxes, cells, n) and (boxes, cells, m) give (boxes, cells high,
+    cells wide, n * m)."""
+    (k, high, n), (_, wide, m) = rows.shape, columns.shape
+    pairs = f(ops.reshape(rows, (k, high, 1, n, 1)), ops.reshape(columns, (k, 1, wide, 1, m)))
+    return ops.reshape(pairs, (k, high, wide, n * m))

@@ -20,16 +20,15 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
     if boxes.device.type == "meta":
         return torch.empty(0, dtype=torch.int64, device="meta")
     order = scores.argsort(descending=True, stable=True)
-    b = boxes[order]
-    area = (b[:, 2] - b[:, 0]) * (b[:, 3] - b[:, 1])
-    corner = torch.maximum(b[:, None, :2], b[None, :, :2])
-    sides = (torch.minimum(b[:, None, 2:], b[None, :, 2:]) - corner).clamp_min(0)
-    shared = sides[..., 0] * sides[..., 1]
-    over = (shared > iou_threshold * (area[:, None] + area[None] - shared)).cpu()
-    kept = torch.ones(len(b), dtype=torch.bool)
-    for i in range(len(b)):
+    sides = boxes[order].cpu().T.contiguous()  # on the CPU, as each box waits for those before it
+    area = (sides[2:] - sides[:2]).prod(0)
+    kept = torch.ones(len(area), dtype=torch.bool)
+    for i in range(len(area)):
         if kept[i]:
-            kept[i + 1 :] &= ~over[i, i + 1 :]
+            this, rest = sides[:, i : i + 1], sides[:, i + 1 :]
+            high, wide = (torch.minimum(this[2:], rest[2:]) - torch.maximum(this[:2], rest[:2])).clamp_min_(0)
+            shared = high * wide
+            kept[i + 1 :] &= ~(shared > iou_threshold * (area[i] + area[i + 1 :] - shared))
     return order[kept.to(order.device)]
 
 
