@@ -70,6 +70,23 @@ def check(leaf: Any, what: str) -> None:
         )
 
 
+def check_result(leaf: Any) -> None:
+    """Refuse a result in which symbols are hidden, too."""
+    check(leaf, "a result")
+    hidden = [k for k, v in getattr(leaf, "__dict__", {}).items() if _has_symbol(v)]
+    if hidden and not isinstance(leaf, type):
+        kind, name = type(leaf).__name__, hidden[0]
+        raise GraphError(
+            f"a result of a graph is an object, {kind}, whose {name!r} is a tensor of the graph, which has no value outside of it: "
+            f"return the tensors, y.{name}, or make {kind} a dataclass, whose tensors are found"
+        )
+
+
+def _has_symbol(value: Any) -> bool:
+    found = (v for _, v in leaves(value) if isinstance(v, (Tensor, torch.Tensor)))
+    return any(getattr(v, "of", v).value is not None for v in found if isinstance(v, Tensor) or hasattr(v, "of"))
+
+
 def describe(f: Any) -> str:
     if isinstance(f, tuple) and len(f) == 3 and isinstance(f[0], tuple):
         return f"shape={tuple(f[0])}, dtype={f[1]}, device={f[2]}"
