@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ import weft as flow
 from tests.graphs import Calls
 from tests.ranks import on
 from weft import nn
-from weft.core.errors import ArgumentError, SbpError, TraceError
+from weft.core.errors import ArgumentError, CheckpointError, SbpError, TraceError
 from weft.interop.functions import counterpart
 
 S, B = flow.sbp.split, flow.sbp.broadcast
@@ -1001,7 +1002,7 @@ class Spread(torch.nn.Module):
         return (self.edges @ x + torch.spmm(self.edges, x)).square().sum()
 
 
-def test_a_sparse_matrix_that_a_module_was_given_is_multiplied_as_such() -> None:
+def test_a_sparse_matrix_that_a_module_was_given_is_multiplied_as_such(tmp_path: Path) -> None:
     places = torch.tensor([[0, 1, 1, 3], [2, 0, 3, 1]])
     theirs = Spread(torch.sparse_coo_tensor(places, torch.rand(4), (4, 4)).coalesce())
     mine = flow.from_torch(theirs)
@@ -1012,6 +1013,11 @@ def test_a_sparse_matrix_that_a_module_was_given_is_multiplied_as_such() -> None
     torch.testing.assert_close(mine.nodes.weight.grad.to_torch(), theirs.nodes.weight.grad)
     with pytest.raises(TraceError, match=r"give x.to_dense\(\)"):
         Called(mine)()
+    with pytest.raises(CheckpointError, match="edges has layout torch.sparse_coo.*torch.save, which keeps"):
+        flow.save({"edges": mine.edges}, tmp_path / "edges")
+    assert torch.equal(mine.edges.to_dense().to_torch(), theirs.edges.to_dense())
+    with pytest.raises(ArgumentError, match=r"global tensors are dense.*x\.to_dense\(\)"):
+        mine.edges.to_global(flow.placement("cpu", [0]), flow.sbp.broadcast)
 
 
 class Rows(torch.nn.Module):
