@@ -65,6 +65,8 @@ REASONS: Final = [
         ("memory", "", r"memory_format=torch.channels_last", "tensors are contiguous"),
         ("memory", "H mH", r"complex", "torch conjugates lazily"),
         ("wide", "__radd__ __rmul__ __rand__ __ror__ __rxor__", r"descriptor", "as functions they take two numbers"),
+        ("strict", "__rmod__ __rpow__", r"got \(int, int\)", "torch answers NotImplemented to two numbers"),
+        ("other", "__rsub__", r"FOR NotImplemented", "as functions they take two numbers"),
         ("lax", "__rdiv__", r"'int' object has no attribute", "as functions they take two numbers"),
         ("lax", "max_pool3d avg_pool3d", r"positive length", "a rank's part may be empty"),
         ("class", "multilabel_margin_loss", r"abc is not a valid value", "targets' dtype is wrong, too"),
