@@ -1020,6 +1020,47 @@ def test_a_sparse_matrix_that_a_module_was_given_is_multiplied_as_such(tmp_path:
         mine.edges.to_global(flow.placement("cpu", [0]), flow.sbp.broadcast)
 
 
+class Closed(torch.nn.Module):
+    """Functions in attributes refer to its layers, as in minGPT's blocks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        layers = self.layers = torch.nn.ModuleDict({"a": torch.nn.Linear(3, 4), "b": torch.nn.Linear(4, 3)})
+        weight = layers["a"].weight
+        self.mlp = lambda x: layers["b"](layers["a"](x))
+        self.others = {"own": [lambda x: self.mlp(x)], "default": lambda x, b=layers["b"]: b(x @ weight.T)}
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.mlp(x) + self.others["own"][0](x) + self.others["default"](x)
+
+
+def test_functions_that_a_module_holds_refer_to_what_was_converted() -> None:
+    theirs, x = Closed(), torch.randn(2, 3)
+    mine = flow.from_torch(theirs)
+    back = flow.to_torch(mine)
+    theirs(x).square().sum().backward()
+    mine(flow.from_torch(x)).square().sum().backward()
+    back(x).square().sum().backward()
+    for a, b, c in zip(theirs.parameters(), mine.parameters(), back.parameters(), strict=True):
+        torch.testing.assert_close(b.grad.to_torch(), a.grad)
+        torch.testing.assert_close(c.grad, a.grad)
+
+
+def test_a_parameter_that_was_not_converted_is_refused_where_it_would_be_trained() -> None:
+    class Borrows(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return OUTSIDE(x)
+
+    model, x = flow.from_torch(Borrows()), flow.ones(2, 3)
+    with pytest.raises(ArgumentError, match=r"torch would not see what Weft computes.*flow\.from_torch\(module\)"):
+        model(x)
+    with flow.no_grad():
+        assert model(x).shape == (2, 2)
+
+
+OUTSIDE = torch.nn.Linear(3, 2)
+
+
 class Rows(torch.nn.Module):
     """As graph networks find where the edges of each node begin."""
 

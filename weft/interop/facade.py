@@ -17,6 +17,7 @@ import torch
 from torch.overrides import _get_current_function_mode_stack as modes
 from torch.overrides import _pop_mode_temporarily
 
+from weft.autograd.plain import taken
 from weft.core import device as devices
 from weft.core import dtype as dtypes
 from weft.core.device import Device
@@ -169,6 +170,12 @@ def _data(v: torch.Tensor) -> Tensor:
         return of_torch(v.detach())
 
 
+def _parameter(v: torch.nn.Parameter) -> Any:
+    """A parameter of a module that wasn't converted, if nothing is to be recorded: else it would never be trained."""
+    with without_torch_function():
+        return taken(v)
+
+
 def _of(v: Facade) -> Tensor:
     return v.of
 
@@ -180,7 +187,7 @@ def _dtype(v: torch.dtype) -> Any:
 TO_WEFTS: dict[type, Function] = {
     Facade: _of,
     torch.Tensor: _data,
-    torch.nn.Parameter: _data,
+    torch.nn.Parameter: _parameter,
     torch.dtype: _dtype,
     torch.device: devices.of_torch,
     list: lambda v: [inward(p) for p in v],

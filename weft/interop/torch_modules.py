@@ -23,6 +23,7 @@ from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
 from weft.core.stored import stored
 from weft.interop import bypasses
+from weft.interop.closures import follow_copies
 from weft.interop.entering import WEFTS, Callback, contains, entered
 from weft.interop.facade import (
     COPIED,
@@ -228,6 +229,7 @@ def from_module(module: torch.nn.Module) -> Any:
                 memo[id(t)] = _facade_over(t)
     with _Copying():
         made = copy.deepcopy(module, memo)
+    follow_copies(made, memo)
     _convert_tree(made)
     return made
 
@@ -386,6 +388,7 @@ def to_module(module: Any) -> torch.nn.Module:
     made = copy.deepcopy(module, memo)
     for m in list(Module.modules(made)):
         _convert_back(m)
+    follow_copies(made, memo)
     return made
 
 
