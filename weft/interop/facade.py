@@ -17,12 +17,12 @@ import torch
 from torch.overrides import _get_current_function_mode_stack as modes
 from torch.overrides import _pop_mode_temporarily
 
-from weft.autograd.plain import taken
 from weft.core import device as devices
 from weft.core import dtype as dtypes
 from weft.core.device import Device
 from weft.core.dispatch import here, tracing
 from weft.core.dtype import DType
+from weft.core.errors import ArgumentError
 from weft.core.sbp import broadcast
 from weft.interop.inside import inside
 from weft.ops import ops
@@ -171,9 +171,15 @@ def _data(v: torch.Tensor) -> Tensor:
 
 
 def _parameter(v: torch.nn.Parameter) -> Any:
-    """A parameter of a module that wasn't converted, if nothing is to be recorded: else it would never be trained."""
-    with without_torch_function():
-        return taken(v)
+    """A parameter of a module that wasn't converted, if it isn't to be trained."""
+    if v.requires_grad and here.grad:
+        raise ArgumentError(
+            f"a parameter of torch's, of shape {list(v.shape)}, outside of the module that from_torch took: torch would "
+            "not see what Weft computes with it, so it would never be trained. Let the module hold it, or its layer; "
+            "or freeze it: p.requires_grad_(False). A function that a module holds, a lambda, say, refers to layers of "
+            "the original after copy.deepcopy: convert the original"
+        )
+    return _data(v)
 
 
 def _of(v: Facade) -> Tensor:

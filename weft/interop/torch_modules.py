@@ -134,7 +134,7 @@ class TorchModule(Module, TORCHS):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not inside.depth:
-            with entered((*args, *kwargs.values(), *self.parameters())):
+            with entered((*args, *kwargs.values(), *_tensors(self))):
                 return call_outside(self, args, kwargs)
         if here.trace is None:
             return self.forward(*args, **kwargs) if self._hooks is None else self._call(*args, **kwargs)
@@ -202,6 +202,20 @@ class TorchModule(Module, TORCHS):
 
     def extra_repr(self) -> str:
         return self.torch_class.extra_repr(self)
+
+
+def _tensors(module: Module) -> Iterator[Any]:
+    """The parameters and buffers in a tree of modules, some perhaps twice: in less time than `parameters()` takes."""
+    todo, seen = [module], {id(module)}
+    for m in todo:
+        held = stored(m)
+        for name, role in m._roles.items():
+            value = held[name]
+            if role != MODULE:
+                yield value
+            elif value is not None and id(value) not in seen:
+                seen.add(id(value))
+                todo.append(value)
 
 
 def _add_member(kind: type, name: str) -> None:
@@ -363,7 +377,7 @@ def _wrap_method(f: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if inside.depth:
             return f(self, *args, **kwargs)
-        with entered((*args, *kwargs.values(), *self.parameters())):
+        with entered((*args, *kwargs.values(), *_tensors(self))):
             return call_outside(functools.partial(f, self), args, kwargs)
 
     return call
