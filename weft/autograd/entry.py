@@ -178,7 +178,8 @@ def wanting(op: Op, i: int) -> str:
 def source_of(op: Op) -> str:
     """The entry as Python text."""
     names = ", ".join(op.names)
-    lines = [f"def {op.name}({', '.join(header_of(op))}):", *refits(op, "call"), f"    if {CASTABLE if op.view else PLAIN}:"]
+    plain = CASTABLE if op.view else PLAIN
+    lines = [f"def {op.name}({', '.join(header_of(op))}):", *refits(op, "call"), f"    if {plain}:"]
     if op.name in hooks.ruled:
         lines += ["        if changed and here.casting:", f"            {names}, = hooks.cast_operands(op, ({names},))"]
     reading, kernel_args = at_hand(op)

@@ -77,8 +77,8 @@ def check_result(leaf: Any) -> None:
     if hidden and not isinstance(leaf, type):
         kind, name = type(leaf).__name__, hidden[0]
         raise GraphError(
-            f"a result of a graph is an object, {kind}, whose {name!r} is a tensor of the graph, which has no value outside of it: "
-            f"return the tensors, y.{name}, or make {kind} a dataclass, whose tensors are found"
+            f"a result of a graph is an object, {kind}, whose {name!r} is a tensor of the graph, which has no value "
+            f"outside of it: return the tensors, y.{name}, or make {kind} a dataclass, whose tensors are found"
         )
 
 

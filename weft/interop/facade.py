@@ -174,10 +174,10 @@ def _parameter(v: torch.nn.Parameter) -> Any:
     """A parameter of a module that wasn't converted, if it isn't to be trained."""
     if v.requires_grad and here.grad:
         raise ArgumentError(
-            f"a parameter of torch's, of shape {list(v.shape)}, outside of the module that from_torch took: torch would "
-            "not see what Weft computes with it, so it would never be trained. Let the module hold it, or its layer; "
-            "or freeze it: p.requires_grad_(False). A function that a module holds, a lambda, say, refers to layers of "
-            "the original after copy.deepcopy: convert the original"
+            f"a parameter of torch's, of shape {list(v.shape)}, outside of the module that from_torch took: torch "
+            "would not see what Weft computes with it, so it would never be trained. Let the module hold it, or its "
+            "layer; or freeze it: p.requires_grad_(False). A function that a module holds, a lambda, say, refers to "
+            "layers of the original after copy.deepcopy: convert the original"
         )
     return _data(v)
 
