@@ -83,8 +83,8 @@ def check_result(leaf: Any) -> None:
 
 
 def _has_symbol(value: Any) -> bool:
-    found = (v for _, v in leaves(value) if isinstance(v, (Tensor, torch.Tensor)))
-    return any(getattr(v, "of", v).value is not None for v in found if isinstance(v, Tensor) or hasattr(v, "of"))
+    found = (getattr(v, "of", v) for _, v in leaves(value))  # of a stand-in in torch's modules
+    return any(isinstance(t, Tensor) and t.value is not None for t in found)
 
 
 def describe(f: Any) -> str:
