@@ -25,7 +25,7 @@ LOSSES: Final = """
     triplet_margin_loss multi_margin_loss binary_cross_entropy binary_cross_entropy_with_logits cdist prod
 """
 SOLVERS: Final = """
-    cholesky cholesky_ex cholesky_inverse cholesky_solve eigh eig eigvals svd qr inv inv_ex solve solve_ex lu_solve
+    cholesky cholesky_ex cholesky_inverse cholesky_solve eigh eig eigvals svd qr inv inv_ex solve solve_ex lu lu_solve
     lstsq geqrf orgqr ormqr triangular_solve pinverse fft fft2 fftn ifft ifft2 ifftn rfft rfft2 rfftn irfft irfft2
     irfftn hfft ihfft
 """
