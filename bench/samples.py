@@ -64,6 +64,12 @@ REASONS: Final = [
         ("strict", "", r"doesn't support complex numbers", "torch says so at the first step, if there is a gradient"),
         ("memory", "", r"memory_format=torch.channels_last", "tensors are contiguous"),
         ("memory", "H mH", r"complex", "torch conjugates lazily"),
+        ("wide", "__radd__ __rmul__ __rand__ __ror__ __rxor__", r"descriptor", "as functions they take two numbers"),
+        ("strict", "__rmod__ __rpow__", r"got \(int, int\)", "torch answers NotImplemented to two numbers"),
+        ("other", "__rsub__", r"FOR NotImplemented", "as functions they take two numbers"),
+        ("lax", "__rdiv__", r"'int' object has no attribute", "as functions they take two numbers"),
+        ("lax", "max_pool3d avg_pool3d", r"positive length", "a rank's part may be empty"),
+        ("class", "multilabel_margin_loss", r"abc is not a valid value", "targets' dtype is wrong, too"),
         ("lax", "", r"derivative for|\bderivative of", "torch lacks the derivative"),
         ("lax", "", r"more than one element of the written-to tensor", "Weft copies what is expanded"),
         ("strict", "", r"complex.*has no kernel for Complex(Float|Double)", "torch has kernels of complex convolution"),
@@ -143,7 +149,8 @@ def functions(only: str = "") -> Iterator[tuple[str, Any, Function, Function]]:
             yield f"{PLACES.get(place, place)}.{last}", op, ours, rebound(op.op)
         for f in filter(None, (op.method_variant, op.inplace_variant)):
             name = getattr(f, "__name__", "")
-            ours = rebound(f, torch=flow) if isinstance(f, types.FunctionType) else getattr(flow.Tensor, name, None)
+            ours = rebound(f, torch=flow)
+            ours = getattr(flow.Tensor, name, None) if ours is f else ours
             if ours is not None:
                 yield f"tensor.{last if name == '<lambda>' else name}", op, ours, rebound(f)
 

@@ -84,7 +84,7 @@ from weft import (
     log10 as log10, log1p as log1p, log2 as log2, log_softmax as log_softmax, logaddexp as logaddexp,
     logaddexp2 as logaddexp2, logcumsumexp as logcumsumexp, logdet as logdet, logical_and as logical_and,
     logical_not as logical_not, logical_or as logical_or, logical_xor as logical_xor, logit as logit,
-    logspace as logspace, logsumexp as logsumexp, lstm_cell as lstm_cell, lt as lt, lu_solve as lu_solve,
+    logspace as logspace, logsumexp as logsumexp, lstm_cell as lstm_cell, lt as lt, lu as lu, lu_solve as lu_solve,
     lu_unpack as lu_unpack, manual_seed as manual_seed, margin_ranking_loss as margin_ranking_loss,
     masked_fill as masked_fill, masked_fill_ as masked_fill_, masked_scatter as masked_scatter,
     masked_select as masked_select, matmul as matmul, matrix_exp as matrix_exp, matrix_power as matrix_power,

@@ -492,7 +492,7 @@ def celu_(x: Tensor, alpha: _float = 1.0) -> Tensor:
 def chain_matmul(*matrices: Any) -> Any:
     """The product of several matrices."""
 
-def channel_shuffle(input: Any, groups: _int) -> Any:
+def channel_shuffle(input: Tensor, groups: _int, *, out: Tensor | None = None) -> Tensor:
     """Channels interleaved: the first of each group, then the second of each, and so on."""
 
 def cholesky(x: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -622,7 +622,7 @@ def cosine_similarity(
 ) -> Tensor:
     """The cosine of the angle between two tensors, along `dim`."""
 
-def count_nonzero(x: Tensor, dim: Any = None, *, out: Tensor | None = None) -> Tensor:
+def count_nonzero(x: Tensor, dim: _int | Sequence[_int] | None = None, *, out: Tensor | None = None) -> Tensor:
     """The number of nonzero elements, over some dimensions or all."""
 
 def cov(x: Any, *, correction: _int = 1, fweights: Any = None, aweights: Any = None) -> Any:
@@ -1372,6 +1372,11 @@ def lt(
     out: Tensor | None = None
 ) -> Tensor:
     """Whether a is less than b, element by element."""
+
+def lu(A: Any, pivot: _bool = True, get_infos: _bool = False) -> tuple[Any, ...]:
+    """torch's older name of `linalg.lu_factor_ex`: the factors in one matrix, the pivots; with `get_infos` the error
+    code, too.
+    """
 
 def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:
     """The x of A @ x = b, from `lu_factor`'s result."""

@@ -246,7 +246,7 @@ def test_modes_inside_each_other_come_back_in_order() -> None:
         with outer():
             around = here.plain, here.casting
             with inner():
-                assert here.casting is any(isinstance(i, flow.autocast) for i in here.stack)
+                assert bool(here.casting) is any(isinstance(i, flow.autocast) for i in here.stack)
                 assert here.plain is not any(isinstance(i, Passing) for i in here.stack)
                 assert (x @ x).dtype is (flow.bfloat16 if here.casting else flow.float32)
             assert (here.plain, here.casting) == around

@@ -156,6 +156,8 @@ ROWS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "histc": [((A, 4), {}), ((A,), {"min": -1, "max": 1}), ((A, 0), {})],
     "count_nonzero": [((IDS,), {}), ((A, 0), {}), ((A, 3), {})],
     "pixel_shuffle": [((C.view(1, 4, 4, 2), 2), {}), ((A, 2), {})],
+    "pixel_unshuffle": [((C.view(1, 2, 4, 4), 2), {}), ((A, 2), {})],
+    "channel_shuffle": [((C.view(1, 4, 4, 2), 2), {}), ((C.view(1, 4, 4, 2), 3), {})],
     "linalg_cross": [((A[:, :3], B[:, :3]), {}), ((A[:3], B[:3]), {"dim": 0}), ((A, B), {})],
     "kron": [((A, B), {}), ((V, A), {})],
     "inner vdot": [((V, V), {}), ((A, V), {}), ((V, I), {})],

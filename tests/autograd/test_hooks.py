@@ -80,6 +80,40 @@ def test_retained_gradient_is_own_memory_and_after_the_hook() -> None:
     assert x.grad.tolist() == [2.0] * 3
 
 
+def _kept(lib: Any, way: str) -> list[Any]:
+    """What a hook or a function of two backward passes kept of their gradients."""
+    x, kept = lib.ones(2, 3, requires_grad=True), []
+
+    class Keeps(lib.autograd.Function):  # type: ignore[misc, name-defined]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            kept.append(gradients[0])
+            return gradients[0]
+
+    layer = lib.nn.Identity()
+    if way == "leaf":
+        x.register_hook(kept.append)
+    elif way == "module":
+        layer.register_full_backward_hook(lambda module, grad_input, grad_output: kept.append(grad_input[0]))
+    for _ in range(2):
+        y = Keeps.apply(layer(x)) if way == "function" else layer(x) * 1
+        if way == "between":
+            y.register_hook(kept.append)
+        elif way == "node":
+            y.grad_fn.register_hook(lambda grad_inputs, grad_outputs: kept.extend(grad_inputs[:1]))
+        (y * 2).sum().backward()
+    return [t.tolist() for t in (*kept, x.grad)]
+
+
+@pytest.mark.parametrize("way", ["leaf", "between", "node", "module", "function"])
+def test_what_a_hook_kept_stays_as_it_was_when_more_is_added(way: str) -> None:
+    assert _kept(flow, way) == _kept(torch, way)
+
+
 def test_post_accumulate_hook_sees_grad() -> None:
     x = flow.ones(2, requires_grad=True)
     seen = []

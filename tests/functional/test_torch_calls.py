@@ -42,6 +42,7 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("kron", (V, A), {}), ("dist", (A, B), {}), ("dist", (A, B, 1), {}), ("cdist", (A, B), {}),
     ("cdist", (C, rand(2, 5, 4), 1.0), {}), ("matrix_power", (SQUARE, 3), {}), ("matrix_power", (SQUARE, -2), {}),
     ("pinverse", (A,), {}), ("logdet", (SQUARE,), {}), ("block_diag", (A, SQUARE, V), {}),
+    ("lu", (SQUARE,), {}), ("lu", (SQUARE,), {"get_infos": True}),
     ("chain_matmul", (A, rand(4, 2), rand(2, 5)), {}), ("index_copy", (A, 1, torch.tensor([2, 0]), rand(3, 2)), {}),
     ("index_fill", (A, 0, torch.tensor([2, 0]), 1.5), {}),
     ("scatter_reduce", (A[:2, :3], 1, PLACES, rand(2, 3), "sum"), {}),
@@ -424,6 +425,13 @@ def test_who_writes_a_result_writes_its_operand_where_torch_does(place: int) -> 
         COPIES[place](T, x).fill_(-1.0)
         found.append(x.tolist())
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", ["pixel_shuffle", "pixel_unshuffle", "channel_shuffle"])
+def test_shuffles_keep_the_channels_innermost(name: str) -> None:
+    x = torch.arange(64.0).reshape(1, 4, 4, 4).to(memory_format=torch.channels_last)
+    ours, theirs = (getattr(lib.nn.functional, name)(x, 2) for lib, x in ((flow, of_torch(x)), (torch, x)))
+    assert torch.equal(ours.to_torch(), theirs) and ours.stride() == theirs.stride()
 
 
 def test_a_gradient_of_whole_numbers_takes_steps_of_fractions() -> None:

@@ -181,6 +181,7 @@ DTYPES: list[Callable[[Any], Any]] = [
     lambda f: f.ldexp(f.ones((), dtype=f.float64), f.tensor([1, 2])),
     lambda f: f.isclose(f.tensor([True]), f.tensor([False])),
     lambda f: f.vander(f.tensor([7, 9], dtype=f.uint8), 4),
+    lambda f: f.block_diag(f.ones(2, 0, dtype=f.float16), f.tensor(2.0), f.tensor([[3]])),
 ]
 
 
@@ -212,6 +213,13 @@ def test_of_nothing_there_is_what_torch_makes(call: Callable[[Any], Any]) -> Non
     ours, theirs = ([*y] if isinstance(y, tuple) else [y] for y in (call(flow), call(torch)))
     for y, expected in zip(ours, theirs, strict=True):
         torch.testing.assert_close(y.to_torch(), expected, equal_nan=True)
+
+
+def test_several_numbers_are_one_sequence() -> None:
+    x = torch.arange(24.0).reshape(2, 3, 4) % 5
+    y = of_torch(x)
+    assert torch.equal(y.count_nonzero(0, 2).to_torch(), x.count_nonzero(0, 2))
+    assert [p.shape for p in y.hsplit(1, 2)] == [p.shape for p in x.hsplit(1, 2)]
 
 
 def test_several_dimensions_are_squeezed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import types
 from typing import Any
 
 import pytest
@@ -164,6 +165,13 @@ def test_arguments_and_results_whose_tensors_nobody_would_find() -> None:
 
     with pytest.raises(GraphError, match="a result of a graph is a set"):
         Hides()(x)
+
+    class Holds(nn.Graph):
+        def build(self, x: Any) -> Any:
+            return types.SimpleNamespace(name="y", y=[x + 1])
+
+    with pytest.raises(GraphError, match=r"SimpleNamespace, whose 'y' is a tensor of the graph.*return the tensors"):
+        Holds()(x)
 
 
 @dataclasses.dataclass(frozen=True)

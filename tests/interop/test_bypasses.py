@@ -12,8 +12,10 @@ from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
 import weft as flow
 from weft import nn
+from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
 from weft.interop.functions import Mode
+from weft.interpreter import stack
 
 Method = Callable[[Any, torch.Tensor], torch.Tensor]
 
@@ -248,6 +250,23 @@ def test_torchs_autocast_around_a_model(backward_within: bool) -> None:
         assert b.grad.dtype == flow.float32 and b.grad.numpy() == pytest.approx(a.grad.numpy(), rel=0.05, abs=1e-3)
 
 
+def test_within_torchs_autocast_calls_take_the_fast_path_and_kernels_cast_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x, w = flow.randn(4, 4), flow.randn(4, 4, requires_grad=True)
+    kept = (x @ w).double()  # the entries are written
+    monkeypatch.setattr(stack, "run", None)  # the general path's
+    theirs = torch.ones(2, 2)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = (x @ w).relu().view(2, 8).softmax(0) + flow.zeros(8)
+        (x * w).square_()
+        with flow.autocast("cpu", enabled=False):  # a kernel that torch would cast
+            assert torch.equal((x @ w).double().to_torch(), kept.to_torch())
+        assert y.dtype is flow.float32 and (x @ w).dtype is flow.bfloat16
+        assert (theirs @ theirs).dtype is torch.bfloat16 and here.torchs and not here.plain
+    assert here.plain and not here.torchs
+
+
 def test_a_gradient_that_has_none_is_refused():
     def twice(m: Any, x: torch.Tensor) -> torch.Tensor:
         y = m.layer(x)
@@ -258,8 +277,8 @@ def test_a_gradient_that_has_none_is_refused():
 
 
 def test_what_weft_has_not_is_named():
-    model = flow.from_torch(Model(lambda m, x: torch.func.linearize(m.layer, x)[0]))
-    with pytest.raises(ArgumentError, match=r"torch\.func\.linearize: .* Weft has no function of this name"):
+    model = flow.from_torch(Model(lambda m, x: torch.func.functionalize(m.layer)(x)))
+    with pytest.raises(ArgumentError, match=r"torch\.func\.functionalize: .* Weft has no function of this name"):
         model(flow.ones(3, 4))
 
 

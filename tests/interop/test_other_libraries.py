@@ -83,6 +83,7 @@ TRANSFORMS: dict[str, Callable[[Any, Any], Any]] = {
     "vjp": lambda f, x: f.vjp(torch.sin, x)[1](x)[0], "jvp": lambda f, x: f.jvp(torch.sin, (x,), (x,))[1],
     "vmap": lambda f, x: f.vmap(lambda a: a * a.sum())(x), "jacrev": lambda f, x: f.jacrev(torch.sin)(x[0]),
     "jacfwd": lambda f, x: f.jacfwd(torch.sin)(x[0]), "hessian": lambda f, x: f.hessian(lambda a: (a**3).sum())(x[0]),
+    "linearize": lambda f, x: f.linearize(lambda a, b: a.sin() * b, x, x)[1](x, x * 2),
 }  # fmt: skip
 
 
@@ -133,9 +134,21 @@ def test_parametrizations_of_torchs_on_wefts_layers(change: str) -> None:
     assert [name for name, _ in ours.named_parameters()] == ["bias", "weight"]
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+def test_torchs_loaders_of_wefts_tensors(workers: int) -> None:
+    x, y = torch.arange(12.0).reshape(6, 2), torch.arange(6)
+    samples = [{"x": a, "y": (b, "name")} for a, b in zip(flow.from_torch(x), flow.from_torch(y), strict=True)]
+    for dataset in (torch.utils.data.TensorDataset(flow.from_torch(x), flow.from_torch(y)), samples):
+        loader: Any = torch.utils.data.DataLoader(dataset, batch_size=4, num_workers=workers)
+        got = [(b["x"], b["y"][0]) if isinstance(b, dict) else b for b in loader]
+        assert all(isinstance(t, flow.Tensor) for batch in got for t in batch)
+        assert torch.equal(flow.cat([a for a, _ in got]).to_torch(), x)
+        assert torch.equal(flow.cat([b for _, b in got]).to_torch(), y)
+
+
 def test_transforms_that_weft_lacks_are_named() -> None:
-    with pytest.raises(ArgumentError, match=r"torch\.func\.linearize was given Weft's tensors"):
-        torch.func.linearize(torch.sin, flow.from_torch(X))
+    with pytest.raises(ArgumentError, match=r"torch\.func\.functionalize was given Weft's tensors"):
+        torch.func.functionalize(torch.sin)(flow.from_torch(X))
 
 
 def test_a_replaced_function_is_one_under_all_its_names_and_can_be_pickled() -> None:

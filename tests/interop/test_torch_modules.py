@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ import weft as flow
 from tests.graphs import Calls
 from tests.ranks import on
 from weft import nn
-from weft.core.errors import ArgumentError, SbpError, TraceError
+from weft.core.errors import ArgumentError, CheckpointError, SbpError, TraceError
 from weft.interop.functions import counterpart
 
 S, B = flow.sbp.split, flow.sbp.broadcast
@@ -1001,7 +1002,7 @@ class Spread(torch.nn.Module):
         return (self.edges @ x + torch.spmm(self.edges, x)).square().sum()
 
 
-def test_a_sparse_matrix_that_a_module_was_given_is_multiplied_as_such() -> None:
+def test_a_sparse_matrix_that_a_module_was_given_is_multiplied_as_such(tmp_path: Path) -> None:
     places = torch.tensor([[0, 1, 1, 3], [2, 0, 3, 1]])
     theirs = Spread(torch.sparse_coo_tensor(places, torch.rand(4), (4, 4)).coalesce())
     mine = flow.from_torch(theirs)
@@ -1012,6 +1013,52 @@ def test_a_sparse_matrix_that_a_module_was_given_is_multiplied_as_such() -> None
     torch.testing.assert_close(mine.nodes.weight.grad.to_torch(), theirs.nodes.weight.grad)
     with pytest.raises(TraceError, match=r"give x.to_dense\(\)"):
         Called(mine)()
+    with pytest.raises(CheckpointError, match=r"edges has layout torch\.sparse_coo.*torch\.save, which keeps"):
+        flow.save({"edges": mine.edges}, tmp_path / "edges")
+    assert torch.equal(mine.edges.to_dense().to_torch(), theirs.edges.to_dense())
+    with pytest.raises(ArgumentError, match=r"global tensors are dense.*x\.to_dense\(\)"):
+        mine.edges.to_global(flow.placement("cpu", [0]), flow.sbp.broadcast)
+
+
+class Closed(torch.nn.Module):
+    """Functions in attributes refer to its layers, as in minGPT's blocks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        layers = self.layers = torch.nn.ModuleDict({"a": torch.nn.Linear(3, 4), "b": torch.nn.Linear(4, 3)})
+        weight = layers["a"].weight
+        self.mlp = lambda x: layers["b"](layers["a"](x))
+        self.others = {"own": [lambda x: self.mlp(x)], "default": lambda x, b=layers["b"]: b(x @ weight.T)}
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.mlp(x) + self.others["own"][0](x) + self.others["default"](x)
+
+
+def test_functions_that_a_module_holds_refer_to_what_was_converted() -> None:
+    theirs, x = Closed(), torch.randn(2, 3)
+    mine = flow.from_torch(theirs)
+    back = flow.to_torch(mine)
+    theirs(x).square().sum().backward()
+    mine(flow.from_torch(x)).square().sum().backward()
+    back(x).square().sum().backward()
+    for a, b, c in zip(theirs.parameters(), mine.parameters(), back.parameters(), strict=True):
+        torch.testing.assert_close(b.grad.to_torch(), a.grad)
+        torch.testing.assert_close(c.grad, a.grad)
+
+
+def test_a_parameter_that_was_not_converted_is_refused_where_it_would_be_trained() -> None:
+    class Borrows(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return BORROWED(x)
+
+    model, x = flow.from_torch(Borrows()), flow.ones(2, 3)
+    with pytest.raises(ArgumentError, match=r"shape \[2, 3\], outside of the module.*requires_grad_\(False\)"):
+        model(x)
+    with flow.no_grad():
+        assert model(x).shape == (2, 2)
+
+
+BORROWED = torch.nn.Linear(3, 2)
 
 
 class Rows(torch.nn.Module):

@@ -61,6 +61,7 @@ class autocast:
             raise OptionError(f"autocast takes a 16-bit dtype, flow.bfloat16 or flow.float16; got {self.dtype}")
         self.enabled, self.cache_enabled = enabled, settings.cache_enabled if cache_enabled is None else cache_enabled
         self._before: list[tuple[Any, ...]] = []
+        self._rules = RULES[device_type]
         self._casts: dict[tuple[int, bool], tuple[Tensor, int, Tensor]] = {}
 
     def __enter__(self) -> Self:
@@ -86,10 +87,8 @@ class autocast:
         return proceed(op, self.cast_operands(op, args))
 
     def cast_operands(self, op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        rule = RULES[self.device_type].get(op.name)
-        if rule is None or not self.enabled or (len(here.stack) > 1 and innermost(self.device_type) is not self):
-            return args
-        return self._changed(rule, args)
+        rule = self._rules.get(op.name)
+        return args if rule is None or self not in here.casting else self._changed(rule, args)
 
     def _changed(self, rule: str, value: tuple[Any, ...]) -> tuple[Any, ...]:
         """Arguments with each floating tensor in the dtype of the rule."""
@@ -101,23 +100,22 @@ class autocast:
             return change(t) if isinstance(t, Tensor) else t
 
         return tuple([
-            change(v) if isinstance(v, Tensor) else mapped(v, turn) if isinstance(v, _TREES) else v
+            change(v) if isinstance(v, Tensor) else mapped(v, turn) if v.__class__ in _TREES else v
             for v in value
         ])  # fmt: skip
 
     def _shorten(self, t: Tensor) -> Tensor:
         dtype = t.dtype
-        if dtype is self.dtype:
+        if dtype is self.dtype or not (dtype is dtypes.float32 or dtype in _SHORTER) or not self._here(t):
             return t
+        if not (t._requires_grad and dtype is dtypes.float32 and self._before and self.cache_enabled and t.is_leaf):
+            return ops.cast(t, self.dtype)
         key = id(t), here.grad
         found = self._casts.get(key)
         if found is not None and found[0] is t and found[1] == t._version and not _released(found[2]):
             return found[2]
-        if not (dtype is dtypes.float32 or dtype in _SHORTER) or not self._here(t):
-            return t
         cast = ops.cast(t, self.dtype)
-        if dtype is dtypes.float32 and self.cache_enabled and self._before and t._requires_grad and t.is_leaf:
-            self._casts[key] = t, t._version, cast
+        self._casts[key] = t, t._version, cast
         return cast
 
     def _lengthen(self, t: Tensor) -> Tensor:
@@ -131,6 +129,9 @@ class autocast:
         return lambda t: ops.cast(t, widest) if t.dtype in others and self._here(t) else t
 
     def _here(self, t: Tensor) -> bool:
+        data = t.blob.now
+        if data is not None:
+            return data.is_cpu if self.device_type == "cpu" else data.is_cuda
         return (t.device if t.spec is None else t.placement).type == self.device_type
 
     def _any_here(self, values: tuple[Any, ...]) -> bool:
@@ -153,7 +154,7 @@ def _cast_whole(f: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs:
 
 
 def _cast_operands(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    for level in reversed(here.stack):
+    for level in here.casting:
         args = level.cast_operands(op, args)
     return args
 

@@ -26,7 +26,7 @@ LOSSES: Final = """
     sparse_softmax_cross_entropy sparse_cross_entropy
 """
 SOLVERS: Final = """
-    cholesky cholesky_ex cholesky_inverse cholesky_solve eigh eig eigvals svd qr inv inv_ex solve solve_ex lu_solve
+    cholesky cholesky_ex cholesky_inverse cholesky_solve eigh eig eigvals svd qr inv inv_ex solve solve_ex lu lu_solve
     lstsq geqrf orgqr ormqr triangular_solve pinverse fft fft2 fftn ifft ifft2 ifftn rfft rfft2 rfftn irfft irfft2
     irfftn hfft ihfft
 """

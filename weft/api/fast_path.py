@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import torch
 
-from weft.autograd.entry import PLAIN, any_wanting, blob_of, data_of, space_of, wrapped
+from weft.autograd.entry import CASTABLE, PLAIN, any_wanting, blob_of, data_of, space_of, wrapped
 from weft.autograd.overwrite import guarded, taped_base, unused
 from weft.core import random
 from weft.core.device import Device
@@ -145,7 +145,8 @@ def source_of(f: Callable[..., Any], way: Way) -> str:
         body = _of_one(way, unasked, options, {p.name: p.annotation for p in parameters})
     else:
         body = _of_parts(way) if isinstance(way, Parts) else _of_making(way, plain, spread)
-    usual = "(not changed or here.local)" if isinstance(way, Making) and "x.blob" not in way.call else PLAIN
+    usual = CASTABLE if not isinstance(way, Short) or OPS[way.op].view else PLAIN
+    usual = "(not changed or here.local)" if isinstance(way, Making) and "x.blob" not in way.call else usual
     if isinstance(way, InOne) or (isinstance(way, Short) and way.op in hooks.ruled):
         usual = "(not changed or here.plain and not here.casting)"
     usual = " and ".join(["not _more", *(["not _rest"] if several == "_rest" else []), usual])

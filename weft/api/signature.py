@@ -268,6 +268,10 @@ class Door:
             left = {k: v for k, v in more.items() if k != "inplace"}
             return Door(overwrite if more["inplace"] else self.f, self.name).refit(given, rest, left)
         args = (*(given[p.name] for p in s.positional), *rest) if rest else ()  # more than the parameters
+        if rest and len(s.positional) == 2 and "Sequence[int]" in s.positional[1].type:
+            numbers = args[1:]
+            if all(type(n) is int for n in numbers):  # count_nonzero(0, 2): several numbers are one sequence
+                return self._called({**given, s.positional[1].name: numbers}, (), more)
         given = {k: v for k, v in given.items() if v is not ABSENT and v is not s.by_name[k].default}
         renamed = s.renamed(self.name, more)
         other = more if renamed is None else renamed

@@ -12,7 +12,7 @@ from weft.autograd.freshness import current, own_memory, refresh, set_view, vers
 from weft.autograd.graph import Packed, hooks_around
 from weft.autograd.node import Node, Slot, leading
 from weft.autograd.plain import numbered, plain
-from weft.core.dispatch import here
+from weft.core.dispatch import here, without_torchs_casts
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError
 from weft.interpreter import conversions, stack
@@ -24,6 +24,10 @@ from weft.tensor.written import next_sequence
 
 def call(op: Op, args: tuple[Any, ...]) -> Any:
     """Run an op on complete arguments; returns its visible outputs, one or a tuple."""
+    if here.torchs:
+        with without_torchs_casts():
+            n = len(args) - len(op.keywords)
+            return op.entry(*args[:n], **dict(zip(op.keywords, args[n:], strict=True)))
     args = plain(args)
     try:
         return _intercepted(op, args, len(here.stack) - 1) if here.stack else _call(op, args)

@@ -31,6 +31,7 @@ from weft.tensor.written import next_sequence
 from weft.vm.dependency import shared
 
 PLAIN: Final = "(not changed or here.plain)"
+CASTABLE: Final = "(not changed or here.castable)"  # of views and new tensors, which torch's autocast leaves alone
 INPLACE: Final = inspect.Parameter("inplace", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=False, annotation="bool")
 
 
@@ -177,7 +178,8 @@ def wanting(op: Op, i: int) -> str:
 def source_of(op: Op) -> str:
     """The entry as Python text."""
     names = ", ".join(op.names)
-    lines = [f"def {op.name}({', '.join(header_of(op))}):", *refits(op, "call"), f"    if {PLAIN}:"]
+    plain = CASTABLE if op.view else PLAIN
+    lines = [f"def {op.name}({', '.join(header_of(op))}):", *refits(op, "call"), f"    if {plain}:"]
     if op.name in hooks.ruled:
         lines += ["        if changed and here.casting:", f"            {names}, = hooks.cast_operands(op, ({names},))"]
     reading, kernel_args = at_hand(op)

@@ -18,7 +18,7 @@ from weft.autograd.freshness import (
     version_of,
 )
 from weft.autograd.plain import plain
-from weft.core.dispatch import here, hooks, in_own_dtypes, traced
+from weft.core.dispatch import here, hooks, in_own_dtypes, traced, without_torchs_casts
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, AutogradError, DtypeError, ShapeError, TraceError
 from weft.interpreter import eager_local, stack
@@ -33,7 +33,10 @@ from weft.tensor.written import mark
 
 def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
     """Run an op into its first operand, and return that operand."""
-    if any(getattr(i, "casts", False) for i in here.stack):  # memory has the dtype it has
+    if here.torchs:
+        with without_torchs_casts():
+            return in_place(op, args)
+    if here.casting:  # memory has the dtype it has
         return in_own_dtypes(in_place)(op, args)
     args = plain(args)
     x = args[0]

@@ -108,6 +108,8 @@ class Sweep:
                 raise
             if not retain:
                 node.release()
+            if type(node) is not Node:
+                self._show(results)
             for target, g in zip(node.edges, results, strict=True):
                 if target is None or g is None:
                     continue
@@ -182,7 +184,7 @@ class Sweep:
         wanted = tuple(gradients) if runs else gradients  # as in torch, hooks change what is found only where it ends
         for index, table in node.hooks.items() if node.hooks else ():
             if type(index) is int:
-                gradients[index] = _hooked(table, gradients[index])
+                gradients[index] = self._hooked(table, gradients[index])
         for index, t in node.retained.items() if node.retained else ():
             g = gradients[index]
             if g is not None:  # it is shared
@@ -194,16 +196,22 @@ class Sweep:
         if not runs:
             return
         for hook in tuple(node.hooks.get(BEFORE, {}).values()) if node.hooks else ():
+            self._show(gradients)
             gradients = _replaced(hook, (tuple(gradients),), gradients)
+            self._show(gradients)
         try:
             results = node.backward(gradients)
+            if type(node) is not Node:
+                self._show(results)
             if self.anomaly is not None and self.anomaly.check_nan:
                 _check_numbers(node, results)
         except Exception as error:
             _tell_origin(node, error)
             raise
         for hook in tuple(node.hooks.get(AFTER, {}).values()) if node.hooks else ():
+            self._show((*results, *gradients))
             results = _replaced(hook, (tuple(results), tuple(gradients)), results)
+            self._show(results)
         if not self.retain:
             node.release()
         for target, g in zip(node.edges, results, strict=True):
@@ -211,6 +219,22 @@ class Sweep:
                 self._send(target, g)
         if self.uses:
             self._finish_early(node, gradients, results)
+
+    def _hooked(self, table: dict[int, Any], g: Tensor | None) -> Tensor | None:
+        for hook in tuple(table.values()):
+            if g is None:
+                return None
+            self._show((g,))
+            replaced = hook(g)
+            if replaced is not None:
+                _check_replaced(hook, g, replaced)
+                g = replaced
+        self._show((g,))
+        return g
+
+    def _show(self, gradients: Iterable[Tensor | None]) -> None:
+        """Keep what a program's own code saw, hooks or functions, from becoming memory of a leaf, to which is added."""
+        self.held.update(id(blob_of(g)) for g in gradients if g is not None)
 
     def _finish_early(self, node: Node, gradients: Sequence[Tensor | None], results: Sequence[Tensor | None]) -> None:
         """Run the hooks of leaves that have their last gradient, during backward."""
@@ -229,7 +253,7 @@ class Sweep:
 
     def _finish_leaf(self, leaf: Tensor, g: Tensor) -> None:
         if leaf._hooks:
-            hooked = _hooked(leaf._hooks, g)
+            hooked = self._hooked(leaf._hooks, g)
             assert hooked is not None
             g = hooked
         if leaf.spec is not g.spec:
@@ -289,17 +313,6 @@ def _place(edge: Any) -> tuple[Node, int]:
 
 def _add(a: Tensor, b: Tensor) -> Tensor:
     return ops.add(a, b)
-
-
-def _hooked(table: dict[int, Any], g: Tensor | None) -> Tensor | None:
-    for hook in tuple(table.values()):
-        if g is None:
-            return None
-        replaced = hook(g)
-        if replaced is not None:
-            _check_replaced(hook, g, replaced)
-            g = replaced
-    return g
 
 
 def _replaced(hook: Any, args: tuple[Any, ...], before: Sequence[Tensor | None]) -> list[Tensor | None]:

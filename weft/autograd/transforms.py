@@ -184,12 +184,29 @@ def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, ha
     """
     idle("jvp(strict)", strict)
     called = _Called("jvp", func, primals, {}, tuple(range(len(primals))), has_aux)
+    out = called.out(called.result), _tangents(called, tangents)
+    return (*out, called.out(called.aux)) if has_aux else out
+
+
+def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
+    """The result of `func`, and a function from vectors, one for each argument, to the product of its Jacobian with
+    them: the function is called once, and its gradients for each.
+
+    >>> y, push = flow.func.linearize(lambda x: x * x, flow.tensor([1.0, 2.0])); push(flow.tensor([1.0, 10.0])).tolist()
+    [2.0, 40.0]
+    """
+    called = _Called("linearize", func, primals, {}, tuple(range(len(primals))), False)
+    return called.out(called.result), lambda *tangents: _tangents(called, tangents)
+
+
+def _tangents(called: _Called, tangents: Any) -> Any:
+    """The product of the Jacobian with vectors of the arguments' structure, in the result's."""
     vectors = list(leaves(tangents))
     if [list(v.shape) for v in vectors] != [list(t.shape) for t in called.ins]:
-        raise ArgumentError(f"jvp: tangents must have the arguments' structure, {[list(t.shape) for t in called.ins]}")
-    found = _forward(called, [vectors])[0]
-    out = called.out(called.result), filled(called.result, iter(found))
-    return (*out, called.out(called.aux)) if has_aux else out
+        raise ArgumentError(
+            f"{called.name}: tangents must have the arguments' structure, {[list(t.shape) for t in called.ins]}"
+        )
+    return filled(called.result, iter(_forward(called, [vectors])[0]))
 
 
 def _forward(called: _Called, several: Iterable[Sequence[Tensor]]) -> list[list[Tensor]]:
@@ -281,4 +298,4 @@ def hessian(func: Function, argnums: Places = 0) -> Function:
     return jacfwd(jacrev(func, argnums), argnums)
 
 
-__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp"]
+__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]

@@ -65,6 +65,12 @@ def write(path: Any, form: Any, tensors: Mapping[str, torch.Tensor]) -> None:
 
 def _write(file: BinaryIO, form: Any, tensors: Mapping[str, torch.Tensor]) -> None:
     """Write header, data, and the header again, as the checksums are known after the data."""
+    for name, t in tensors.items():
+        if t.layout is not torch.strided:
+            raise CheckpointError(
+                f"{name} has layout {t.layout}, and files hold dense tensors: save {name}.to_dense(), or the state by "
+                "torch.save, which keeps sparse ones"
+            )
     infos = header({n: (t.dtype, t.shape) for n, t in tensors.items()}, {STRUCTURE: json.dumps(form)})
     file.write(headed(infos))
     sums = []

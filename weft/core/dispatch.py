@@ -13,6 +13,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+from torch._C import _DisableAutocast as DisableAutocast
+
 from weft.core.tracer import Trace
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -27,12 +29,14 @@ class Here(threading.local):
     place      the default placement and sbp of new tensors: global mode
     device     the default device of new tensors; None for the CPU
     moving     a global tensor is being moved, while `explain` listens
+    torchs     torch's autocast is active, too: kernels run without it, as their operands are cast already
 
-    plain      no interceptor but autocast is active: an op may take the fast path
-    casting    autocast is active: ops with a rule cast their operands first
-    local      it is plain, and new tensors are local and on the CPU unless asked otherwise
+    castable   no interceptor but autocast is active
+    plain      neither is torch's: an op may take the fast path
+    casting    the autocasts in force, one for a type of device: ops with a rule cast their operands first
+    local      it is castable, and new tensors are local and on the CPU unless asked otherwise
 
-    The last three follow from those before, which `set_modes` sets.
+    The last four follow from those before, which `set_modes` sets.
     """
 
     grad: bool = True
@@ -41,8 +45,10 @@ class Here(threading.local):
     place: Any = None
     device: Any = None
     moving: bool = False
+    torchs: bool = False
+    castable: bool = True
     plain: bool = True
-    casting: bool = False
+    casting: tuple[Any, ...] = ()
     local: bool = True
 
 
@@ -53,10 +59,12 @@ changed: set[int] = set()  # threads with modes: while there are none, hot paths
 def set_modes(**modes: Any) -> None:
     """Set modes of this thread."""
     here.__dict__.update(modes)
-    casts = [getattr(i, "casts", False) for i in here.stack]
-    here.plain, here.casting = here.trace is None and all(casts), any(casts)
-    here.local = here.plain and here.place is None and here.device is None
-    (changed.discard if here.local and not casts else changed.add)(threading.get_ident())
+    casts = [i for i in here.stack if getattr(i, "casts", False)]
+    here.castable = here.trace is None and len(casts) == len(here.stack)
+    here.casting = tuple([i for i in {i.device_type: i for i in casts}.values() if i.enabled])
+    here.plain = here.castable and not here.torchs
+    here.local = here.castable and here.place is None and here.device is None
+    (changed.discard if here.local and here.plain and not casts else changed.add)(threading.get_ident())
 
 
 def traced() -> Trace:
@@ -116,6 +124,21 @@ def without_casts(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
         return f(*args, **kwargs)
     finally:
         set_modes(stack=before)
+
+
+class without_torchs_casts:
+    """A context in which torch's autocast is off, and ops may take the fast path."""
+
+    __slots__ = ("off", "plain")
+
+    def __enter__(self) -> None:
+        self.off, self.plain = DisableAutocast(), here.plain
+        self.off.__enter__()
+        here.torchs, here.plain = False, here.castable
+
+    def __exit__(self, *error: object) -> None:
+        here.torchs, here.plain = True, self.plain
+        self.off.__exit__(*error)
 
 
 @contextlib.contextmanager

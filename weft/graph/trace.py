@@ -152,7 +152,7 @@ def _outputs(result: Any, builder: Builder, name: str) -> tuple[Any, list[Value]
 
     def out(leaf: Any) -> Any:
         if not isinstance(leaf, Tensor):
-            tree.check(leaf, "a result")
+            tree.check_result(leaf)
             return leaf
         made.append(builder.output(fresh(leaf), f"{name}.output.{len(made)}"))
         return Output()

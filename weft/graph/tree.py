@@ -70,6 +70,23 @@ def check(leaf: Any, what: str) -> None:
         )
 
 
+def check_result(leaf: Any) -> None:
+    """Refuse a result in which symbols are hidden, too."""
+    check(leaf, "a result")
+    hidden = [k for k, v in getattr(leaf, "__dict__", {}).items() if _has_symbol(v)]
+    if hidden and not isinstance(leaf, type):
+        kind, name = type(leaf).__name__, hidden[0]
+        raise GraphError(
+            f"a result of a graph is an object, {kind}, whose {name!r} is a tensor of the graph, which has no value "
+            f"outside of it: return the tensors, y.{name}, or make {kind} a dataclass, whose tensors are found"
+        )
+
+
+def _has_symbol(value: Any) -> bool:
+    found = (getattr(v, "of", v) for _, v in leaves(value))  # of a stand-in in torch's modules
+    return any(isinstance(t, Tensor) and t.value is not None for t in found)
+
+
 def describe(f: Any) -> str:
     if isinstance(f, tuple) and len(f) == 3 and isinstance(f[0], tuple):
         return f"shape={tuple(f[0])}, dtype={f[1]}, device={f[2]}"

@@ -24,7 +24,7 @@ from weft.autograd import recompute, vmap
 from weft.autograd.function import Context, Function, once_differentiable
 from weft.autograd.graph import saved_tensors_hooks
 from weft.autograd.modes import inference_mode
-from weft.core.dispatch import here, intercept
+from weft.core.dispatch import here, set_modes
 from weft.core.errors import ArgumentError
 from weft.interop.entering import WEFTS, Callback, contains, entered
 from weft.interop.facade import Facade, inward, outward, without_torch_function
@@ -150,14 +150,6 @@ def _delayed(message: bytes, count: int) -> Callable[..., Any]:
 # ---- contexts ----------------------------------------------------------------------------------------
 
 
-class _OwnDtypes:
-    """An interceptor: kernels compute in their operands' dtypes, which Weft's autocast has cast already."""
-
-    def intercept(self, op: Any, args: tuple[Any, ...], proceed: Callable[..., Any]) -> Any:
-        with torch._C._DisableAutocast():
-            return proceed(op, args)
-
-
 def _autocast_everywhere(kind: Any) -> None:
     """Let torch's autocast hold for Weft's tensors, too, wherever it is entered."""
     enter, leave = kind.__enter__, kind.__exit__
@@ -169,7 +161,8 @@ def _autocast_everywhere(kind: Any) -> None:
         if not in_torch_code():
             enter(self)
             contexts.push(functools.partial(leave, self))
-            contexts.enter_context(intercept(_OwnDtypes()))
+            contexts.callback(set_modes, torchs=here.torchs)
+            set_modes(torchs=True)
         contexts.enter_context(ours)
         self.__dict__.setdefault("_wefts", []).append(contexts)
         return self

@@ -6,13 +6,14 @@ import functools
 import threading
 import weakref
 from collections.abc import Callable, Iterable, MutableMapping
+from contextlib import nullcontext
 from types import FunctionType, MethodType
 from typing import Any, Final
 
 import torch
 from torch.overrides import _get_current_function_mode_stack as modes
 
-from weft.core.dispatch import here, set_modes
+from weft.core.dispatch import here, set_modes, without_torchs_casts
 from weft.core.sbp import broadcast
 from weft.functional.random.generators import Generator
 from weft.interop.facade import TO_TORCHS, TO_WEFTS, Facade, inward, outward
@@ -53,6 +54,8 @@ class entered:
         if found is not None and here.place is None:
             set_modes(place=(found, (broadcast,) * found.ndim))  # tensors made in `forward` are the same on all ranks
         torch._C._set_grad_enabled(here.grad)
+        self.uncast = without_torchs_casts() if here.torchs else nullcontext()  # whose functions aren't called here
+        self.uncast.__enter__()
         self.open = torch._C._EnableTorchFunction()  # Weft's own work, inside which this may be called, disabled it
         self.open.__enter__()
         # one mode, never two: an outer one would see the torch functions that implement the inner one's results
@@ -68,6 +71,7 @@ class entered:
             self.mode.__exit__(*error)
         compiling(-self.traced)
         self.open.__exit__(*error)
+        self.uncast.__exit__(*error)
         inside.depth -= 1
         inside.everywhere, grad, place = self.before
         set_modes(place=place)

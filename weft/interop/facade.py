@@ -22,6 +22,7 @@ from weft.core import dtype as dtypes
 from weft.core.device import Device
 from weft.core.dispatch import here, tracing
 from weft.core.dtype import DType
+from weft.core.errors import ArgumentError
 from weft.core.sbp import broadcast
 from weft.interop.inside import inside
 from weft.ops import ops
@@ -169,6 +170,18 @@ def _data(v: torch.Tensor) -> Tensor:
         return of_torch(v.detach())
 
 
+def _parameter(v: torch.nn.Parameter) -> Any:
+    """A parameter of a module that wasn't converted, if it isn't to be trained."""
+    if v.requires_grad and here.grad:
+        raise ArgumentError(
+            f"a parameter of torch's, of shape {list(v.shape)}, outside of the module that from_torch took: torch "
+            "would not see what Weft computes with it, so it would never be trained. Let the module hold it, or its "
+            "layer; or freeze it: p.requires_grad_(False). A function that a module holds, a lambda, say, refers to "
+            "layers of the original after copy.deepcopy: convert the original"
+        )
+    return _data(v)
+
+
 def _of(v: Facade) -> Tensor:
     return v.of
 
@@ -180,7 +193,7 @@ def _dtype(v: torch.dtype) -> Any:
 TO_WEFTS: dict[type, Function] = {
     Facade: _of,
     torch.Tensor: _data,
-    torch.nn.Parameter: _data,
+    torch.nn.Parameter: _parameter,
     torch.dtype: _dtype,
     torch.device: devices.of_torch,
     list: lambda v: [inward(p) for p in v],

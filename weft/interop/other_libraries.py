@@ -19,6 +19,7 @@ from types import FrameType, FunctionType, ModuleType
 from typing import Any, Final
 
 import torch
+from torch.utils.data._utils.collate import default_collate_fn_map
 
 from weft.autograd.plain import taken
 from weft.autograd.trees import leaves
@@ -44,6 +45,7 @@ from weft.interop.torch_modules import data_of, on_torchs_tensors
 from weft.nn import attention
 from weft.nn.module.module import Module
 from weft.nn.utils.stateless import functional_call
+from weft.ops import ops
 from weft.tensor.tensor import Tensor
 from weft.transport.c10d import SENDING
 
@@ -398,6 +400,7 @@ def install() -> None:
     """Install the hook, once for the process, when Weft is imported."""
     bypasses.install_everywhere()
     Tensor.__torch_function__ = classmethod(_answered)  # type: ignore[attr-defined]
+    default_collate_fn_map[Tensor] = lambda batch, *, collate_fn_map=None: ops.stack(batch, 0)
     for name in REPLACED:
         if name in sys.modules:
             _replace(sys.modules[name])

@@ -23,6 +23,7 @@ from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
 from weft.core.stored import stored
 from weft.interop import bypasses
+from weft.interop.closures import follow_copies
 from weft.interop.entering import WEFTS, Callback, contains, entered
 from weft.interop.facade import (
     COPIED,
@@ -133,7 +134,7 @@ class TorchModule(Module, TORCHS):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not inside.depth:
-            with entered((*args, *kwargs.values(), *self.parameters())):
+            with entered((*args, *kwargs.values(), *_tensors(self))):
                 return call_outside(self, args, kwargs)
         if here.trace is None:
             return self.forward(*args, **kwargs) if self._hooks is None else self._call(*args, **kwargs)
@@ -203,6 +204,20 @@ class TorchModule(Module, TORCHS):
         return self.torch_class.extra_repr(self)
 
 
+def _tensors(module: Module) -> Iterator[Any]:
+    """The parameters and buffers in a tree of modules, some perhaps twice: in less time than `parameters()` takes."""
+    todo, seen = [module], {id(module)}
+    for m in todo:
+        held = stored(m)
+        for name, role in m._roles.items():
+            value = held[name]
+            if role != MODULE:
+                yield value
+            elif value is not None and id(value) not in seen:
+                seen.add(id(value))
+                todo.append(value)
+
+
 def _add_member(kind: type, name: str) -> None:
     known = getattr(kind, name, None)
     if type(known) is not Member:
@@ -228,6 +243,7 @@ def from_module(module: torch.nn.Module) -> Any:
                 memo[id(t)] = _facade_over(t)
     with _Copying():
         made = copy.deepcopy(module, memo)
+    follow_copies(made, memo)
     _convert_tree(made)
     return made
 
@@ -361,7 +377,7 @@ def _wrap_method(f: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if inside.depth:
             return f(self, *args, **kwargs)
-        with entered((*args, *kwargs.values(), *self.parameters())):
+        with entered((*args, *kwargs.values(), *_tensors(self))):
             return call_outside(functools.partial(f, self), args, kwargs)
 
     return call
@@ -386,6 +402,7 @@ def to_module(module: Any) -> torch.nn.Module:
     made = copy.deepcopy(module, memo)
     for m in list(Module.modules(made)):
         _convert_back(m)
+    follow_copies(made, memo)
     return made
 
 

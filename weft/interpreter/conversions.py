@@ -15,7 +15,7 @@ from weft.boxing.planner import route
 from weft.core import fingerprints, shard
 from weft.core import sbp as sbps
 from weft.core.dtype import DType
-from weft.core.errors import DeviceError, RankError, SbpError, ShapeError
+from weft.core.errors import ArgumentError, DeviceError, RankError, SbpError, ShapeError
 from weft.core.fingerprints import WORD
 from weft.core.placement import Placement
 from weft.core.rank import current
@@ -91,6 +91,11 @@ def from_local(x: Tensor, placement: Placement, nd_sbp: NdSbp, shape: Any, copy:
         raise DeviceError(
             "to_global: a tensor on meta has no values. Make it where it is to be, "
             "flow.empty(2, 3, placement=..., sbp=...); a module's to_global() does so with parameters on meta"
+        )
+    if data.layout is not torch.strided:
+        raise ArgumentError(
+            f"a tensor of layout {data.layout} with {list(x.shape)} elements: global tensors are dense. Give "
+            "x.to_dense(), as to a module: model.adjacency = model.adjacency.to_dense()"
         )
     if data.device.type != placement.type:
         data = data.to(device_of(placement).torch)

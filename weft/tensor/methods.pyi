@@ -103,6 +103,8 @@ class Methods:
 
     def __rand__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
+    def __rdiv__(self, input: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __rfloordiv__(self, input: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
     def __rlshift__(self, other: Any) -> Any: ...
@@ -455,7 +457,7 @@ class Methods:
     def cosh_(self) -> Tensor:
         """`cosh`, in place."""
 
-    def count_nonzero(self, dim: Any = None) -> Tensor:
+    def count_nonzero(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
         """The number of nonzero elements, over some dimensions or all."""
 
     def cov(self, *, correction: _int = 1, fweights: Any = None, aweights: Any = None) -> Any:
@@ -1066,6 +1068,11 @@ class Methods:
     def lt_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`lt`, in place."""
 
+    def lu(self, pivot: _bool = True, get_infos: _bool = False) -> tuple[Any, ...]:
+        """torch's older name of `linalg.lu_factor_ex`: the factors in one matrix, the pivots; with `get_infos` the error
+        code, too.
+        """
+
     def lu_solve(self, LU_data: Any, LU_pivots: Any) -> Any:
         """The x of A @ x = b, from `lu_factor`'s result."""
 
@@ -1652,7 +1659,7 @@ class Methods:
         """`to_global`, under its deprecated name."""
 
     def to_dense(self) -> Tensor:
-        """x: every tensor is dense here."""
+        """x: every tensor is dense, but for sparse matrices that modules of torch's were given."""
 
     def to_global(
         self, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None,

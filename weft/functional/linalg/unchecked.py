@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.api.signature import door
+from weft.api.table import public
 from weft.core.errors import OpError
 from weft.functional.linalg.decompositions import check_pivot
 from weft.functional.linalg.solving import is_vector
@@ -55,6 +56,17 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> P
     lu, pivots, info = ops.lu_factor_ex(A)
     _checked("lu_factor_ex", check_errors, info, "a matrix has no inverse")
     return result("linalg_lu_factor_ex", lu, pivots, info)
+
+
+@public("flow tensor", "lu")
+def lu_with_infos(A: Any, pivot: bool = True, get_infos: bool = False) -> tuple[Any, ...]:
+    """torch's older name of `linalg.lu_factor_ex`: the factors in one matrix, the pivots; with `get_infos` the error
+    code, too.
+
+    >>> flow.lu(flow.tensor([[0., 2.], [4., 0.]]))[0].tolist()
+    [[4.0, 0.0], [0.0, 2.0]]
+    """
+    return tuple(lu_factor_ex(A, pivot=pivot))[: 3 if get_infos else 2]
 
 
 __all__ = ["cholesky_ex", "inv_ex", "lu_factor_ex", "solve_ex"]

@@ -18,7 +18,8 @@ from weft.tensor.tensor import Tensor
 
 
 @public("neural flow")
-def channel_shuffle(input: Any, groups: int) -> Any:
+@in_one(torch.channel_shuffle)
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Channels interleaved: the first of each group, then the second of each, and so on."""
     n, channels, *rest = input.shape
     if channels % groups:
@@ -54,6 +55,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int | tuple[int, int]) -> Tenso
 
 
 @public("neural flow")
+@in_one(torch.pixel_unshuffle)
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """Rearranges pixels to channels: (..., c, h * r, w * r) to (..., c * r * r, h, w)."""
     r = downscale_factor

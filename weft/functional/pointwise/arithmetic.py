@@ -11,9 +11,10 @@ import torch
 
 from weft.api.fast_path import in_one
 from weft.api.table import named, overwriting, public
-from weft.core.dtype import bool_, float32, of_torch
+from weft.core.dtype import bool_, float32
 from weft.core.errors import ArgumentError
 from weft.functional.tensor.conversion import SHORT, cast, in_float32
+from weft.functional.tensor.dtypes import common_type
 from weft.functional.tensor.in_place import into
 from weft.ops import OPS, ops
 from weft.tensor.tensor import Tensor
@@ -119,15 +120,10 @@ def rsub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
 
 def _promoted(x: Tensor, *factors: Tensor) -> Iterator[Tensor]:
     """The factors in the common dtype of all three; 0-d tensors don't widen it."""
-    kinds: dict[bool, list[torch.dtype]] = {}
-    for t in (x, *factors):
-        kinds.setdefault(t.ndim > 0, []).append(t.dtype.torch)
-    of_each = [functools.reduce(torch.promote_types, kind) for kind in kinds.values()]
-    if len(set(of_each)) == 1:
+    if len({t.dtype for t in (x, *factors)}) == 1:
         return iter(factors)
-    shapes = [(1,) if has else () for has in kinds]
-    common = torch.result_type(*(torch.empty(s, dtype=d, device="meta") for s, d in zip(shapes, of_each, strict=True)))
-    return (cast(t, of_torch(common)) for t in factors)
+    common = common_type((x, *factors))
+    return (cast(t, common) for t in factors)
 
 
 @public("flow tensor")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ from weft.tensor.tensor import Tensor
 
 @public("flow tensor")
 @in_one(torch.count_nonzero)
-def count_nonzero(x: Tensor, dim: Any = None) -> Tensor:
+def count_nonzero(x: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """The number of nonzero elements, over some dimensions or all.
 
     >>> flow.count_nonzero(flow.tensor([0, 2, 3])).item()

@@ -15,7 +15,8 @@ from weft.functional.index.scattering import _same
 from weft.functional.shape.joining import atleast_2d
 from weft.functional.shape.views import movedim, ravel
 from weft.functional.tensor import in_place
-from weft.functional.tensor.conversion import contiguous
+from weft.functional.tensor.conversion import cast, contiguous
+from weft.functional.tensor.dtypes import common_type
 from weft.ops import ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
@@ -82,7 +83,9 @@ def block_diag(*tensors: Any) -> Any:
     >>> flow.block_diag(flow.ones(1, 2), flow.ones(1, 1)).tolist()
     [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    parts: Any = [atleast_2d(t) for t in tensors] or [creation.empty(1, 0)]
+    given: Any = tensors or (creation.empty(1, 0),)
+    dtype = common_type(given)
+    parts: Any = [cast(atleast_2d(t), dtype) for t in given]
     width, at, rows = sum(p.shape[1] for p in parts), 0, []
     for p in parts:
         rows.append(ops.pad_with(p, (at, width - at - p.shape[1]), 0))

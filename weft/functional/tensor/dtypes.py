@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -68,6 +70,18 @@ def result_type(a: Any, b: Any) -> dtypes.DType:
     """The dtype of arithmetic between the two."""
     forms = [torch.empty((1,) * v.ndim, dtype=v.dtype.torch) if isinstance(v, Tensor) else v for v in (a, b)]
     return dtypes.of_torch(torch.result_type(*forms))
+
+
+def common_type(tensors: Iterable[Tensor]) -> dtypes.DType:
+    """The dtype of arithmetic among several tensors; 0-d ones don't widen it."""
+    kinds: dict[bool, list[torch.dtype]] = {}
+    for t in tensors:
+        kinds.setdefault(t.ndim > 0, []).append(t.dtype.torch)
+    forms = [
+        torch.empty((1,) if has else (), dtype=functools.reduce(torch.promote_types, kind), device="meta")
+        for has, kind in kinds.items()
+    ]
+    return dtypes.of_torch(torch.result_type(forms[0], forms[-1]))
 
 
 @public("flow")

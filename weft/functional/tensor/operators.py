@@ -27,7 +27,7 @@ STRAIGHT = {  # operator: the op, with operands in order
 }  # fmt: skip
 REFLECTED = {
     "__rsub__": "sub", "__rtruediv__": "div", "__rpow__": "pow", "__rmatmul__": "matmul", "__rmod__": "remainder",
-    "__rfloordiv__": "floor_divide",
+    "__rfloordiv__": "floor_divide", "__rdiv__": "div",
 }  # fmt: skip
 OVERWRITING = {
     "__iadd__": "add", "__isub__": "sub", "__imul__": "mul", "__itruediv__": "div", "__ipow__": "pow",
