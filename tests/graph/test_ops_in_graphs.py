@@ -196,3 +196,7 @@ def test_sizes_of_which_some_are_the_operands_own() -> None:
     agree(lambda p, x: flow.nn.functional.adaptive_max_pool2d(p * x, (3, None)), x)
     agree(lambda p: flow.std_mean(p, 1, correction=0.5)[0])
     agree(lambda p: (p.reshape(2, 2, 5) @ flow.zeros(5, 0)).sum() + p)
+
+
+def test_strides_may_reach_to_the_end_of_a_large_tensor() -> None:
+    agree(lambda p: (flow.zeros(8, 1, 512, 8) + p.mean()).as_strided((8, 1, 512, 8), (4096, 2048, 8, 1)))

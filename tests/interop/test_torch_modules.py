@@ -1072,3 +1072,20 @@ def test_where_each_row_of_a_sparse_matrix_begins() -> None:
     rows = torch.tensor([0, 0, 2, 2, 3, 5])
     found, expected = flow.from_torch(Rows())(flow.from_torch(rows)), Rows()(rows)
     assert found.tolist() == expected.tolist() and found.dtype == expected.dtype
+
+
+class Noisy(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.generators = [torch.Generator().manual_seed(3)]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + torch.rand(2, generator=self.generators[0])
+
+
+def test_a_module_may_hold_a_generator() -> None:
+    theirs = Noisy()
+    ours, x = flow.from_torch(theirs), torch.zeros(2)
+    first = theirs(x)
+    assert torch.equal(ours(x).to_torch(), first)
+    assert torch.equal(flow.to_torch(ours)(x), theirs(x))

@@ -43,9 +43,8 @@ memory: such models were compared with torch's on contiguous tensors.
 A yes says that no tensor differed by {TIGHT:.0e} or more. A number is the largest difference, where it was more, below
 {LOOSE:.0e}: parts of these models compute in float32 whatever they are given. What is nothing but rounding (the
 gradient of a bias before a normalization, say) was measured by a millionth of the largest tensor of its kind.
-Everything else is told in words; an error by the first line of what the user reads. Those of the last run are branches
-on values that a graph's trace can't know: wav2vec2 compares its labels with its vocabulary, DETR asks whether what it
-computed is finite, detectors draw the size of their images. `torch.export` refuses all four for the same reason.
+Everything else is told in words; an error by the first line of what the user reads. Those of the last run are values
+that a graph's trace can't know: detectors draw the size of their images. `torch.export` refuses them, too.
 
 [from-pytorch.md](from-pytorch.md) says how it is done.
 """

@@ -78,7 +78,7 @@ def heard() -> Made:
     config = hf.Wav2Vec2Config(
         hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, vocab_size=20,
         conv_dim=(16, 16), conv_stride=(5, 2), conv_kernel=(10, 3), num_conv_pos_embeddings=8,
-        num_conv_pos_embedding_groups=2, mask_time_prob=0.0,
+        num_conv_pos_embedding_groups=2, mask_time_prob=0.0, layerdrop=0.0,
     )  # fmt: skip
     return hf.Wav2Vec2ForCTC(config), {"input_values": torch.randn(2, 400), "labels": torch.randint(1, 20, (2, 4))}
 

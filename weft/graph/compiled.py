@@ -20,6 +20,7 @@ from weft.graph.blocks import ProxyModule
 from weft.graph.config import GraphConfig
 from weft.graph.run import Running
 from weft.graph.scaling import Scaler
+from weft.interpreter.trace_values import Expectation
 from weft.job.value import Value
 from weft.ops import OPS
 from weft.optim import Optimizer
@@ -58,11 +59,13 @@ class Compiled:
         self, lowered: Lowered, running: Running, form: Any, outputs: Any, examples: list[tuple[str, Tensor]],
         optimizers: list[Any], numbers: list[Callable[[], float]], made: list[Value], scaler: Any,
         holders: list[Holder], arguments: Any, fixed: Sequence[tuple[Tensor, int]] = (),
+        expected: Sequence[Expectation] = (),
     ) -> None:  # fmt: skip
         self.lowered, self.running, self.form, self.outputs = lowered, running, form, outputs
         self.examples, self.optimizers, self.numbers, self.made = examples, optimizers, numbers, made
         self.arguments = arguments  # of the first call
         self.fixed = fixed  # tensors whose values the trace has read, and their versions then
+        self.expected = expected  # what the trace has read of values that follow from the arguments
         self.launches, self.scaler = 0, scaler  # the scaler reads the last output
         read = {id(blob_of(t)): t for t in lowered.job.variables.values()}
         self.holders = [h for h in holders if id(blob_of(h.parameter)) in read]
@@ -95,6 +98,13 @@ class Compiled:
             if given != self.form:
                 raise GraphError(self._mismatch(given))
             inputs = [blob_of(t) for _, t in tree.leaves((args, kwargs)) if isinstance(t, Tensor)]
+        if (found := self.differing(args, kwargs)) is not None:
+            read, now = found
+            raise GraphError(
+                f"{self.lowered.job.name} was compiled for a value that build() read and that follows from its "
+                f"arguments ({read.line}): {_brief(read.was)} then, and {_brief(now)} now. Write flow.where(condition, "
+                "a, b) there, or let the class compile for each such value: @nn.Graph.with_dynamic_input_shape()"
+            )
         if self.fixed and any(version(t) != seen for t, seen in self.fixed):
             raise GraphError(
                 f"{self.lowered.job.name} was compiled for a value that build() read from a tensor, which was "
@@ -126,6 +136,15 @@ class Compiled:
             return tensors[0]
         found = iter(tensors)
         return mapped(self.outputs, lambda leaf: next(found) if isinstance(leaf, Output) else leaf)
+
+    def differing(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Expectation, torch.Tensor] | None:
+        """The first value that `build` read and that differs for these arguments, with what it is now."""
+        if not self.expected:
+            return None
+        tensors = (t for _, t in tree.leaves((args, kwargs)) if isinstance(t, Tensor))
+        given = {symbol.value: t for (_, symbol), t in zip(self.examples, tensors, strict=True)}
+        pairs = ((e, e.now(given)) for e in self.expected)
+        return next(((e, now) for e, now in pairs if not e.holds(now)), None)
 
     def blank(self) -> Any:
         """The outputs of a call, filled with zeros."""
@@ -223,6 +242,10 @@ def _at(module: Any, path: str) -> Any:
 
 class Output:
     """A placeholder for a tensor in the tree of outputs."""
+
+
+def _brief(value: torch.Tensor) -> str:
+    return str(value.tolist()) if value.numel() < 10 else f"{value.dtype} of shape {list(value.shape)}"
 
 
 def _flat(form: Any) -> list[Any]:

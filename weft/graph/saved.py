@@ -143,6 +143,8 @@ def _refuse(graph: Program, compiled: Compiled) -> None:
     draws, why = compiled.running.draws, ""
     if compiled.lowered.loaders:
         why = "it reads from a loader of the program's"
+    elif compiled.expected:
+        why = f"build() read a value that follows from its arguments ({compiled.expected[0].line})"
     elif graph._scaler is not None:
         why = "its loss is scaled by a scaler of the program's"
     elif any(n.op == "steer" for n in draws.steps) or any(s is not random.of(current()) for s in draws.sources):

@@ -19,7 +19,7 @@ class Forms:
     """The compiled graphs of a graph that takes inputs of any form, those called last at the end."""
 
     def __init__(self, size: int) -> None:
-        self.kept: OrderedDict[str, Any] = OrderedDict()
+        self.kept: OrderedDict[tuple[str, int], Any] = OrderedDict()  # several of a form, if build() reads values
         self.set_cache_size(size)
 
     def set_cache_size(self, size: int) -> None:
@@ -29,8 +29,11 @@ class Forms:
 
     def of(self, graph: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The compiled graph for arguments of this form."""
-        form = repr(tree.form(tree.ours((args, kwargs))))
-        one = self.kept.pop(form, None) or self.another(graph)
+        given = tree.ours((args, kwargs))
+        form = repr(tree.form(given))
+        known = (k for k, g in reversed(self.kept.items()) if k[0] == form and not g._compiled.differing(*given))
+        key = next(known, None)
+        one = self.another(graph) if key is None else self.kept.pop(key)
         one.compile(*args, **kwargs)
         self.keep(graph, form, one)
         return one
@@ -44,7 +47,7 @@ class Forms:
         return one
 
     def keep(self, graph: Any, form: str, one: Any) -> None:
-        self.kept[form] = one
+        self.kept[form, id(one)] = one
         graph.__dict__["_compiled"] = one._compiled  # for job, plan and the like
         while len(self.kept) > self.size:
             self.kept.popitem(last=False)[1].close()
@@ -70,7 +73,7 @@ def _of_any_form(kind: type) -> type:
     def runtime_state_dict(self: Any, **options: Any) -> dict[str, Any]:
         self._need()
         kept = self._dynamic_input_graph_cache.kept
-        state = {form: graph.runtime_state_dict(**options) for form, graph in kept.items()}
+        state = {form: graph.runtime_state_dict(**options) for (form, _), graph in kept.items()}
         once: dict[Any, Tensor] = {}
         for part in state.values():  # one handle of each variable, so that a file has it once, and `load` shares it
             held = part["variables"]

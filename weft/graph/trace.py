@@ -93,7 +93,7 @@ def compile_graph(graph: Program, args: tuple[Any, ...], kwargs: dict[str, Any])
         lowered, running, form, outputs, examples, graph._optimizers,
         [numbers[n.args[0]] for n in hosts], made, graph._scaler if finite is not None else None, holders,
         mapped((args, kwargs), lambda leaf: Output() if isinstance(leaf, Tensor) else leaf),
-        [(t, version(t)) for t, _ in builder.fixed_tensors.values()],
+        [(t, version(t)) for t, _ in builder.fixed_tensors.values()], builder.expected,
     )  # fmt: skip
 
 

@@ -241,6 +241,9 @@ def from_module(module: torch.nn.Module) -> Any:
         for t in (*m._parameters.values(), *m._buffers.values()):
             if t is not None and id(t) not in memo:
                 memo[id(t)] = _facade_over(t)
+        for g in leaves([*vars(m).values()]):
+            if isinstance(g, torch.Generator):  # whose state is a tensor of torch's
+                memo[id(g)] = g.clone_state()
     with _Copying():
         made = copy.deepcopy(module, memo)
     follow_copies(made, memo)

@@ -12,14 +12,14 @@ from weft.boxing import signature
 from weft.boxing.network import links_of
 from weft.boxing.planner import route
 from weft.boxing.signature import Signature
-from weft.core import program_line
 from weft.core.device import Device
-from weft.core.dispatch import here, hooks, tracing
+from weft.core.dispatch import tracing
 from weft.core.errors import PlacementError, TraceError
 from weft.core.rank import current
-from weft.core.sbp import NdSbp, broadcast
+from weft.core.sbp import NdSbp
 from weft.core.spec import Spec
 from weft.interpreter.explain_movements import refuse, strict
+from weft.interpreter.trace_values import traced
 from weft.job.builder import Builder
 from weft.job.value import Value
 from weft.ops.declaration import OPS, Op
@@ -38,10 +38,19 @@ def run(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[list[Tensor], 
             f"{FUNCTIONS[op.name]} inside build(): a graph is either local or global as a whole. Convert outside of "
             "it, and give build() the result; a new tensor is global by flow.ones(2, placement=P, sbp=B)"
         )
+    args = tuple(_number(a, op, args) if p.kind == "attribute" else a for a, p in zip(args, op.params, strict=False))
     check_arguments(op, args)
     op = OPS[STRIDELESS.get(op.name, op.name)]
     values = _computed(op, args, builder) if op.dynamic else emit(op, tuple(_symbol(a, builder) for a in args), builder)
     return [of_value(v, v.spec) for v in values], args
+
+
+def _number(a: Any, op: Op, args: tuple[Any, ...]) -> Any:
+    """A number, or numbers, that the program may give as tensors: x.narrow(0, 0, n)."""
+    if isinstance(a, Tensor):
+        error = f"{call_text(op, args)}: a number is given as a tensor, whose value isn't known inside build()"
+        return traced(a, error).item()
+    return type(a)(_number(v, op, args) for v in a) if type(a) in (list, tuple) else a
 
 
 def _computed(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[Value, ...]:
@@ -127,62 +136,6 @@ def _symbol(a: Any, builder: Builder) -> Any:
     if isinstance(a, (list, tuple)):
         return tuple(_symbol(v, builder) for v in a)
     return a
-
-
-def traced(t: Tensor, error: str, read: bool = True) -> Tensor:
-    """The value of a symbol that is the same in every launch: computed now, if it follows from constants alone. `read`:
-    the program goes on by it.
-    """
-    builder = here.trace
-    if not isinstance(builder, Builder) or not (t.value is None or t.value in builder.job.producer):
-        raise TraceError(f"{error} ({program_line.brief()})")
-    needed: set[Value] = set()
-    wanted = builder.read(t)
-    waiting = [wanted]
-    while waiting:
-        v = waiting.pop()
-        if v in needed:
-            continue
-        if not _constant(v, builder):
-            raise TraceError(f"{error} ({program_line.brief()})")
-        needed.add(v)
-        node = builder.job.producer[v]
-        waiting += () if node.op in OF_FORM else node.operands()
-    captured: dict[Value, Any] = {v: builder.fixed(v) for v in needed if v in builder.job.variables}
-    for c in captured.values() if read else ():
-        builder.seen(c)
-    values: dict[Value, Any] = {}
-    with tracing(None):
-        for node in builder.job.nodes:
-            if not needed.isdisjoint(node.outputs):
-                if node.op == "variable":
-                    made = captured[node.outputs[0]]
-                else:
-                    made = OPS[node.op].entry(*_stand_ins(node.args, lambda v: values[v] if v in values else _blank(v)))
-                values.update(zip(node.outputs, made if isinstance(made, tuple) else (made,), strict=True))
-    return values[wanted]
-
-
-OF_FORM = ("ones_like", "zeros_like", "full_like")  # they follow from the form of their operand, not from its values
-
-
-def _blank(v: Value) -> Any:
-    """A tensor of a value's form."""
-    if v.spec is None:
-        return OPS["empty"].entry(v.shape, v.dtype, v.device)
-    sbp = tuple(broadcast if s.is_partial else s for s in v.spec.nd_sbp)
-    return OPS["empty"].entry(v.shape, v.dtype, None, v.spec.placement, sbp)
-
-
-def _constant(v: Value, builder: Builder) -> bool:
-    node = builder.job.producer[v]
-    if node.op == "variable":
-        return builder.fixed(v) is not None
-    op = OPS.get(node.op)
-    return op is not None and not (op.random or op.writes)
-
-
-hooks.traced = traced
 
 
 def zeros(like: Tensor, builder: Builder) -> Tensor:

@@ -58,6 +58,8 @@ class Builder:
         self.memories = Memories()
         self.attributes = Attributes(self.memories)
         self._written: dict[int, Tensor] = {}  # captured tensors that the program writes in place
+        self.arguments: dict[Value, Tensor] = {}  # by input, what the call in which it is traced gives
+        self.expected: list[Any] = []  # what the program has read of values that follow from these
         self.fixed_tensors: dict[int, tuple[Tensor, str]] = {}  # by blob: the program has read their values, and where
         self._cut: Value | None = None  # of the global inputs that are cut into micro-batches, the one of fewest rows
         self._moved: dict[Value, dict[NdSbp, None]] = {}
@@ -139,6 +141,7 @@ class Builder:
         form = (tuple(t.shape), t.dtype, t.spec, _device(t))
         value = self.add("input", (), [form], name=name)[0]
         self.order.given(value, t)
+        self.arguments[value] = t
         return of_value(value, value.spec)
 
     def source(self, loader: Any, batch: Sequence[Tensor]) -> list[Tensor]:

@@ -8,7 +8,7 @@ from weft.job.job import Job
 from weft.job.value import Node, Value
 from weft.ops import OPS
 
-EFFECTS = ("input", "output", "steer")  # inputs stay, so that a call's arguments keep their places
+EFFECTS = ("input", "output", "steer", "require")  # inputs stay, so that a call's arguments keep their places
 
 
 def run(job: Job, options: Options) -> None:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from weft.ops.declaration import Size, op
+from weft.ops.form import Form
 from weft.ops.kernels import aten
 from weft.ops.shape.views import axes_at
 
@@ -53,6 +54,7 @@ def _(dy, x_shape, size, stride, storage_offset):
     return as_strided_zeros(dy, tuple(x_shape), size, stride, storage_offset)
 
 
+as_strided.form(lambda x, size, stride, storage_offset=0: Form(tuple(size), x.dtype))
 as_strided.samples(lambda rand: [(rand(4, 6), (2, 3), (6, 2), 1), (rand(6), (3, 3), (1, 1))])
 
 
