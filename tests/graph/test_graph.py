@@ -355,7 +355,7 @@ def test_other_arguments_than_it_was_compiled_for(call: Callable[[Any], Any], sa
 )
 def test_what_depends_on_values_can_not_be_traced(f: Callable[[Any], Any]) -> None:
     with pytest.raises(TraceError, match=r"build|outside"):
-        Made(lambda x: f(x * flow.rand(4)))(rand(4))
+        Made(f)(rand(4))
 
 
 def test_the_thread_is_itself_again_after_a_failed_trace() -> None:

@@ -1,4 +1,5 @@
-"""What build() reads of values while it is traced: from its arguments, each launch holds for the same values alone."""
+"""What is read of values while a graph is traced: code of torch's modules may read what follows from arguments, and
+each launch then holds for the same values alone."""
 
 from __future__ import annotations
 
@@ -14,11 +15,24 @@ from weft import nn
 from weft.core.errors import GraphError, TraceError
 
 
-class Pieces(nn.Graph):
-    """Shapes, branches and numbers that follow from arguments."""
+class Torchs(torch.nn.Module):
+    """A function as the code of a module of torch's."""
 
-    def build(self, x: Any, lengths: Any, mask: Any) -> Any:
-        return pieces(x, lengths, mask)
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.forward = function
+
+
+def graph_of(function: Any) -> Any:
+    class Of(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.m = flow.from_torch(Torchs(function))
+
+        def build(self, *args: Any) -> Any:
+            return self.m(*args)
+
+    return Of
 
 
 def pieces(x: Any, lengths: Any, mask: Any) -> Any:
@@ -33,7 +47,7 @@ def arguments(*lengths: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 
 
 def test_a_graph_holds_for_the_values_of_arguments_that_build_has_read() -> None:
-    graph, (x, lengths, mask) = Pieces(), arguments(2, 5, 3)
+    graph, (x, lengths, mask) = graph_of(pieces)(), arguments(2, 5, 3)
     for given in (x, -x):
         assert graph(given, lengths.clone(), mask).item() == pieces(given, lengths, mask).item()
     with pytest.raises(GraphError, match=r"test_trace_values.py:\d+\): \[2, 5, 3\] then, and \[2, 4, 4\] now"):
@@ -45,6 +59,23 @@ def test_a_graph_holds_for_the_values_of_arguments_that_build_has_read() -> None
         graph.runtime_state_dict()
 
 
+class Pieces(nn.Graph):
+    def build(self, x: Any, lengths: Any, mask: Any) -> Any:
+        return pieces(x, lengths, mask)
+
+
+def test_a_build_of_the_programs_own_is_told_how_to_read_its_arguments() -> None:
+    for body in (lambda x: x if x.sum() > 0 else -x, lambda x: x.numpy(), lambda x: x * x.sum().item(), flow.nonzero):
+
+        class Reads(nn.Graph):
+            def build(self, x: Any, body: Any = body) -> Any:
+                return body(x)
+
+        with pytest.raises(TraceError, match=r"It follows from Reads_\d+.input.0; @nn.Graph.with_dynamic_input_shape"):
+            Reads()(flow.ones(2))
+        assert nn.Graph.with_dynamic_input_shape()(Reads)()(flow.ones(2)) is not None
+
+
 def test_a_class_compiles_for_each_such_value() -> None:
     graph, (x, lengths, mask) = nn.Graph.with_dynamic_input_shape()(Pieces)(), arguments(2, 5, 3)
     others = torch.tensor([4, 5, 1])
@@ -54,22 +85,16 @@ def test_a_class_compiles_for_each_such_value() -> None:
 
 
 def test_a_number_may_be_given_as_a_tensor() -> None:
-    class Narrowed(nn.Graph):
-        def build(self, x: Any, mask: Any) -> Any:
-            return x.narrow(0, flow.tensor(1), mask.sum()).view(mask.sum(), 1) * 2
-
-    graph, x = Narrowed(), flow.arange(6)
+    graph = graph_of(lambda x, mask: x.narrow(0, torch.tensor(1), mask.sum()).view(mask.sum(), 1) * 2)()
+    x = flow.arange(6)
     assert graph(x, x < 2).tolist() == [[2], [4]]
     with pytest.raises(GraphError, match="2 then, and 3 now"):
         graph(x, x < 3)
 
 
 def test_nan_is_the_value_that_it_was() -> None:
-    class Scaled(nn.Graph):
-        def build(self, x: Any, scale: Any) -> Any:
-            return x if math.isnan(scale.item()) else x * scale
-
-    graph, x = Scaled(), flow.ones(2)
+    graph = graph_of(lambda x, scale: x if math.isnan(scale.item()) else x * scale)()
+    x = flow.ones(2)
     assert [graph(x, flow.tensor(math.nan)).tolist() for _ in range(2)] == [[1.0, 1.0]] * 2
     with pytest.raises(GraphError, match=r"nan then, and 2\.0 now"):
         graph(x, flow.tensor(2.0))
@@ -115,11 +140,7 @@ def test_global_arguments_are_read_on_every_rank() -> None:
     def spread(values: list[float]) -> Any:
         return flow.tensor(values, placement=place, sbp=flow.sbp.split(0))
 
-    class Signed(nn.Graph):
-        def build(self, x: Any) -> Any:
-            return x * 2 if x.sum() > 3 else -x
-
-    graph = Signed()
+    graph = graph_of(lambda x: x * 2 if x.sum() > 3 else -x)()
     assert graph(spread([1.0, 5.0])).numpy().tolist() == graph(spread([5.0, 1.0])).numpy().tolist()[::-1] == [2.0, 10.0]
     with pytest.raises(GraphError, match="True then, and False now"):
         graph(spread([1.0, 2.0]))

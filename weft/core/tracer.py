@@ -94,6 +94,7 @@ class Trace(Protocol):
         """By id, what gives the settings of a module of the graph."""
         ...
 
+    guarded: int  # above 0, the program may read what follows from arguments: each launch checks that it is the same
     draws: int  # the number of random ops so far
     scaled_by: str | None  # the name of the host's number that is the losses' gradient, instead of 1
 

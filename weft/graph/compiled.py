@@ -44,6 +44,7 @@ class Program(Protocol):
     _scaler: Scaler
     _compiled: Compiled | None
     _shares: Any  # another one, or None
+    _of_values: bool  # whether it is compiled for each value that `build` reads of its arguments
     _debug_level: int
 
     @property

@@ -59,6 +59,7 @@ class Graph:
     _scaler: Scaler
     _compiled: Compiled | None
     _shares: Any
+    _of_values: bool
     _debug_level: int
 
     def __init__(
@@ -74,6 +75,7 @@ class Graph:
             _scaler=None,
             _compiled=None,
             _shares=None,
+            _of_values=False,
             _closed=False,
             _debug_level=-1,
             numbers={},

@@ -43,7 +43,7 @@ class Forms:
         kind = type(graph).of_one_form
         one = object.__new__(kind)
         one.__dict__.update({n: a for n, a in graph.__dict__.items() if n != "_dynamic_input_graph_cache"})
-        one.__dict__.update(_name=graph.numbered(), _compiled=None)
+        one.__dict__.update(_name=graph.numbered(), _compiled=None, _of_values=True)
         return one
 
     def keep(self, graph: Any, form: str, one: Any) -> None:

@@ -51,6 +51,7 @@ def compile_graph(graph: Program, args: tuple[Any, ...], kwargs: dict[str, Any])
     job = Job(graph.name)
     job.micro_batches = options.micro_batches
     builder = Builder(job, settings_of(graph))
+    builder.guarded = int(graph._of_values)
     examples: list[tuple[str, Tensor]] = []
     fed: list[tuple[Tensor, Value]] = []
     numbers: dict[str, Callable[[], float]] = {}

@@ -31,6 +31,12 @@ def compiling(more: int) -> None:
             torch.compiler._is_compiling_flag = traces.now > 0
 
 
+def _guard(more: int) -> None:
+    """Let the code of torch's modules, which users don't write, read what follows from a graph's arguments."""
+    if here.trace is not None:
+        here.trace.guarded += more
+
+
 class Traces:
     """How many threads trace a module of torch's now: its flag is one for all of them."""
 
@@ -63,6 +69,7 @@ class entered:
         inside.depth += 1
         self.traced = here.trace is not None
         compiling(self.traced)
+        _guard(self.traced)
         if self.mode is not None:
             self.mode.__enter__()
 
@@ -70,6 +77,7 @@ class entered:
         if self.mode is not None:
             self.mode.__exit__(*error)
         compiling(-self.traced)
+        _guard(-self.traced)
         self.open.__exit__(*error)
         self.uncast.__exit__(*error)
         inside.depth -= 1

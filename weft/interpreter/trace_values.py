@@ -2,7 +2,8 @@
 
 What follows from constants is the same in every launch. What follows from arguments is an `Expectation`: each launch
 computes it first, and holds for the same value alone. A question whether values are finite is answered with yes, and
-each launch checks that on its way.
+each launch checks that on its way. Both are for code of torch's modules, and for graphs that compile for several such
+values: in another `build` a branch on a value is rather an oversight, which would end a training later on.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def traced(t: Tensor, error: str, read: bool = True) -> Tensor:
         raise TraceError(f"{error} ({program_line.brief()})")
     wanted = builder.read(t)
     needed, why = _needed(wanted, builder, read)
-    assumed = bool(why) and read and t.dtype is bool_ and t.numel() == 1
+    assumed = bool(why) and read and builder.guarded > 0 and t.dtype is bool_ and t.numel() == 1
     if assumed:
         needed, still = _needed(wanted, builder, read, assume=True)
         why = still and why
@@ -129,6 +130,8 @@ def _unknown(v: Value, builder: Builder, read: bool) -> str:
     if node.op == "variable":
         return "" if builder.fixed(v) is not None else f". It follows from {v.name}, which launches change"
     if node.op == "input":
+        if read and v in builder.arguments and not builder.guarded:
+            return f". It follows from {v.name}; @nn.Graph.with_dynamic_input_shape() compiles for each such value"
         return "" if read and v in builder.arguments else f". It follows from {v.name}"
     op = OPS.get(node.op)
     if op is not None and op.random:

@@ -58,6 +58,7 @@ class Builder:
         self.memories = Memories()
         self.attributes = Attributes(self.memories)
         self._written: dict[int, Tensor] = {}  # captured tensors that the program writes in place
+        self.guarded = 0  # above 0, the program may read what follows from arguments
         self.arguments: dict[Value, Tensor] = {}  # by input, what the call in which it is traced gives
         self.expected: list[Any] = []  # what the program has read of values that follow from these
         self.fixed_tensors: dict[int, tuple[Tensor, str]] = {}  # by blob: the program has read their values, and where
