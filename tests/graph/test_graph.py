@@ -528,6 +528,19 @@ def test_a_hundred_graphs_leave_no_thread_and_no_memory() -> None:
     assert threading.active_count() <= threads
 
 
+def test_a_graph_that_is_collected_where_its_machine_is_locked_ends_with_the_next_compile() -> None:
+    graph: Any = Made(lambda x: x + 1)
+    graph(rand(2)).numpy()
+    graph.itself = graph  # only a collection frees it, and that may begin anywhere
+    running = graph._compiled.running
+    with running.vm.lock:
+        del graph
+        gc.collect()
+    assert running.dropped and not running.executor.closing
+    Made(lambda x: x + 2)(rand(2))
+    assert running.executor.closing
+
+
 def test_text_of_a_graph() -> None:
     m = net()
     graph = Made(lambda x: m(x), m=m)

@@ -403,9 +403,9 @@ class Running:
         self._have_arenas()  # now: what is moved was held twice
 
     def ends_with(self, graph: object) -> None:
-        """Be closed when the graph is dropped. The collecting thread may be inside one of its acts, or be another
-        rank's, and exceptions would be lost. So one that can't be closed at once is closed when the rank compiles the
-        next, or ends."""
+        """Be closed when the graph is dropped. The collecting thread may be inside one of its acts, be another rank's, or
+        hold a lock that closing takes, and exceptions would be lost. So one that can't be closed at once is closed when
+        the rank compiles the next, or ends."""
         weakref.finalize(graph, _dropped, self)
 
     def close(self) -> None:
@@ -429,18 +429,23 @@ class Running:
 def close_dropped() -> None:
     """Close this rank's graphs that were garbage collected."""
     for running in [r for r in tuple(current().resources.values()) if isinstance(r, Running) and r.dropped]:
-        try:
-            running.close()
-        except Exception as error:
-            if error is not running.executor.error:  # else readers of the failed launch's results get it
-                raise
+        _close(running)
+
+
+def _close(running: Running) -> None:
+    try:
+        running.close()
+    except Exception as error:
+        if error is not running.executor.error:  # else readers of the failed launch's results get it
+            raise
 
 
 def _dropped(running: Running) -> None:
     running.dropped = True
     executor, rank = running.executor, running.rank
-    if rank is current() and rank.world_size == 1 and executor.finished >= executor.launched:
-        close_dropped()
+    free = not (running.vm.lock.locked() or executor.locked())
+    if rank is current() and rank.world_size == 1 and free and executor.finished >= executor.launched:
+        _close(running)
 
 
 def _again(error: BaseException) -> None:

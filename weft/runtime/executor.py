@@ -366,6 +366,10 @@ class Executor:
         for box in {id(b): b for b in (self._main, *self._boxes.values())}.values():
             box.ring()
 
+    def locked(self) -> bool:
+        """Whether `close` would have to wait for a lock, which the calling thread may hold."""
+        return self._guard.locked()
+
     def close(self, deadline: float | None = None) -> None:
         """Finish the launches, send END to all actors, and wait until they are done."""
         with self._guard:
