@@ -403,9 +403,9 @@ class Running:
         self._have_arenas()  # now: what is moved was held twice
 
     def ends_with(self, graph: object) -> None:
-        """Be closed when the graph is dropped. The collecting thread may be inside one of its acts, be another rank's, or
-        hold a lock that closing takes, and exceptions would be lost. So one that can't be closed at once is closed when
-        the rank compiles the next, or ends."""
+        """Be closed when the graph is dropped. The collecting thread may be inside one of its acts, be another rank's,
+        or hold a lock that closing takes, and exceptions would be lost. So one that can't be closed at once is closed
+        when the rank compiles the next, or ends."""
         weakref.finalize(graph, _dropped, self)
 
     def close(self) -> None:
