@@ -48,7 +48,10 @@ def run(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[list[Tensor], 
 def _number(a: Any, op: Op, args: tuple[Any, ...]) -> Any:
     """A number, or numbers, that the program may give as tensors: x.narrow(0, 0, n)."""
     if isinstance(a, Tensor):
-        error = f"{call_text(op, args)}: a number is given as a tensor, whose value isn't known inside build()"
+        error = (
+            f"{op.name} has a result whose shape depends on a tensor's values, or takes a number from it, and inside "
+            f"build() they aren't known: {call_text(op, args)}"
+        )
         return traced(a, error).item()
     return type(a)(_number(v, op, args) for v in a) if type(a) in (list, tuple) else a
 
