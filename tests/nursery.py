@@ -39,6 +39,10 @@ def become(parent: int, rank: dict, target: str, args: list[str]) -> None:
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException as error:
+        try:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        except KeyboardInterrupt:
+            pass  # it came with the error: the interpreter, too, prints that one
         sys.last_value = error
         traceback.print_exc()
         code = 130 if isinstance(error, KeyboardInterrupt) else 1

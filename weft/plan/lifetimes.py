@@ -81,7 +81,7 @@ class Lifetimes:
 
     def _follow(self, graph: Any, order: list[int], later: Sequence[Sequence[int]]) -> None:
         ends: list[int] = []  # the last act of each lane
-        self._lane, self._place = [0] * len(later), [0] * len(later)
+        self._lane, self._place = np.zeros(len(later), int), np.zeros(len(later), int)
         for i in order:
             before = {*graph.predecessor_indices(i)}
             lane = next((n for n, end in enumerate(ends) if end in before), len(ends))
@@ -125,7 +125,7 @@ class Lifetimes:
         last = r.consumers or (r.producer,)
         ended = [[self._act(end, _port(self._tasks[end], r).last(i)) for end in last] for i in items]
         tables = [np.stack([table[acts].max(0) for acts in ended]) for table in (self._within, self._beyond)]
-        return Held(np.array([self._lane[a] for a in begun]), np.array([self._place[a] for a in begun]), *tables)
+        return Held(self._lane[begun], self._place[begun], *tables)
 
     def in_place(self, a: Register, b: Register) -> bool:
         """Whether b, at the same places, may overwrite a."""
@@ -133,6 +133,12 @@ class Lifetimes:
             return False
         both = (self.held(b, n, a) for n in range(a.copies))
         return all((_apart(h, h) | np.eye(len(h.lanes), dtype=bool) & _in_next(h, h)).all() for h in both)
+
+    def apart(self, a: int, b: int) -> bool:
+        """Whether of these tasks neither acts while the other one does."""
+        one, other = (slice(self._first[t], self._first[t] + self._tasks[t].acts) for t in (a, b))
+        acts = (Held(self._lane[at], self._place[at], self._within[at], self._beyond[at]) for at in (one, other))
+        return bool(_apart(*acts).all())
 
     def overwritten(self, b: Register) -> int:
         """The register that b may overwrite, if any, by what its writer does."""

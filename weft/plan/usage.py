@@ -5,12 +5,14 @@ Kernels without `out` allocate their results; some need scratch memory, too (`sc
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from weft.ops import OPS
 from weft.plan import ids
 from weft.plan.calls import Call, Result, Step
+from weft.plan.lifetimes import Lifetimes
 from weft.plan.plan import Plan, Task
 from weft.plan.scratch import meanwhile, with_strides
 
@@ -26,31 +28,18 @@ class Part(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """A plan's memory in bytes. Tasks of one stream don't act at once, so of their arenas and allocations the maximum
-    counts, not the sum."""
+    """A plan's memory in bytes. Tasks of one stream share an arena. `allocated` is the most that tasks allocate that
+    may act at once."""
 
     variables: int
     places: dict[str, int]  # of registers, by device
     parts: tuple[Part, ...]
-    streams: tuple[int, ...]
+    arenas: int
+    allocated: int
 
     @property
     def registers(self) -> int:
         return sum(self.places.values())
-
-    @property
-    def arenas(self) -> int:
-        return self._of_streams([p.arena for p in self.parts])
-
-    @property
-    def allocated(self) -> int:
-        return self._of_streams([p.allocated for p in self.parts])
-
-    def _of_streams(self, each: list[int]) -> int:
-        most: dict[int, int] = {}
-        for bytes, stream in zip(each, self.streams, strict=True):
-            most[stream] = max(most.get(stream, 0), bytes)
-        return sum(most.values())
 
     @property
     def total(self) -> int:
@@ -83,17 +72,44 @@ def show(n: int) -> str:
 
 def usage(plan: Plan) -> Usage:
     variables: dict[str, int] = {}
-    parts, streams = [], []
+    parts: list[Part] = []
+    arenas: dict[int, int] = {}  # by stream
+    allocate: dict[int, dict[int, int]] = {}
     for t in plan.tasks:
         if t.step.calls:
-            parts.append(_part(t, not t.device))
-            streams.append(t.id >> ids.BITS["task"])  # of a device
+            part, stream = _part(t, not t.device), t.id >> ids.BITS["task"]  # of a device
+            parts.append(part)
+            arenas[stream] = max(arenas.get(stream, 0), part.arena)
+            if part.allocated:
+                allocate.setdefault(stream, {})[t.id] = part.allocated
             variables |= {r.name: r.bytes for r in _results(t.step) if r.place.kind == "variable"}
     places = {"": 0}
     for r in plan.registers:
         places[r.device] = places.get(r.device, 0) + r.bytes * r.copies * (not r.offsets)
     places[plan.shared_on] += plan.shared
-    return Usage(sum(variables.values()), places, tuple(parts), tuple(streams))
+    most = _most_at_once(plan, list(allocate.values()))
+    return Usage(sum(variables.values()), places, tuple(parts), sum(arenas.values()), most)
+
+
+def _most_at_once(plan: Plan, streams: list[dict[int, int]]) -> int:
+    """The most bytes of tasks, one of each stream, of which none has to wait for another one."""
+    if len(streams) < 2:
+        return max((b for each in streams for b in each.values()), default=0)
+    lifetimes = Lifetimes(plan)
+    apart = functools.cache(lifetimes.apart)
+    limits = [max(each.values()) for each in streams]
+
+    def most(at: int, chosen: tuple[int, ...], found: int) -> int:
+        """What the streams from `at` on add to the chosen tasks, or less if it isn't more than found."""
+        if at == len(streams) or sum(limits[at:]) <= found:
+            return 0
+        best = most(at + 1, chosen, found)
+        for t, bytes in streams[at].items():
+            if not any(apart(t, c) for c in chosen):
+                best = max(best, bytes + most(at + 1, (*chosen, t), max(found, best) - bytes))
+        return best
+
+    return most(0, (), 0)
 
 
 def _results(step: Step) -> Iterator[Result]:
