@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from weft.compiler.shared_registers import shared
 from weft.core.errors import CompileError
+from weft.plan.calls import Call, Place, Result, Step
 from weft.plan.net import Net
 from weft.plan.plan import Plan, parse
 from weft.plan.usage import usage
@@ -68,3 +69,28 @@ def test_copies_of_micro_batches_share_memory_if_one_is_done_when_the_next_begin
     verify(one)
     at = {r.name: r.offsets for r in one.registers}
     assert at["a_b"] == at["c_d"] != at["b_c"] and all(len(at[name]) == copies for name in ("a_b", "b_c"))
+
+
+def allocating(net: Net, **bytes: int) -> int:
+    """What a plan's tasks allocate at most at once, if each allocates so much in an act."""
+    plan = net.plan()
+    steps = {
+        name: Step((Call("zeros", ((size,),), (Result("z", "uint8", (size,), Place("made")),)),))
+        for name, size in bytes.items()
+    }
+    return usage(replace(plan, tasks=tuple(replace(t, step=steps.get(t.name, t.step)) for t in plan.tasks))).allocated
+
+
+def test_of_what_streams_allocate_counts_what_may_come_at_once() -> None:
+    def net(ahead: int) -> Net:
+        """Two micro-batches, that many of them under way, go to another stream and back."""
+        made = Net().stream("compute").stream("other", "worker").node("launch").node("a", 2)
+        made.node("b", 2, stream="other").node("c", 2).wire("launch", "a", over=(1, 2))
+        return made.wire("a", "b", copies=ahead).wire("b", "c", copies=ahead).wire("a", "c", copies=ahead)
+
+    assert allocating(net(1), a=5000, b=4000, c=3000) == 5000
+    assert allocating(net(2), a=5000, b=4000, c=3000) == 9000
+    apart = Net().stream("compute").stream("other", "worker").stream("third", "worker").node("launch")
+    apart.node("a").node("b", stream="other").node("c", stream="third").node("d", stream="other")
+    apart.wire("launch", "a", "c").wire("a", "b").wire("b", "d").wire("d", "a", full=1)
+    assert allocating(apart, a=1000, b=4000, c=500, d=2000) == 4500
