@@ -180,6 +180,20 @@ def test_gradients_of_parts_make_up_a_whole_as_they_are_given() -> None:
 
 
 @on(2)
+def test_parts_get_the_gradient_in_the_layout_that_is_asked_for() -> None:
+    mesh, rank = init_device_mesh("cpu", (2,)), flow.env.get_rank()
+    factor = distribute_tensor(flow.tensor([1.0, 2.0]), mesh, [Shard(0)])
+    for how, back, expected in (
+        ([Replicate()], [Partial()], [[1.0, 0.0], [0.0, 2.0]][rank]),  # the ranks' gradients add up to the whole
+        ([Replicate()], [Replicate()], [1.0, 2.0]),
+        ([Shard(0)], [Shard(0)], [rank + 1.0]),
+    ):
+        x = flow.ones(1 if how == [Shard(0)] else 2, requires_grad=True)
+        (DTensor.from_local(x, mesh, how, grad_placements=back) * factor).sum().backward()
+        assert x.grad is not None and x.grad.is_local and x.grad.tolist() == expected
+
+
+@on(2)
 def test_a_function_of_parts() -> None:
     mesh, whole = init_device_mesh("cpu", (2,)), flow.arange(16.0).reshape(4, 4)
     rows, copies = (distribute_tensor(whole, mesh, [how]).requires_grad_() for how in (Shard(0), Replicate()))

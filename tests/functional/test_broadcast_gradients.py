@@ -10,6 +10,9 @@ import pytest
 import torch
 
 import weft as flow
+from weft.functional.pointwise import clamping
+from weft.ops.neural import activations
+from weft.ops.pointwise import numbers
 from weft.tensor.tensor import of_torch
 
 EQUATIONS = [
@@ -137,6 +140,24 @@ def test_ties_and_what_is_no_number(name: str) -> None:
     getattr(flow, name)(*ours).sum().backward()
     for a, b in zip(theirs, ours, strict=True):
         torch.testing.assert_close(b.grad.to_torch(), a.grad)  # type: ignore[union-attr]
+
+
+def test_ties_are_those_of_the_installed_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torch 2.15 gives nothing on a number that bounds, and a half each to equal tensors."""
+    for home in (activations, numbers, clamping):
+        monkeypatch.setattr(home, "part_of_first", lambda name, number=False: 0.0 if number else 0.5)
+    a, b = (flow.tensor([1.0, 2.0, 3.0], requires_grad=True), flow.tensor([1.0, 3.0, 2.0], requires_grad=True))
+    for y, da, db in (
+        (flow.fmax(a, b), [0.5, 0.0, 1.0], [0.5, 1.0, 0.0]),
+        (flow.fmin(a, b), [0.5, 1.0, 0.0], [0.5, 0.0, 1.0]),
+        (flow.clamp(a, b), [0.5, 0.0, 1.0], [0.5, 1.0, 0.0]),
+        (flow.clamp(a, max=b), [0.5, 1.0, 0.0], [0.5, 0.0, 1.0]),
+    ):
+        assert [g.tolist() for g in flow.autograd.grad(y.sum(), (a, b))] == [da, db]
+    assert flow.autograd.grad(flow.clamp(a, 1, 3).sum(), a)[0].tolist() == [0.0, 1.0, 0.0]
+    one = flow.tensor([1.0, float("nan")], requires_grad=True)
+    (d,) = flow.autograd.grad(flow.fmax(one, flow.tensor([1.0, 2.0])).sum() * float("inf"), one)
+    assert d.tolist() == [float("inf"), 0.0]
 
 
 @pytest.mark.parametrize("rows", [(2,), (1,), (4, 2), ()])

@@ -51,7 +51,9 @@ CALLS: dict[str, Callable[[Any, Callable[[torch.Tensor], Any]], Any]] = {
     "cosine of what broadcasts": lambda m, t: m.nn.functional.cosine_similarity(t(X[:1]), t(X[:, :1] + 1), -2),
     "symmetric by the upper triangle": lambda m, t: m.linalg.eigvalsh(t(SQUARE), UPLO="U"),
     "Cholesky, upper": lambda m, t: m.linalg.cholesky(t(SQUARE @ SQUARE.T), upper=True),
-    "Cholesky, upper, as a method": lambda m, t: t(SQUARE @ SQUARE.T).cholesky(True),
+    "Cholesky, upper, as a method": lambda m, t: (
+        m.linalg.cholesky(t(SQUARE @ SQUARE.T), upper=True) if m is torch else t(SQUARE @ SQUARE.T).cholesky(True)
+    ),  # torch 2.15 has no such method
     "rank by two limits": lambda m, t: m.linalg.matrix_rank(t(SQUARE), atol=3.0, rtol=0.1),
     "renorm by the largest": lambda m, t: m.renorm(t(X), float("inf"), 1, 0.5),
     "hinge of other targets": lambda m, t: m.nn.functional.hinge_embedding_loss(t(ROW), t(ROW.round())),

@@ -233,6 +233,10 @@ def explain(op: Op, cause: Exception, args: tuple[Any, ...]) -> Exception:
     if kind is errors.OpError and not isinstance(cause, torch.linalg.LinAlgError):
         kind, found = blamed(op, args)
         advice += f".\n{found}" * bool(found)
+    elif type(cause) is TypeError:  # some kernels raise one for a dtype
+        reason, found = blamed(op, args)
+        if reason is errors.DtypeError:
+            kind, advice = reason, advice + f".\n{found}" * bool(found)
     if kind is errors.MissingKernelError:
         words = "{0} has no kernel for {1}: not implemented for '{2}'"
         message = KERNEL.sub(lambda m: words.format(op.name, _dtype(m[1]), m[1]), message)

@@ -52,12 +52,18 @@ class DTensor(metaclass=_Kind):
     @staticmethod
     def from_local(
         local_tensor: Tensor, device_mesh: DeviceMesh | None = None, placements: Placements = None, *,
-        run_check: bool = False, shape: Any = None, stride: Any = None,
+        run_check: bool = False, shape: Any = None, stride: Any = None, grad_placements: Placements = None,
     ) -> Tensor:  # fmt: skip
-        """The global tensor whose parts are the ranks' tensors, which gets its gradient. Replicas are trusted to agree,
-        and parts to be equally long, unless `run_check`."""
+        """The global tensor whose parts are the ranks' tensors, which get its gradient: in the same layout, or that of
+        `grad_placements`. Replicas are trusted to agree, and parts to be equally long, unless `run_check`."""
         mesh = device_mesh or DeviceMesh.current()
         how = _layout(placements, mesh, local_tensor.ndim)
+        if grad_placements is not None:
+            back = _layout(grad_placements, mesh, local_tensor.ndim)
+            if shape is None:
+                with no_grad():
+                    shape = local_tensor.detach().to_global(mesh.placement, how, check_meta=run_check).shape
+            return conversion.Whole.apply(local_tensor, mesh.placement, how, tuple(shape), back)
         if shape is not None:
             return ops.from_local(local_tensor, mesh.placement, how, tuple(shape))
         return local_tensor.to_global(mesh.placement, how, check_meta=run_check)

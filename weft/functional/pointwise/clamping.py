@@ -9,6 +9,7 @@ from weft.functional.create.creation import get_default_dtype
 from weft.functional.pointwise.arithmetic import _clamp_
 from weft.functional.tensor.in_place import into, number_like
 from weft.ops import OPS, ops
+from weft.ops.pointwise.ties import part_of_first
 from weft.tensor.tensor import Tensor
 
 
@@ -46,8 +47,8 @@ def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         if (isinstance(min, float) or isinstance(max, float)) and not x.dtype.differentiable:
             x = ops.cast(x, get_default_dtype())
-        low = x if min is None else _bounded("lt", x, number_like(x, min))
-        return low if max is None else _bounded("gt", low, number_like(x, max))
+        low = x if min is None else _bounded("lt", "maximum", x, number_like(x, min))
+        return low if max is None else _bounded("gt", "minimum", low, number_like(x, max))
     return ops.clamp(x, min, max)
 
 
@@ -59,8 +60,10 @@ def clamp_(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return _clamp_(x, min, max)
 
 
-def _bounded(beyond: str, x: Tensor, limit: Tensor) -> Tensor:
-    """x limited by a tensor, also by its NaN; where they are equal, the gradient is x's, as in torch."""
+def _bounded(beyond: str, sharing: str, x: Tensor, limit: Tensor) -> Tensor:
+    """x limited by a tensor, also by its NaN; where they are equal, the gradient is x's, or both have a part of it."""
+    if part_of_first("clamp") < 1:
+        return OPS[sharing](x, limit)
     outside = OPS[beyond](x, limit)
     if limit.dtype.is_floating_point:
         outside = ops.logical_or(outside, ops.isnan(limit))

@@ -322,6 +322,20 @@ class _Part(Function):
         return convert.from_local(gradients[0], *ctx.of), None
 
 
+class Whole(Function):
+    """`from_local` whose parts get the whole's gradient in another layout."""
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Tensor:
+        x, placement, how, shape, ctx.back = args
+        return convert.from_local(x, placement, how, shape)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, None, None, None, None]:
+        dy = gradients[0]
+        return convert.to_local(convert.to_global(dy, dy.placement, ctx.back)), None, None, None, None
+
+
 @public("tensor flow")
 def to_local(x: Any, *, copy: bool = False, grad_placements: Any = None) -> Any:
     """This rank's shard of a global tensor, sharing memory; nested tensors are converted one by one.

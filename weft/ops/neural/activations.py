@@ -19,6 +19,7 @@ from weft.ops.pointwise.copies import where
 from weft.ops.pointwise.declaring import NEURAL, unary
 from weft.ops.pointwise.elementary import exp, tanh, with_backward
 from weft.ops.pointwise.logic import ge, gt, le
+from weft.ops.pointwise.ties import part_of_first
 from weft.ops.shape.joining import cat
 from weft.ops.shape.slicing import narrow
 from weft.ops.shape.views import axes_at
@@ -186,8 +187,9 @@ clamp.samples(lambda rand: [(rand(4, 6), -0.5, 0.5), (rand(4, 6), 0.0), ((rand(4
 
 @op("..., ... -> ...", linear="dy", returns="dx")
 def clamp_grad(dy: Tensor, x: Tensor, min: Scalar | None, max: Scalar | None) -> Tensor:
-    """dy where x is within the bounds."""
-    bounds = [holds(x, bound) for bound, holds in ((min, torch.ge), (max, torch.le)) if bound is not None]
+    """dy where x is within the bounds; on them, what torch gives there."""
+    above, below = (torch.ge, torch.le) if part_of_first("clamp", number=True) else (torch.gt, torch.lt)
+    bounds = [holds(x, bound) for bound, holds in ((min, above), (max, below)) if bound is not None]
     inside = torch.logical_and(*bounds) if len(bounds) == 2 else bounds[0]
     return torch.where(inside, dy, torch.zeros((), dtype=dy.dtype, device=dy.device))
 

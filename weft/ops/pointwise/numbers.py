@@ -14,7 +14,8 @@ from weft.ops.pointwise.arithmetic import div, mul, sign, sub, underived
 from weft.ops.pointwise.copies import cast, where
 from weft.ops.pointwise.declaring import binary, unary
 from weft.ops.pointwise.elementary import exp, log, log_number
-from weft.ops.pointwise.logic import eq, ge, gt, isnan, isneginf, isposinf, logical_not, logical_or
+from weft.ops.pointwise.logic import eq, gt, isnan, isneginf, isposinf, logical_not, logical_or, lt
+from weft.ops.pointwise.ties import part_of_first
 from weft.ops.shape.broadcast import fit
 
 # ---- one operand -------------------------------------------------------------------------------------
@@ -99,18 +100,25 @@ fmin = binary("fmin", torch.fmin, "The smaller of a and b; the other one where o
 
 @fmax.grad
 def _(dy, input, other, input_shape, other_shape):
-    return _taken(dy, ge(input, other), other, input_shape, other_shape)
+    return _taken(dy, input, other, gt, input_shape, other_shape)
 
 
 @fmin.grad
 def _(dy, input, other, input_shape, other_shape):
-    return _taken(dy, ge(other, input), other, input_shape, other_shape)
+    return _taken(dy, input, other, lt, input_shape, other_shape)
 
 
-def _taken(dy: Any, first: Any, other: Any, input_shape: Any, other_shape: Any) -> Any:
-    """The gradient goes to the operand that was selected; for ties and NaN, the first one."""
-    first = logical_or(first, isnan(other))
-    return fit(where(first, dy, 0.0), input_shape), fit(where(first, 0.0, dy), other_shape)
+def _taken(dy: Any, input: Any, other: Any, beyond: Any, input_shape: Any, other_shape: Any) -> Any:
+    """The gradient goes to the operand that was selected; of two NaN, the first one."""
+    first, equal = logical_or(beyond(input, other), isnan(other)), eq(input, other)
+    part = part_of_first("fmax")
+    if part == 1:
+        first, shared = logical_or(first, equal), dy
+        a = where(first, dy, 0.0)
+    else:
+        shared = where(equal, mul(dy, part), dy)
+        a = where(logical_or(first, equal), shared, 0.0)
+    return fit(a, input_shape), fit(where(first, 0.0, shared), other_shape)
 
 
 hypot = binary("hypot", torch.hypot, "sqrt(a * a + b * b), without overflow.", "3.0, flow.tensor([4.0]) -> 5.0",
