@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import torch
 import weft as flow
 from tests.ranks import on
 from weft.core.errors import CheckpointError
+from weft.launch import spawn_threads
 
 S, B = flow.sbp.split, flow.sbp.broadcast
 
@@ -84,6 +86,29 @@ def test_others_read_what_is_saved_and_a_tied_weight_is_there_once(tmp_path: Pat
         assert list(file.keys()) == ["0.weight"] and file.metadata()["format"] == "pt"
         assert torch.equal(file.get_tensor("0.weight"), module[0].weight)
     assert set(flow.load(tmp_path / "model.safetensors")) == {"0.weight", "1.weight"}
+
+
+def test_one_rank_reads_what_torch_saved_for_all(tmp_path: Path) -> None:
+    torch.save({"w": torch.arange(4.0), "step": 3}, tmp_path / "of rank 0")
+
+    def run() -> Any:
+        path, both = tmp_path / f"of rank {flow.env.get_rank()}", flow.placement.all("cpu")
+        found = flow.load(path, 0, both)  # OneFlow's order
+        assert found["w"].placement == both and flow.load(path, global_src_rank=0)["w"].placement.members == (0,)
+        with pytest.raises((FileNotFoundError, CheckpointError)):
+            flow.load(path, global_src_rank=1)
+        return found["w"].tolist(), found["step"]
+
+    assert spawn_threads(2, run) == [([0.0, 1.0, 2.0, 3.0], 3)] * 2
+
+
+def test_arguments_by_position_are_read_as_torchs_or_as_oneflows(tmp_path: Path) -> None:
+    state = {"w": flow.ones(2)}
+    flow.save(state, tmp_path / "x", pickle, 4, _use_new_zipfile_serialization=False)  # as of torch.save
+    assert flow.load(tmp_path / "x", "cpu", pickle, encoding="latin1")["w"].is_local
+    assert flow.load(tmp_path / "x", None, "cpu", support_pytorch_format=False)["w"].is_local
+    for found in (flow.load(tmp_path / "x", 0), flow.load(tmp_path / "x", 0, flow.device("cpu"))):
+        assert found["w"].placement == flow.placement("cpu", [0])
 
 
 @pytest.mark.parametrize("older", [False, True])

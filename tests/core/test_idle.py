@@ -166,6 +166,7 @@ QUIET = {
     "offload_to_cpu sync_module_states use_orig_params limit_all_gathers backward_prefetch forward_prefetch",
     "every rank has whole values, and optimizers are asked": "rank0_only optim_input optim_state_dict "
     "is_named_optimizer",
+    "nothing is pickled": "pickle_protocol _use_new_zipfile_serialization encoding support_pytorch_format",
     "files hold whole values, which every rank reads": "process_group use_collectives no_dist flatten_state_dict "
     "flatten_sharded_tensors",
     "which connection carries it": "backend pg_options device_id device_ids group_name group_desc device group "

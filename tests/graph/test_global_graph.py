@@ -217,6 +217,34 @@ class Twice(nn.Graph):
         return [y.to_global(placement=p, sbp=s).to_global(placement=x.placement, sbp=x.sbp) + 1 for p, s in self.ways]
 
 
+def assign_columns(x: flow.Tensor, y: flow.Tensor) -> None:
+    x[:, :2] = y[:, :2]
+
+
+WRITES: list[Any] = [
+    assign_columns, lambda x, y: x.add_(y), lambda x, y: x.masked_fill_(y > 0, 3.0), lambda x, y: x.zero_(),
+    lambda x, y: x.copy_(y), lambda x, y: x.__setitem__(flow.tensor([0, 3]), y[:2]),
+]  # fmt: skip
+
+
+@on(2)
+def test_what_is_written_in_place_keeps_its_layout() -> None:
+    place = flow.placement("cpu", [0, 1])
+    value = [flow.tensor(X[i], placement=place, sbp=B) for i in range(2)]
+    for write, x_sbp, y_sbp in itertools.product(WRITES, (B, S(0), S(1), P), (B, S(0), S(1))):
+
+        class Writes(nn.Graph):
+            def build(self, x: flow.Tensor, y: flow.Tensor, write: Any = write) -> flow.Tensor:
+                x = x.clone()
+                write(x, y)
+                return x
+
+        x, y = value[0].to_global(sbp=x_sbp), value[1].to_global(sbp=y_sbp)
+        written, eager = Writes()(x, y), x.clone()
+        write(eager, y)
+        assert written.sbp == eager.sbp == (x_sbp,) and np.allclose(written.numpy(), eager.numpy())
+
+
 @on(4)
 def test_one_tensor_moves_to_two_placements() -> None:
     values, home = np.arange(6.0), flow.placement("cpu", [0, 1])

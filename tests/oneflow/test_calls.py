@@ -67,6 +67,13 @@ def test_a_rank_that_the_placement_lacks_gives_none() -> None:
     x = flow.ones(2) if flow.env.get_rank() == 0 else None
     y = flow.utils.global_view.to_global(x, placement=flow.placement("cpu", [0]), sbp=B)
     assert y.shape == (2,) and y.tolist() == [1.0, 1.0]
+    state = {"weight": flow.ones(2), "more": [flow.zeros(1), (3, float("inf"), None)], 0: {}}
+    z = flow.utils.global_view.to_global(None if x is None else state, y.placement, B, False)
+    assert z["weight"].placement == y.placement and z["weight"].tolist() == [1.0, 1.0]
+    assert z["more"][1] == (3, float("inf"), None) and z["more"][0].tolist() == [0.0]
+    assert list(z) == ["weight", "more", 0]
+    everywhere = flow.placement.all("cpu")
+    assert flow.utils.global_view.to_global(z, everywhere, B, False)["weight"].placement == everywhere
 
 
 def test_an_sbp_may_be_told_from_all_that_is_given() -> None:

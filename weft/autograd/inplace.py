@@ -151,6 +151,8 @@ def _move(x: Tensor, y: Tensor) -> None:
     if x._view_of is not None and not shares_memory(x):
         x._view_of = None
     if x.value is not None or y.value is not None:
+        if x.spec is not None and y.spec is not x.spec:
+            y = ops.to_global(y, x.spec.placement, x.spec.nd_sbp)
         traced().write(x, y.value)
     elif x.spec is not None:
         _overwrite(x, y)

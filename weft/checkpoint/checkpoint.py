@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
+from types import ModuleType
 from typing import Any
 from zlib import crc32
 
@@ -37,8 +38,8 @@ from weft.vm.machine import vm_of
 
 
 def save(
-    obj: Any, path: Any, global_dst_rank: int | None = None, *, wait: bool = True,
-    max_shard_size: int | str | None = None,
+    obj: Any, path: Any, global_dst_rank: int | ModuleType | None = None, pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True, *, wait: bool = True, max_shard_size: int | str | None = None,
 ) -> Instruction | None:  # fmt: skip
     """Write tensors, numbers and strings, in nested dicts, lists and tuples. The file appears atomically; inside the
     folder, if the path is one.
@@ -51,7 +52,11 @@ def save(
 
     With `max_shard_size`, such as "5GB", a state dict is written in Hugging Face's format: a folder of safetensors
     shards up to this size, with their index. Of global tensors, each rank writes the slices that it holds.
+
+    torch.save's options are taken, its pickle_module in its place: nothing is pickled.
     """
+    if isinstance(global_dst_rank, ModuleType):
+        global_dst_rank = None
     if max_shard_size is not None:
         if not wait:
             raise ArgumentError(
@@ -98,8 +103,9 @@ def _at(t: Tensor, writer: int) -> torch.Tensor:
 
 
 def load(
-    path: Any, map_location: Any = None, *, placement: Placement | None = None, sbp: Any = None,
-    global_src_rank: int | None = None, weights_only: bool | None = None, mmap: bool | None = None,
+    path: Any, map_location: Any = None, pickle_module: Any = None, *, placement: Placement | None = None,
+    sbp: Any = None, global_src_rank: int | None = None, weights_only: bool | None = None, mmap: bool | None = None,
+    encoding: str = "utf-8", support_pytorch_format: bool = True,
 ) -> Any:  # fmt: skip
     """Load what `save` or `torch.save` wrote, reading data and running no code; from safetensors, a file or a model's
     folder of several, a dict of tensors.
@@ -108,15 +114,18 @@ def load(
     map_location) and `sbp`, by default broadcast, or one for each pattern of names.
     Then every rank reads its part of the file, unless `global_src_rank` reads for all; without a placement, for its
     own. Data is checked against its checksums. Tensors map the file's memory, unless `mmap=False`. A map_location
-    that maps devices or storages has no effect, nor has `weights_only`: no code is ever run.
+    that maps devices or storages has no effect, nor have `weights_only` and the options of pickles: no code is ever
+    run. By position, OneFlow's global_src_rank and map_location are taken as well.
     """
+    if type(map_location) is int or not isinstance(pickle_module, (ModuleType, type(None))):
+        global_src_rank, map_location = map_location, pickle_module
     if callable(map_location) or isinstance(map_location, dict):
         idle("load(map_location)")
         map_location = None
     if isinstance(map_location, Placement):
         placement, map_location = map_location, None
     if placement is None and global_src_rank is not None:
-        placement = Placement("cpu", [global_src_rank])
+        placement = Placement(Device("cpu" if map_location is None else map_location).type, [global_src_rank])
     copied = mmap is False
     if placement is None:
         if sbp is not None:
@@ -129,9 +138,9 @@ def load(
     rank = current()
     placement.check(rank.world_size)
     wanted = _layouts(placement, sbp)
-    if theirs := unpickled(path, lambda t: _laid_out(t, placement, wanted)):
-        return theirs[0]
     if global_src_rank is None:
+        if theirs := unpickled(path, lambda t: _laid_out(t, placement, wanted)):
+            return theirs[0]
         form, stored = _read(path)
         if rank.world_size > 1:
             ranks = frozenset(placement.members)
@@ -215,9 +224,8 @@ def _read_by(path: Any, source: int) -> tuple[list[Any], dict[str, Any], dict[st
     text, tensors, failure = b"", {}, None
     if rank.index == source:
         try:
-            form, stored = _read(path)
-            tensors = {n: t.take() for n, t in stored.items()}
-            forms = {n: (t.shape, dtypes.of_torch(t.dtype).name) for n, t in stored.items()}
+            form, tensors = _taken(path)
+            forms = {n: (tuple(t.shape), dtypes.of_torch(t.dtype).name) for n, t in tensors.items()}
             text = json.dumps([form, forms]).encode()
         except Exception as error:
             failure = error
@@ -228,6 +236,15 @@ def _read_by(path: Any, source: int) -> tuple[list[Any], dict[str, Any], dict[st
         raise CheckpointError(f"rank {source} could not read {path}; its own error says why")
     form, forms = json.loads(text)
     return form, forms, tensors
+
+
+def _taken(path: Any) -> tuple[list[Any], dict[str, torch.Tensor]]:
+    """All that a file of any format holds."""
+    if theirs := unpickled(path, of_torch):
+        form, found = described(theirs[0])
+        return [form], {n: local_data(t, "load") for n, t in found.items()}
+    form, stored = _read(path)
+    return form, {n: t.take() for n, t in stored.items()}
 
 
 class Unread:

@@ -7,10 +7,11 @@ A model that creates masks or positions in `forward` would mix local tensors wit
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from weft.autograd.trees import mapped
+from weft.autograd.trees import leaves, mapped
 from weft.core import sbp as sbps
 from weft.core.dispatch import here, set_modes
 from weft.core.errors import ArgumentError
@@ -20,6 +21,7 @@ from weft.core.rank import current
 from weft.functional.create import creation
 from weft.functional.tensor import conversion
 from weft.tensor.tensor import Tensor
+from weft.transport import transport_of
 
 __all__ = ["current_global_mode", "global_mode", "to_global", "to_local"]
 
@@ -79,7 +81,11 @@ def to_global(
     **options: Any,
 ) -> Any:  # fmt: skip
     """Make every tensor in nested lists, tuples and dicts global; `sbp` may be a function of the tensor, or of the
-    whole input and the tensor. A rank outside of the placement gives None."""
+    whole input and the tensor. What ranks outside of the placement give, such as None, doesn't count."""
+    first = next((v for v in leaves(input) if isinstance(v, Tensor)), None)
+    outside = placement is not None and len(placement.members) < current().world_size
+    if placement is not None and outside and (first is None or first.is_local):
+        input = _as_on_first(input, placement)
     chosen = sbp if callable(sbp) and not isinstance(sbp, sbps.Sbp) else None
     of_all = chosen is not None and len(inspect.signature(chosen).parameters) > 1
 
@@ -87,9 +93,39 @@ def to_global(
         how = sbp if chosen is None else chosen(input, t) if of_all else chosen(t)
         return conversion.to_global(t, placement, how, **options)
 
-    if input is None and placement is not None and current().index not in placement:
-        return convert(creation.empty(0))
     return _converted(input, convert, warn_on_non_tensor_leaf, "global_view.to_global")
+
+
+def _as_on_first(tree: Any, placement: Placement) -> Any:
+    """The tree; on ranks outside of the placement one like its first rank's, with empty tensors."""
+    rank, source = current().index, placement.members[0]
+    told = json.dumps(_form(tree)).encode() if rank == source else b""
+    told = transport_of().everyone().broadcast_bytes(told, source)
+    return tree if rank in placement else _formed(json.loads(told))
+
+
+def _form(tree: Any) -> Any:
+    """A tree as JSON, without the tensors' values."""
+    if isinstance(tree, Tensor):
+        return "tensor"
+    if isinstance(tree, Mapping):
+        return {"dict": [(k, _form(v)) for k, v in tree.items()]}
+    if isinstance(tree, (tuple, list)):
+        return {"tuple" if isinstance(tree, tuple) else "list": [_form(v) for v in tree]}
+    return [tree if isinstance(tree, (bool, int, float, str)) else None]
+
+
+def _formed(form: Any) -> Any:
+    match form:
+        case {"dict": items}:
+            return {k: _formed(v) for k, v in items}
+        case {"tuple": items}:
+            return tuple(map(_formed, items))
+        case {"list": items}:
+            return [_formed(v) for v in items]
+        case [value]:
+            return value
+    return creation.empty(0)
 
 
 def to_local(input: Any, *, copy: bool = False) -> Any:
