@@ -182,3 +182,19 @@ def test_arguments_as_trees_without_names() -> None:
     assert tree.map_leaf(lambda x: (x, 0)) == [(1, 0), ((2, 0),), {"a": (None, 0)}]
     with pytest.raises(ArgumentError, match="gen_name=True"):
         tree.iter_named_nodes()
+
+
+def test_errors_are_caught_by_their_names_inside_oneflow() -> None:
+    kinds, x = flow._oneflow_internal.exception, flow.ones(2)
+    for kind, mistake in (
+        (kinds.Exception, lambda: flow.Generator(device="nonsense")), (kinds.IndexError, lambda: x[2]),
+        (kinds.RuntimeError, lambda: x.sbp), (kinds.NotImplementedError, lambda: flow.rand(2, dtype=flow.int32)),
+        (kinds.TypeError, lambda: flow.relu("x")),
+    ):  # fmt: skip
+        with pytest.raises(kind):
+            mistake()
+    with pytest.raises(IndexError, match="out of range"):  # as OneFlow says it
+        x[-3]
+    with pytest.raises(AssertionError, match="within num_embeddings"):
+        flow.nn.Embedding(10, 3, padding_idx=25)
+    assert flow._C.__name__ == "weft._C"

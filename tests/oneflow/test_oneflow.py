@@ -41,6 +41,17 @@ from oneflow.nn.modules.interpolate import interpolate
 from oneflow.nn.modules.utils import _reverse_repeat_tuple
 from oneflow.nn.modules.module import _IncompatibleKeys
 from oneflow.optim.optimizer import ParamGroup
+from oneflow.nn.modules.nms import nms_op                # files of functions
+from oneflow.nn.modules.trigonometric_ops import sinh_op
+from oneflow.nn.modules import min_max_observer, where
+from oneflow.framework.generator import create_generator
+from oneflow.asyncs.thread import thread
+from oneflow.utils.global_view.to_global import to_global
+from oneflow.nn.modules.loss import CombinedMarginLoss   # torch's file of this name lacks it
+assert nms_op is flow.nms and sinh_op is flow.sinh and where.where_op is flow.where
+assert flow.nn.modules.scatter.scatter_nd is flow.scatter_nd and min_max_observer.MinMaxObserver is nn.MinMaxObserver
+assert create_generator("cpu").device.type == "cpu" and flow.asyncs.thread is thread
+assert flow.utils.global_view.to_global is to_global and CombinedMarginLoss is nn.CombinedMarginLoss
 assert relu is flow._C.relu and Function is flow.autograd.Function and pad is F.pad
 assert autocast is flow.cuda.amp.autocast
 assert default_collate is flow.utils.data.default_collate and interpolate is F.interpolate
@@ -54,6 +65,10 @@ try:
     import oneflow.nn.optimizer.no_such_module
 except ModuleNotFoundError as error:
     assert error.name == "oneflow.nn.optimizer.no_such_module"
+try:
+    from oneflow.nn.modules.nms import no_such_function
+except ImportError as error:
+    assert "no_such_function" in str(error)
 try:
     import oneflow.no_such_module
 except ModuleNotFoundError as error:

@@ -24,7 +24,14 @@ from weft.oneflow.test_utils.automated_test_util import (
     random_tensor,
     torch,
 )
-from weft.oneflow.test_utils.test_util import GenArgDict, GenArgList
+from weft.oneflow.test_utils.test_util import (
+    Array2Numpy,
+    Coordinate2Index,
+    FlattenArray,
+    GenArgDict,
+    GenArgList,
+    Index2Coordinate,
+)
 
 theirs: Any = cast(Any, flow).unittest
 
@@ -124,3 +131,12 @@ def test_a_random_argument_counts_by_its_value() -> None:
     assert not constant(0) and not constant(False) and not constant([]) and not random(0, 1).to(int)
     drawn = random_bool()
     assert bool(drawn) is drawn.value()
+
+
+def test_places_in_arrays() -> None:
+    array = np.arange(24).reshape(2, 3, 4).swapaxes(0, 1)
+    flat = FlattenArray(array)
+    assert flat == [int(i) for i in array.reshape(-1)] and np.array_equal(Array2Numpy(flat, array.shape), array)
+    for i, value in enumerate(flat):
+        place = Index2Coordinate(i, array.shape)
+        assert array[tuple(place)] == value and Coordinate2Index(place, array.shape) == i

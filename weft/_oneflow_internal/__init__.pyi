@@ -5,7 +5,7 @@
 from weft.core.dtype import DType
 
 from weft import Size as Size, Tensor as Tensor, device as device, dtype as dtype, placement as placement
-from weft._oneflow_internal import eager as eager, flags as flags, profiler as profiler
+from weft._oneflow_internal import eager as eager, exception as exception, flags as flags, profiler as profiler
 from weft.interop.oneflow import (
     host_megabytes as GetCPUMemoryUsed, cuda_megabytes as GetCUDAMemoryUsed, TensorTuple as TensorTuple
 )

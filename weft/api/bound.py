@@ -15,6 +15,9 @@ PLACES = ("flow", "bound", "neural", "tensor")
 class Bound:
     """Looks names up on first use, so that an op declared later is found too."""
 
+    def __init__(self) -> None:
+        self.__name__ = f"{__name__.partition('.')[0]}._C"  # as a module has
+
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("__"):
             raise AttributeError(name)

@@ -17,6 +17,10 @@ class OptionError(ArgumentError, ValueError):
     """An option out of range: a negative learning rate, a probability above one."""
 
 
+class AssertedError(OptionError, AssertionError):
+    """An option that PyTorch and OneFlow refuse by an assertion."""
+
+
 class MissingFormulaError(OptionError, NotImplementedError):
     """A formula that isn't implemented, or a method that a custom class should have."""
 

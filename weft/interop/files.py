@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
@@ -43,6 +43,19 @@ class Files(MetaPathFinder, Loader):
             return
         home = sys.modules[spec.name.rpartition(".")[0]]
         vars(module).update({n: getattr(home, n) for n in _names(spec.name, home)})
+        vars(module)["__getattr__"] = _named(home)  # OneFlow's files have more names
+
+
+def _named(home: ModuleType) -> Callable[[str], Any]:
+    """A folder's names, but for those of its files."""
+
+    def find(name: str) -> Any:
+        found = None if name.startswith("__") else getattr(home, name)
+        if found is None or isinstance(found, ModuleType):
+            raise AttributeError(f"{home.__name__}'s file has no {name!r}")
+        return found
+
+    return find
 
 
 def _exists(name: str) -> bool:

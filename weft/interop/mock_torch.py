@@ -43,7 +43,7 @@ class ModuleWrapper(Late):
         super().__init__(name, f"Weft, in the place of {name}.")
         names = names_of(self)
         names["_target"] = target
-        if name == "torch":
+        if name in ("torch", "torch.version"):
             names["__version__"] = torch.__version__
         if isinstance(target, ModuleType):
             names["__path__"] = []  # it has submodules

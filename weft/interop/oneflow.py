@@ -17,7 +17,7 @@ from weft.checkpoint import load, save
 from weft.core import dtype as dtypes
 from weft.core.device import Device
 from weft.core.dispatch import here, tracing
-from weft.core.errors import ArgumentError, OptionError, TraceError
+from weft.core.errors import ArgumentError, OptionError, TraceError, WeftError
 from weft.core.placement import Placement
 from weft.core.program_line import warn
 from weft.core.rank import current
@@ -142,6 +142,12 @@ BUILD = ("cmake_build_type", "get_compile_flags", "get_include", "get_lib", "get
 WITHOUT = ("has_rpc_backend_grpc", "has_rpc_backend_local", "with_mlir", "with_mlir_cuda_codegen", "with_rdma")
 
 
+# ---- what it raises ------------------------------------------------------------------------------------
+
+# OneFlow's own errors of these names are Python's, too, as Weft's are
+RAISED = {kind.__name__: kind for kind in (IndexError, NotImplementedError, RuntimeError, TypeError)}
+
+
 # ---- how much memory it uses ---------------------------------------------------------------------------
 
 
@@ -221,6 +227,7 @@ def modules(
             **{d.name: d for d in dtypes.every},
         },
         "_oneflow_internal.eager": {"Sync": synchronize},
+        "_oneflow_internal.exception": {"Exception": WeftError, **RAISED},
         "_oneflow_internal.flags": {
             "with_cuda": with_cuda, "cuda_version": get_cuda_version, **dict.fromkeys(WITHOUT, _no),
         },

@@ -41,6 +41,17 @@ FILES: Final = {
         .nn.functional.functional_maxpool .nn.functional.functional_pad .nn.modules.affine_grid
         .nn.modules.grid_sample .nn.modules.interpolate""",
     ".utils.tensor": ".utils.tensor.from_or_to_torch_tensor",
+    ".asyncs": ".asyncs.thread", ".cuda": ".cuda.type_tensor", ".graph.config": ".nn.graph.graph_config",
+    ".utils.global_view": """.utils.global_view.global_mode .utils.global_view.global_utils .utils.global_view.to_global
+        .utils.global_view.to_local""",
+    ".oneflow.op_files": """.framework.distribute .framework.generator .framework.tensor_str .framework.type_tensor
+        .nn.modules.arange .nn.modules.argsort .nn.modules.argwhere .nn.modules.as_tensor .nn.modules.broadcast_ops
+        .nn.modules.constant .nn.modules.distributed_partial_fc_sample .nn.modules.einsum .nn.modules.empty
+        .nn.modules.expand .nn.modules.global_cast .nn.modules.is_tensor .nn.modules.linspace .nn.modules.logspace
+        .nn.modules.masked_select .nn.modules.math_ops .nn.modules.meshgrid .nn.modules.nms .nn.modules.nonzero
+        .nn.modules.norm .nn.modules.numel .nn.modules.reshape .nn.modules.roll .nn.modules.scatter .nn.modules.slice
+        .nn.modules.sparse_softmax_cross_entropy .nn.modules.tensordot .nn.modules.trigonometric_ops .nn.modules.unique
+        .nn.modules.where""",
 }  # fmt: skip
 HOMES: Final = {file: home for home, files in FILES.items() for file in files.split()}
 
@@ -54,7 +65,8 @@ class Names(MetaPathFinder, InspectLoader):
     """An import finder for OneFlow's modules that Weft has under the same path."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name.partition(".")[0] != THEIRS or (own := _own(name)) is None:
+        top, _, file = name.partition(".")
+        if not (top == THEIRS or (top == WEFT and f".{file}" in HOMES)) or (own := _own(name)) is None:
             return None
         return ModuleSpec(name, self, origin=own.origin, is_package=own.submodule_search_locations is not None)
 
@@ -75,7 +87,7 @@ class Names(MetaPathFinder, InspectLoader):
 
 
 def _ours(name: str) -> str:
-    own, found, _ = name.removeprefix(THEIRS).partition(".automated_test_util")
+    own, found, _ = name[len(name.partition(".")[0]) :].partition(".automated_test_util")
     own += found  # which is one file here
     own = HOMES.get(own, own)
     if own.startswith(OPTIMIZERS):
@@ -113,6 +125,11 @@ def _enable() -> None:
     if not any(isinstance(finder, Names) for finder in sys.meta_path):
         sys.meta_path.insert(0, Names())
     sys.modules[THEIRS] = sys.modules[WEFT]
+    for file, home in HOMES.items():
+        folder, _, name = file.rpartition(".")
+        above = sys.modules.get(WEFT + folder)
+        if above is not None and name in names_of(above):  # as in OneFlow, the name stays the function's
+            sys.modules[THEIRS + file] = sys.modules[WEFT + home]
     for library, names in ((np, NUMPYS), (torch.backends.cudnn, setters("backends.cudnn."))):
         for name, value in names.items():
             if name not in vars(library):

@@ -51,5 +51,12 @@ def test_what_cannot_be_is_said() -> None:
         loss(x, flow.tensor([[1]]), [5], [1])
     with pytest.raises(ShapeError, match=r"targets of shape \[1, 1\] for target_lengths \[2\]"):
         loss(x, flow.tensor([[1]]), [4], [2])
-    with pytest.raises(OptionError, match="labels are integers"):
-        loss(x, flow.ones(1, 1), [4], [1])
+    with pytest.raises(OptionError, match="labels are int64, int32 or whole floats; got"):
+        loss(x, flow.ones(1, 1).bool(), [4], [1])
+
+
+def test_labels_may_be_floats_as_in_oneflow() -> None:
+    x, loss = flow.randn(4, 2, 3).log_softmax(-1), flow.nn.CTCLoss()
+    labels = flow.tensor([[1, 2], [2, 1]])
+    assert loss(x, labels.double(), [4, 4], [2, 1]) == loss(x, labels.float(), [4, 4], [2, 1])
+    assert loss(x, labels.float(), [4, 4], [2, 1]) == loss(x, labels, [4, 4], [2, 1])

@@ -9,7 +9,7 @@ from typing import Any
 
 from weft.core.derived import Derived
 from weft.core.dispatch import intercept
-from weft.core.errors import ArgumentError
+from weft.core.errors import AssertedError
 from weft.core.sbp import broadcast
 from weft.ops import ops
 from weft.ops.declaration import Op
@@ -43,7 +43,7 @@ def implicit_replication() -> Iterator[None]:
 
 
 Derived("weft.distributed.tensor.local_maps", "torch.distributed.tensor.experimental._func_map",
-        errors={"AssertionError": ArgumentError})  # fmt: skip
+        errors={"AssertionError": AssertedError})  # fmt: skip
 
 from weft.distributed.tensor.local_maps import local_map  # noqa: E402
 

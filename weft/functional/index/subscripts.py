@@ -204,7 +204,10 @@ def is_mask(t: Tensor) -> bool:
 def check_index(k: int, dim: int, shape: Any) -> None:
     n = shape[dim]
     if not -n <= k < n:
-        raise IndexingError(f"index {k} is out of bounds for dimension {dim} with size {n}, in shape {list(shape)}")
+        raise IndexingError(
+            f"index {k} is out of bounds for dimension {dim} with size {n}, in shape {list(shape)}: "
+            f"out of range({-n}, {n})"
+        )
 
 
 def span_of(s: slice, n: int) -> tuple[int, int, int]:

@@ -34,8 +34,10 @@ def ctc_loss(
     steps, batch, classes = log_probs.shape
     if not 0 <= blank < classes:
         raise OptionError(f"ctc_loss: blank must be one of {classes} classes, 0 to {classes - 1}; got {blank}")
+    if targets.dtype.is_floating_point:  # OneFlow takes labels so
+        targets = ops.cast(targets, dtypes.int64)
     if targets.dtype not in (dtypes.int64, dtypes.int32):
-        raise OptionError(f"ctc_loss: labels are integers; got {targets.dtype}")
+        raise OptionError(f"ctc_loss: labels are int64, int32 or whole floats; got {targets.dtype}")
     times, sizes = _lengths("input_lengths", input_lengths, batch), _lengths("target_lengths", target_lengths, batch)
     known = _numbers(times), _numbers(sizes)
     if max(known[0], default=0) > steps:

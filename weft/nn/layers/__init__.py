@@ -14,7 +14,7 @@ from typing import Any, Final, get_overloads
 from torch.nn.modules import loss
 
 from weft.core.derived import GIVEN, Change, Derived
-from weft.core.errors import ArgumentError, IndexingError, OptionError, ShapeError
+from weft.core.errors import ArgumentError, AssertedError, IndexingError, OptionError, ShapeError
 from weft.core.idle import idle
 from weft.core.stored import stored
 from weft.functional.neural import embeddings
@@ -34,7 +34,8 @@ Arguments = dict[str, Any]
 
 FILES: Final = ("module",)  # of flow.nn's names
 ERRORS: Final = {
-    "AssertionError": OptionError, "IndexError": IndexingError, "RuntimeError": OptionError, "TypeError": ArgumentError,
+    "AssertionError": AssertedError, "IndexError": IndexingError,
+    "RuntimeError": OptionError, "TypeError": ArgumentError,
 }  # fmt: skip
 
 

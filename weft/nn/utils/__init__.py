@@ -10,7 +10,7 @@ from weft.api import surface
 from weft.autograd import no_grad
 from weft.autograd.overwrite import assign
 from weft.core.derived import GIVEN, Derived, lazily
-from weft.core.errors import MissingFormulaError, OptionError, ShapeError
+from weft.core.errors import AssertedError, MissingFormulaError, OptionError, ShapeError
 from weft.functional.create.creation import eye
 from weft.functional.create.likeness import device_of
 from weft.functional.neural.similarity import normalize
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from weft.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
     from weft.nn.utils.weight_norm import remove_weight_norm, weight_norm
 
-ERRORS: Final = {"AssertionError": OptionError, "RuntimeError": OptionError}
+ERRORS: Final = {"AssertionError": AssertedError, "RuntimeError": OptionError}
 FILES: Final = {"parametrizations": [], "parametrize": [], "prune": []} | surface.by_file("nn.utils", __name__)
 
 

@@ -11,6 +11,7 @@ import functools
 import inspect
 import os
 import random as python_random
+import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -362,6 +363,7 @@ def broadcast(obj: Any, src: int = 0) -> Any:
 
 
 torch: Any = DualObject("", pytorch, flow)
+util = sys.modules[__name__]  # OneFlow's file of this name has some of these names
 __all__ = [
     "GlobalScope", "all_cpu_placement", "all_placement", "all_sbp", "autotest", "broadcast", "check_equality",
     "choice_tensor", "constant", "cpu_device", "globaltest", "gpu_device", "is_global", "nothing", "oneof", "os",

@@ -1,4 +1,4 @@
-"""`oneflow.test_utils.test_util`: every combination of arguments."""
+"""`oneflow.test_utils.test_util`: every combination of arguments, and places in arrays."""
 
 from __future__ import annotations
 
@@ -36,3 +36,19 @@ def GenArgList(arguments: Mapping[str, Sequence[Any]]) -> Iterator[tuple[Any, ..
 
 def GenArgDict(arguments: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(arguments, values, strict=True)) for values in GenArgList(arguments)]
+
+
+def FlattenArray(array: Any) -> list[Any]:
+    return np.asarray(array).ravel().tolist()
+
+
+def Array2Numpy(values: Sequence[Any], shape: Sequence[int]) -> Any:
+    return np.array(values).reshape(shape)
+
+
+def Index2Coordinate(index: int, shape: Sequence[int]) -> list[int]:
+    return [int(i) for i in np.unravel_index(index, tuple(shape))]
+
+
+def Coordinate2Index(coordinate: Sequence[int], shape: Sequence[int]) -> int:
+    return int(np.ravel_multi_index(tuple(coordinate), tuple(shape)))

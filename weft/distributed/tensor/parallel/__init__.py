@@ -6,14 +6,14 @@ Styles and plans are torch's own code, on global tensors.
 from types import SimpleNamespace
 
 from weft.core.derived import GIVEN, Derived
-from weft.core.errors import ArgumentError
+from weft.core.errors import ArgumentError, AssertedError
 from weft.distributed.mesh import DeviceMesh
 from weft.distributed.tensor.experimental import implicit_replication as loss_parallel
 
 GIVEN["torch.distributed.device_mesh.DeviceMesh"] = DeviceMesh
 GIVEN["torch.distributed.device_mesh._mesh_resources"] = SimpleNamespace(get_current_mesh=DeviceMesh.current)
 Derived("weft.distributed.tensor.parallel.style", "torch.distributed.tensor.parallel.style",
-        errors={"AssertionError": ArgumentError, "NotImplementedError": ArgumentError})  # fmt: skip
+        errors={"AssertionError": AssertedError, "NotImplementedError": ArgumentError})  # fmt: skip
 Derived("weft.distributed.tensor.parallel.api", "torch.distributed.tensor.parallel.api")
 
 from weft.distributed.tensor.parallel.api import parallelize_module  # noqa: E402
