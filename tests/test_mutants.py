@@ -166,7 +166,7 @@ READERS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("error::SyntaxWarning", "error::DeprecationWarning")
 @pytest.mark.parametrize("name", READERS)
 def test_mutants(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

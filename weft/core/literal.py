@@ -19,7 +19,10 @@ from weft.core.sbp import Sbp
 
 NAME: Final = r"[\w.:+/<>\[\]-]+"  # of a value in a job or plan
 _NOT_NAMED: Final = re.compile(r"[^\w.:+/<>\[\]-]")
-_TOKEN: Final = re.compile(rf"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|%({NAME})""")
+_TOKEN: Final = re.compile(  # a text, a value, or a number with a word in it, of which Python would only warn
+    rf"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|%({NAME})|(?<![\w.])(\d[\d.]*+(?:e[+-]?\d++)?+j?+[A-Za-z_]\w*)"""
+)
+_ESCAPES: Final = {*"\\'\"nrtxuU"}
 _ALONE: Final = threading.Lock()  # in Python 3.11 ast.parse fails if two threads run it at once
 LONG: Final = 4  # longer lists are abbreviated for readers
 _MADE: Final[Mapping[str, Callable[..., Any]]] = {
@@ -67,9 +70,15 @@ def cleaned(name: str) -> str:
     return _NOT_NAMED.sub("_", name)
 
 
+def _expression(token: re.Match[str]) -> str:
+    if token[3] or not _ESCAPES.issuperset(re.findall(r"\\(.)", token[1] or "")):
+        raise ValueError(f"can't read {token[0]!r:.80}")
+    return token[1] or f"value({token[2]!r})"
+
+
 def read(text: str, value: Callable[[str], Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The positional and keyword arguments of a call, parsed; `value` resolves a name."""
-    source = _TOKEN.sub(lambda m: m[1] or f"value({m[2]!r})", text)
+    source = _TOKEN.sub(_expression, text)
     with _ALONE:
         tree = ast.parse(f"f({source})", mode="eval").body
     if not isinstance(tree, ast.Call) or any(k.arg is None for k in tree.keywords):

@@ -129,6 +129,7 @@ def rules(
     return tuple(found)
 
 
+@functools.lru_cache(maxsize=65536)
 def products(text: str, shapes: tuple[Shape, ...], outputs: tuple[Shape, ...]) -> int:
     """The number of elements of an element-wise op, or of multiplications of a contraction: the largest span of one
     operand's or result's axes, or of two operands that share an axis which others lack. (Attention multiplies queries

@@ -180,8 +180,8 @@ class Waiter:
         self._ring()
 
     def _run(self) -> None:
-        while (next_work := self._works.get()) is not None:
-            work, message = next_work
+        while (given := self._works.get()) is not None:
+            work, message = given
             try:
                 work.wait()
                 if message is not None and self._link is not None:
@@ -191,6 +191,7 @@ class Waiter:
             except RuntimeError as error:
                 self.error = error
                 return self._tell()
+            del given, work, message  # when others hear that it is complete, nothing here holds its memory
             self.done += 1
             self._tell()
 
