@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import warnings
 from pathlib import Path
 from typing import Any
@@ -1089,3 +1090,29 @@ def test_a_module_may_hold_a_generator() -> None:
     first = theirs(x)
     assert torch.equal(ours(x).to_torch(), first)
     assert torch.equal(flow.to_torch(ours)(x), theirs(x))
+
+
+@dataclasses.dataclass
+class Guarded:
+    """A configuration that refuses to tell what varies by layer, as transformers has."""
+
+    heads: int
+    scale: torch.Tensor
+
+    def __getattribute__(self, name: str) -> object:
+        if name == "heads":
+            raise ValueError("ask a layer's")
+        return super().__getattribute__(name)
+
+
+def test_a_record_that_a_module_holds_may_refuse_to_be_read():
+    class Scaled(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.config = Guarded(2, torch.full((2,), 3.0))
+
+        def forward(self, x):
+            return x * self.config.scale
+
+    theirs, x = Scaled(), torch.ones(2, 2)
+    torch.testing.assert_close(flow.from_torch(theirs)(flow.from_torch(x)).to_torch(), theirs(x))
