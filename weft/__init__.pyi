@@ -1163,7 +1163,7 @@ def is_floating_point(x: Tensor) -> _bool:
     """Whether x holds floating point numbers."""
 
 def is_inference(x: Tensor) -> _bool:
-    """False: tensors made in inference mode are ordinary ones."""
+    """Whether x was made in torch's inference mode; in Weft's, tensors are ordinary ones."""
 
 def is_inference_mode_enabled() -> _bool:
     """Whether gradients are off, which is all that inference mode does here."""

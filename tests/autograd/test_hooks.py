@@ -45,6 +45,27 @@ def test_hook_can_be_removed() -> None:
     assert x.grad.tolist() == [1.0, 1.0]
 
 
+def test_handles_are_torchs() -> None:
+    x, layer = flow.ones(2, requires_grad=True), flow.nn.Linear(2, 2)
+    optimizer = flow.optim.SGD([x], lr=0.1)
+    called: list[str] = []
+    handles = (
+        x.register_hook(lambda g: called.append("tensor")),
+        (x * 2).grad_fn.register_hook(lambda *_: None),
+        layer.register_forward_hook(lambda *_: called.append("second")),
+        layer.register_forward_hook(lambda *_: called.append("first"), prepend=True),
+        optimizer.register_step_post_hook(lambda *_: called.append("step")),
+    )
+    assert all(isinstance(h, torch.utils.hooks.RemovableHandle) for h in handles)
+    layer(x).sum().backward()
+    optimizer.step()
+    assert called == ["first", "second", "tensor", "step"]
+    for h in handles:
+        h.remove()
+    layer(x).sum().backward()
+    assert len(called) == 4
+
+
 def test_hook_of_one_output_of_several() -> None:
     x = flow.ones(4, requires_grad=True)
     a, b = x.split(2)

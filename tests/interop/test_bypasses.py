@@ -315,3 +315,22 @@ def test_one_mode_at_most():
 
     flow.from_torch(Model(lambda m, x: torch.vmap(count)(x)))(flow.ones(3, 4))
     assert found == [1, 1, 1]
+
+
+def test_a_graph_is_called_in_and_after_torchs_inference_mode() -> None:
+    layer = flow.from_torch(torch.nn.Linear(2, 2))
+
+    class Run(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = layer
+
+        def build(self, x: Any) -> Any:
+            return self.layer(x)
+
+    run, x = Run(), flow.ones(1, 2)
+    with torch.inference_mode():
+        inside = [run(x).numpy(), run(x).numpy(), layer(x).numpy()]
+        assert (x + 1).is_inference()
+    assert not (x + 1).is_inference()
+    assert all((y == run(x).numpy()).all() for y in inside)

@@ -512,12 +512,14 @@ def test_torchs_set_grad_enabled_is_wefts_as_a_context() -> None:
 
 def test_what_writes_a_model_down_takes_those_of_from_torch() -> None:
     layer = flow.from_torch(torch.nn.Linear(4, 2))
-    written = torch.jit.trace(layer, flow.from_torch(X))
-    torch.testing.assert_close(written(X).detach(), layer(X).detach().to_torch())
+    for written in (torch.jit.trace(layer, flow.from_torch(X)), torch.jit.script(layer)):
+        torch.testing.assert_close(written(X).detach(), layer(X).detach().to_torch())
     exported = torch.export.export(layer, (flow.from_torch(X),))
     torch.testing.assert_close(exported.module()(X).detach(), layer(X).detach().to_torch())
     with pytest.raises(ArgumentError, match="Linear was written for Weft"):
         torch.jit.trace(nn.Linear(4, 2), flow.from_torch(X))
+    with pytest.raises(ArgumentError, match="Linear was written for Weft"):
+        torch.jit.script(nn.Linear(4, 2))
 
 
 def test_every_name_of_the_table_is_there() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
+import pickle
 import warnings
 from pathlib import Path
 from typing import Any
@@ -1089,3 +1091,63 @@ def test_a_module_may_hold_a_generator() -> None:
     first = theirs(x)
     assert torch.equal(ours(x).to_torch(), first)
     assert torch.equal(flow.to_torch(ours)(x), theirs(x))
+
+
+@dataclasses.dataclass
+class Guarded:
+    """A configuration that refuses to tell what varies by layer, as transformers has."""
+
+    heads: int
+    scale: torch.Tensor
+
+    def __getattribute__(self, name: str) -> object:
+        if name == "heads":
+            raise ValueError("ask a layer's")
+        return super().__getattribute__(name)
+
+
+def test_a_record_that_a_module_holds_may_refuse_to_be_read():
+    class Scaled(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.config = Guarded(2, torch.full((2,), 3.0))
+
+        def forward(self, x):
+            return x * self.config.scale
+
+    theirs, x = Scaled(), torch.ones(2, 2)
+    torch.testing.assert_close(flow.from_torch(theirs)(flow.from_torch(x)).to_torch(), theirs(x))
+
+
+def test_parts_that_a_module_makes_when_it_is_copied_are_wefts_too():
+    class Pickled(torch.nn.Module):
+        """Copies its layer by its bytes, as generated code is kept by libraries for equivariant networks."""
+
+        def __init__(self, layer):
+            super().__init__()
+            self.layer = layer
+
+        def __deepcopy__(self, memo):
+            return Pickled(pickle.loads(pickle.dumps(self.layer)))
+
+        def forward(self, x):
+            return self.layer(x)
+
+    theirs, x = Pickled(torch.nn.BatchNorm1d(3)), torch.randn(4, 3)
+    ours = flow.from_torch(theirs)
+    assert all(isinstance(t, flow.Tensor) for t in (*ours.parameters(), *ours.buffers()))
+    ours(flow.from_torch(x)).square().sum().backward()
+    theirs(x).square().sum().backward()
+    torch.testing.assert_close(ours.layer.weight.grad.to_torch(), theirs.layer.weight.grad)
+    torch.testing.assert_close(ours.layer.running_mean.to_torch(), theirs.layer.running_mean)
+
+
+def test_cat_into_a_given_tensor():
+    class Filled(torch.nn.Module):
+        def forward(self, x):
+            made = x.new_empty(4, 2)
+            torch.cat([x, x * 2], dim=0, out=made)
+            return made
+
+    x = torch.randn(2, 2)
+    torch.testing.assert_close(flow.from_torch(Filled())(flow.from_torch(x)).to_torch(), Filled()(x))

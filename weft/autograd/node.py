@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 from weakref import ref
@@ -38,9 +39,9 @@ class Hooked:
             self.hooks = {}
         self.hooks[index] = table
 
-    def _table(self, kind: str) -> dict[Any, Any]:
+    def _table(self, kind: str) -> OrderedDict[Any, Any]:
         hooks = self.hooks = self.hooks or {}
-        return hooks.setdefault(kind, {})
+        return hooks.setdefault(kind, OrderedDict())
 
     def register_prehook(self, fn: Callable[..., Any]) -> RemovableHook:
         """Call `fn(grad_outputs)` before the node's backward; what it returns replaces them."""

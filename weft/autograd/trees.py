@@ -5,14 +5,25 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 
 def fields(tree: Any) -> dict[str, Any] | None:
     """The parts of a dataclass's instance by name; None of anything else."""
     if not hasattr(type(tree), "__dataclass_fields__"):
         return None
-    return {f.name: getattr(tree, f.name) for f in dataclasses.fields(tree) if hasattr(tree, f.name)}
+    return {f.name: v for f in dataclasses.fields(tree) if (v := _held(tree, f.name)) is not _NOTHING}
+
+
+def _held(record: Any, name: str) -> Any:
+    """What a record holds, though its class may refuse to tell programs."""
+    try:
+        return object.__getattribute__(record, name)
+    except AttributeError:
+        return _NOTHING
+
+
+_NOTHING: Final = object()
 
 
 def leaves(tree: Any) -> Iterator[Any]:
@@ -52,7 +63,7 @@ def mapped(tree: Any, turn: Callable[[Any], Any]) -> Any:
 
 def _changed(record: Any, parts: dict[str, Any]) -> Any:
     """A copy of a dataclass's instance with these parts; itself if it has them."""
-    changed = {k: v for k, v in parts.items() if getattr(record, k) is not v}
+    changed = {k: v for k, v in parts.items() if _held(record, k) is not v}
     record = copy.copy(record) if changed else record
     for k, v in changed.items():
         object.__setattr__(record, k, v)

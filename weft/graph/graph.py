@@ -25,7 +25,7 @@ from weft.graph.blocks import ProxyModule, meta_text
 from weft.graph.compiled import Compiled
 from weft.graph.config import GraphConfig
 from weft.graph.oneflow_state import STEPS, training_of
-from weft.graph.run import Running
+from weft.graph.run import Running, ordinary
 from weft.graph.scaling import Scaler
 from weft.graph.shapes import share, with_dynamic_input_shape
 from weft.graph.simulated_launch import imagine
@@ -243,6 +243,9 @@ class Graph:
             return self.build(*args, **kwargs)  # inside another graph's build it is inlined
         if self._closed:
             raise GraphError(f"{self._name} was closed")
+        if torch.is_inference_mode_enabled():
+            with ordinary():
+                return self(*args, **kwargs)
         compiled = self._compiled
         if compiled is None:
             self.compile(*args, **kwargs)
@@ -253,7 +256,7 @@ class Graph:
         """Trace and compile for arguments of this form, without launching."""
         if self._compiled is None:
             start = time.perf_counter()
-            with collecting.paused():
+            with collecting.paused(), ordinary():
                 self.__dict__["_compiled"] = compile_graph(self, args, kwargs)
             took = f"{self._name}: compiled in {time.perf_counter() - start:.3f} s"
             LOG.info("%s, %d ops", took, len(self.job.nodes))

@@ -7,7 +7,7 @@ import contextlib
 import copy
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from time import perf_counter_ns
 from typing import Any, Final
@@ -179,7 +179,8 @@ class Running:
             key = (turn.consumed, turn.produced, phase)
             function = functions.get(key)
             if function is None:
-                function = functions[key] = bind(turn, phase)
+                with ordinary():  # a thread that waits for results acts, too
+                    function = functions[key] = bind(turn, phase)
             try:
                 function()
             except Exception as error:
@@ -476,3 +477,13 @@ def _torch(device: str) -> torch.device:
 def _data(b: Blob) -> torch.Tensor:
     assert b.data is not None
     return b.data
+
+
+@contextlib.contextmanager
+def ordinary() -> Iterator[None]:
+    """A context in which tensors are ordinary ones, which other threads and later launches may write, though the caller
+    is in torch's inference mode."""
+    grad = torch.is_grad_enabled()
+    with torch._C._InferenceMode(False):
+        torch._C._set_grad_enabled(grad)
+        yield

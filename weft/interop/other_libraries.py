@@ -148,6 +148,17 @@ def _of_torchs_modules(theirs: Function, name: str) -> Function:
     return call
 
 
+def _scripted(theirs: Function, name: str) -> Function:
+    """`torch.jit.script`: a module's torch twin is what is compiled; names in the text of all else are the caller's."""
+
+    @functools.wraps(theirs)
+    def call(obj: Any, *args: Any, _frames_up: int = 0, **kwargs: Any) -> Any:
+        of = on_torchs_tensors(theirs) if isinstance(obj, Module) else theirs
+        return of(obj, *args, _frames_up=_frames_up + 1, **kwargs)
+
+    return call
+
+
 def _compile(theirs: Function) -> Function:
     @functools.wraps(theirs)
     def compile(model: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -321,6 +332,7 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
     "torch.onnx": {"export": on_torchs_tensors},
     "torch.export": {"export": on_torchs_tensors},
     "torch.jit._trace": {"trace": on_torchs_tensors},
+    "torch.jit._script": {"script": _scripted},
     "torch.utils.tensorboard._convert_np": {"make_np": _first_as_array},
     "torch.utils.tensorboard.writer": {"graph": on_torchs_tensors, "tensor_proto": _named_array},
     "tensorboardX.x2num": {"make_np": _first_as_array},

@@ -24,10 +24,10 @@ from weft.tensor.tensor import Tensor, of_torch
 from weft.vm.dependency import writable
 
 
-def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Any:
+def cat(tensors: Any, dim: int = 0, *, axis: int | None = None, **out: Any) -> Any:
     """Like torch's `cat`: empty 1-d tensors, such as new caches, are skipped."""
     some = [t for t in tensors if tuple(t.shape) != (0,)]
-    return ops.cat(some or tensors, dim if axis is None else axis)
+    return ops.cat(some or tensors, dim if axis is None else axis, **out)
 
 
 def _grouped_mm(a: Any, b: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:

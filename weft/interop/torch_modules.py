@@ -247,8 +247,7 @@ def from_module(module: torch.nn.Module) -> Any:
     with _Copying():
         made = copy.deepcopy(module, memo)
     follow_copies(made, memo)
-    _convert_tree(made)
-    return made
+    return adopted(made)  # a copy may hold tensors that were made for it, from a module's pickle, say
 
 
 def _convert_tree(module: torch.nn.Module) -> None:

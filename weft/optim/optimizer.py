@@ -9,7 +9,7 @@ An eager `step()` takes the gradients of the parameters. For a graph, `prepare(p
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -72,9 +72,9 @@ class Optimizer:
         self.stepped = False  # whether an eager step was made since the last counted one
         self.agreement = Agreement()
         self._plans: list[Plan | None] = []
-        self._before: dict[int, Callable[..., Any]] = {}
-        self._after: dict[int, Callable[..., Any]] = {}
-        self._around_state: defaultdict[str, dict[int, Callable[..., Any]]] = defaultdict(dict)
+        self._before: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        self._after: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        self._around_state: defaultdict[str, OrderedDict[int, Callable[..., Any]]] = defaultdict(OrderedDict)
         groups = list(params)
         if not groups and isinstance(params, Iterator):  # OneFlow accepts a model without parameters
             groups = [{"params": []}]

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
+from torch.utils.hooks import RemovableHandle
 
-class RemovableHook:
+
+class RemovableHook(RemovableHandle):
     """Removes its hook: `remove()`, or leaving a `with` block. `first` puts the hook before existing ones."""
 
-    _count = 0
-
-    def __init__(self, table: dict[int, Any], hook: Any, first: bool = False) -> None:
-        RemovableHook._count += 1
-        self.table, self.id = table, RemovableHook._count
-        late = list(table.items()) if first else []
+    def __init__(self, table: OrderedDict[int, Any], hook: Any, first: bool = False) -> None:
+        super().__init__(table)
         table[self.id] = hook
-        for key, other in late:  # a dict can't prepend: reinsert the others
-            del table[key]
-            table[key] = other
-
-    def remove(self) -> None:
-        self.table.pop(self.id, None)
-
-    def __enter__(self) -> RemovableHook:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
+        if first:
+            table.move_to_end(self.id, last=False)

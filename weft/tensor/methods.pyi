@@ -845,7 +845,7 @@ class Methods:
     def is_cpu(self) -> Any: ...
 
     def is_inference(self) -> _bool:
-        """False: tensors made in inference mode are ordinary ones."""
+        """Whether x was made in torch's inference mode; in Weft's, tensors are ordinary ones."""
 
     @property
     def is_meta(self) -> Any: ...

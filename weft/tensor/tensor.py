@@ -10,6 +10,7 @@ Methods that are ops (`relu`, `sum`, `__add__`, ...) are bound by `functional/` 
 from __future__ import annotations
 
 import contextlib
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -82,8 +83,8 @@ class Tensor(Described):
     _grad: Tensor | None = None
     _requires_grad: bool = False
     _retains_grad: bool = False
-    _hooks: dict[int, Callable[[Tensor], Tensor | None]] | None = None
-    _accumulated: dict[int, Callable[[Tensor], None]] | None = None
+    _hooks: OrderedDict[int, Callable[[Tensor], Tensor | None]] | None = None
+    _accumulated: OrderedDict[int, Callable[[Tensor], None]] | None = None
     _view_of: tuple[Any, ...] | None = None  # a `View`, without names
     _views: Any = None  # of a traced or global tensor: its views by their ids, held weakly
 
@@ -191,7 +192,7 @@ class Tensor(Described):
         if self._view_of is not None:
             hooks.fresh(self)
         if self._hooks is None:
-            self._hooks = {}
+            self._hooks = OrderedDict()
             if self.node is not None:
                 slot = self.node
                 getattr(slot, "node", slot).hook(getattr(slot, "index", 0), self._hooks)
@@ -202,7 +203,7 @@ class Tensor(Described):
         if self.node is not None or not self._requires_grad:
             raise AutogradError("a post-accumulate hook belongs to a leaf that requires a gradient")
         if self._accumulated is None:
-            self._accumulated = {}
+            self._accumulated = OrderedDict()
             counters.accumulated += 1
         return RemovableHook(self._accumulated, hook)
 

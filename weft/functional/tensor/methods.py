@@ -83,6 +83,13 @@ def is_same_size(x: Tensor, other: Tensor) -> bool:
     return x.shape == other.shape
 
 
+@public("flow tensor")
+def is_inference(x: Tensor) -> bool:
+    """Whether x was made in torch's inference mode; in Weft's, tensors are ordinary ones."""
+    data = blob_of(x).data
+    return data is not None and data.is_inference()
+
+
 def _never(name: str, why: str) -> None:
     @public("flow tensor")
     @named(name, f"False: {why}.")
@@ -90,7 +97,6 @@ def _never(name: str, why: str) -> None:
         return False
 
 
-_never("is_inference", "tensors made in inference mode are ordinary ones")
 _never("is_conj", "conjugation is never lazy")
 _never("is_neg", "negation is never lazy here")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
@@ -22,7 +23,7 @@ class Hooks:
     """A module's hooks by kind, each kind in order of registration. A module without any has none of these."""
 
     def __init__(self) -> None:
-        self.tables: dict[str, dict[int, tuple[Callable[..., Any], bool]]] = {kind: {} for kind in KINDS}
+        self.tables: dict[str, OrderedDict[int, tuple[Callable[..., Any], bool]]] = {k: OrderedDict() for k in KINDS}
 
     def add(self, kind: str, hook: Callable[..., Any], flag: bool = False, first: bool = False) -> RemovableHook:
         """Add a hook; the meaning of `flag` depends on the kind: with_kwargs for forward hooks."""
