@@ -16,7 +16,7 @@ from weft.ops.declaration import OPS
 # products: hardware has 16-bit units for them, which accumulate in float32
 PRODUCTS: Final = """
     matmul linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d scaled_dot_product_attention
-    addmm addbmm baddbmm bmm mm prelu vecdot linalg_vecdot einsum lstm_scan gru_scan rnn_scan
+    addmm addbmm baddbmm bmm mm prelu vecdot linalg_vecdot einsum lstm_layer lstm_scan gru_scan rnn_scan
 """
 # losses, and what has no 16-bit kernel
 LOSSES: Final = """
