@@ -14,12 +14,13 @@ from torch.utils._python_dispatch import _disable_current_modes
 from weft.core.dispatch import here
 from weft.core.dtype import float32, uint8
 from weft.core.errors import ShapeError
+from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import op
 from weft.ops.form import Form, alike
 from weft.ops.kernels import aten
 from weft.ops.linalg.matmul import linear, linear_weight_grad, matmul
 from weft.ops.neural.recurrent import KERNELS, PUBLIC, lstm_gradient, lstm_scan, lstm_scan_grad, states_before
-from weft.ops.pointwise.arithmetic import add, mul
+from weft.ops.pointwise.arithmetic import add
 from weft.ops.shape.broadcast import fit
 from weft.ops.shape.slicing import narrow_scatter_zeros
 from weft.ops.shape.views import unsqueeze
@@ -107,13 +108,14 @@ def _(x, h, c, w_ih, w_hh, b_ih, b_hh, backwards):
 
 
 @lstm_layer.grad
-def _(dy, dlast, dmemory, x, h, c, w_ih, w_hh, b_ih, b_hh, y, last, memory, kept, backwards):
+def _(x, h, c, w_ih, w_hh, b_ih, b_hh, y, last, memory, kept, backwards, dy=None, dlast=None, dmemory=None):
     if not here.grad:
         dx, dh, dc, dw_ih, dw_hh, db = lstm_layer_grad(
             dy, dlast, dmemory, x, h, c, w_ih, w_hh, b_ih, b_hh, y, last, memory, kept, backwards
         )
         return dx, dh, dc, dw_ih, dw_hh, db, db
-    h, c = (mul(dlast, 0.0) if s is None else s for s in (h, c))
+    dy, dlast, dmemory = (zeros_like(t) if d is None else d for d, t in ((dy, y), (dlast, last), (dmemory, memory)))
+    h, c = (zeros_like(last) if s is None else s for s in (h, c))
     gates = linear(x, w_ih, b_ih)
     y, cells = lstm_scan(gates, h, c, w_hh, b_hh, backwards)
     end = 0 if backwards else x.shape[0] - 1
@@ -126,16 +128,17 @@ def _(dy, dlast, dmemory, x, h, c, w_ih, w_hh, b_ih, b_hh, y, last, memory, kept
 
 @op(linear="dy+dlast+dmemory", returns="dx dh dc dw_ih dw_hh db")
 def lstm_layer_grad(
-    dy: Tensor, dlast: Tensor, dmemory: Tensor, x: Tensor, h: Tensor | None, c: Tensor | None, w_ih: Tensor,
-    w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None, y: Tensor, last: Tensor, memory: Tensor, kept: Tensor,
-    backwards: bool = False,
+    dy: Tensor | None, dlast: Tensor | None, dmemory: Tensor | None, x: Tensor, h: Tensor | None, c: Tensor | None,
+    w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None, y: Tensor, last: Tensor, memory: Tensor,
+    kept: Tensor, backwards: bool = False,
 ) -> Any:  # fmt: skip
     """The gradients of lstm_layer's operands; that of both biases is one."""
     h, c = _states(x, h, c, w_hh)
     hidden = w_hh.shape[1]
     if kept.dtype is torch.uint8:
         weights = w_ih.contiguous(), w_hh.contiguous(), *_biases(w_ih, b_ih, b_hh)
-        x, y, last, memory, dy, dlast, dmemory = (t.contiguous() for t in (x, y, last, memory, dy, dlast, dmemory))
+        x, y, last, memory = (t.contiguous() for t in (x, y, last, memory))
+        dy, dlast, dmemory = (None if d is None else d.contiguous() for d in (dy, dlast, dmemory))
         reverse, sizes, mode, *numbers, biases, both_ways, batch_first, train = _options(hidden, backwards)
         dx, dw_ih, dw_hh, db, _, dh, dc = aten.mkldnn_rnn_layer_backward(
             x, *weights, h, c, y, last, memory, dy, dlast, dmemory, reverse, mode, *numbers, biases, train, both_ways,
@@ -143,9 +146,10 @@ def lstm_layer_grad(
         )  # fmt: skip
         return dx, dh, dc, dw_ih, dw_hh, db
     end = 0 if backwards else -1
-    dy, dcells, cells = dy.clone(), torch.zeros_like(y), kept[..., 4 * hidden :]
-    dy[end] += dlast
-    dcells[end] += dmemory
+    dy, dcells, cells = torch.zeros_like(y) if dy is None else dy.clone(), torch.zeros_like(y), kept[..., 4 * hidden :]
+    for total, d in ((dy, dlast), (dcells, dmemory)):
+        if d is not None:
+            total[end] += d
     dgates, dh, dc = lstm_scan_grad.kernel(dy, dcells, kept[..., : 4 * hidden], cells, c, w_hh, backwards)
     rows = dgates.flatten(0, 1).t()
     dw_ih, dw_hh = (rows @ t.flatten(0, 1) for t in (x, states_before(KERNELS, y, h, backwards)))
@@ -155,8 +159,9 @@ def lstm_layer_grad(
 @lstm_layer_grad.form
 def _(dy, dlast, dmemory, x, h, c, w_ih, w_hh, b_ih, b_hh, y, last, memory, kept, backwards):
     given = lstm_layer.form_function(x, h, c, w_ih, w_hh, b_ih, b_hh, backwards)
-    told = [Form(tuple(t.shape), t.dtype) for t in (dy, dlast, dmemory, kept)]
-    if given is None or told != list(given) or told[:3] != [Form(tuple(t.shape), t.dtype) for t in (y, last, memory)]:
+    if given is None or any(t is not None and t != f for t, f in zip((y, last, memory, kept), given, strict=True)):
+        return None
+    if any(t is not None and t != f for t, f in zip((dy, dlast, dmemory), given[:3], strict=True)):
         return None
     return x, last, memory, w_ih, w_hh, Form(w_ih.shape[:1], w_ih.dtype)
 
