@@ -20,7 +20,7 @@ PRODUCTS: Final = """
 """
 # losses, and what has no 16-bit kernel
 LOSSES: Final = """
-    mse_loss square_error l1_loss smooth_l1_loss huber_loss bent_error kl_div nll_loss cosine_embedding_loss
+    mse_loss square_error l1_loss smooth_l1_loss huber_loss bent_error bent_errors kl_div nll_loss cosine_embedding_loss
     hinge_embedding_loss poisson_nll_loss margin_ranking_loss multilabel_margin_loss soft_margin_loss
     triplet_margin_loss multi_margin_loss binary_cross_entropy binary_cross_entropy_with_logits cdist prod
     sparse_softmax_cross_entropy sparse_cross_entropy
