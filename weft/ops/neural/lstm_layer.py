@@ -96,7 +96,7 @@ def _bytes_kept(steps: int, batch: int, features: int, hidden: int) -> int:
 
 
 @lstm_layer.form
-def _(x, h, c, w_ih, w_hh, b_ih, b_hh, backwards):
+def _forms(x, h, c, w_ih, w_hh, b_ih, b_hh, backwards):
     if not _fits(x, (h, c), w_ih, w_hh, (b_ih, b_hh)) or not alike(x, h, c, w_ih, w_hh, b_ih, b_hh):
         return None
     (steps, batch, features), hidden = x.shape, w_hh.shape[1]
@@ -158,10 +158,10 @@ def lstm_layer_grad(
 
 @lstm_layer_grad.form
 def _(dy, dlast, dmemory, x, h, c, w_ih, w_hh, b_ih, b_hh, y, last, memory, kept, backwards):
-    given = lstm_layer.form_function(x, h, c, w_ih, w_hh, b_ih, b_hh, backwards)
-    if given is None or any(t is not None and t != f for t, f in zip((y, last, memory, kept), given, strict=True)):
+    forms = _forms(x, h, c, w_ih, w_hh, b_ih, b_hh, backwards)
+    if forms is None or (y, last, memory, kept) != forms:
         return None
-    if any(t is not None and t != f for t, f in zip((dy, dlast, dmemory), given[:3], strict=True)):
+    if any(d is not None and d != f for d, f in zip((dy, dlast, dmemory), forms[:3], strict=True)):
         return None
     return x, last, memory, w_ih, w_hh, Form(w_ih.shape[:1], w_ih.dtype)
 
