@@ -77,6 +77,14 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {  # of torch or Weft, and a t
     "binary_cross_entropy_with_logits": lambda lib, x: lib.nn.functional.binary_cross_entropy_with_logits(
         x, lib.ones(128, 128)
     ),
+    "logcumsumexp of rows": lambda lib, x: x.logcumsumexp(1),
+    "svdvals": lambda lib, x: lib.linalg.svdvals(x[:32, :32]),
+    "smooth_l1_loss of each element": lambda lib, x: lib.nn.functional.smooth_l1_loss(
+        x, lib.ones(128, 128), reduction="none"
+    ),
+    "embedding_bag": lambda lib, x: lib.nn.functional.embedding_bag(lib.arange(512).reshape(128, 4) % 128, x),
+    "pdist": lambda lib, x: lib.nn.functional.pdist(x),
+    "irfft of rows": lambda lib, x: lib.fft.irfft(lib.complex(x, x)),
 }  # fmt: skip
 
 
@@ -99,12 +107,15 @@ def gradients(quick: bool) -> list[Row]:
     return found
 
 
+LAYER_LIMITS = {"LSTM, 2 layers, d 64, 8x20": 1.5}
+
+
 def layers(quick: bool) -> list[Row]:
-    """Other kinds of models, for comparison, without bounds."""
+    """Other kinds of models, most for comparison, without bounds."""
     found = []
     for name in ours.classifiers:
         t, o = least(classifier_steps(name), 4 if quick else 20)
-        found.append(Row(f"eager step, {name}, AdamW", "torch", t, o))
+        found.append(Row(f"eager step, {name}, AdamW", "torch", t, o, LAYER_LIMITS.get(name)))
     return found
 
 

@@ -1322,8 +1322,8 @@ def logaddexp2(
 ) -> Tensor:
     """log2(2 ** a + 2 ** b), without overflow."""
 
-def logcumsumexp(x: Any, dim: _int, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the cumulative sum of exp(x)."""
+def logcumsumexp(x: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
+    """The logarithm of the cumulative sum of exp(x), without overflow."""
 
 def logdet(x: Any) -> Any:
     """The logarithm of the determinant."""

@@ -136,6 +136,7 @@ def test_a_view_that_was_made_on_the_fast_path_follows_its_base() -> None:
 A, B, C, V, I = (flow.randn(*s, dtype=flow.float64) for s in ((4, 4), (4, 4), (2, 4, 4), (4,), (1,)))
 IDS, HOLES = flow.tensor([3, 0, 3, 1]), flow.where(A > 0.5, float("nan"), A)
 # (arguments, options) by name: functions that torch has as one kernel
+SQUARE = flow.eye(3) * 2 + 0.1
 ROWS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "addcmul addcdiv addcmul_ addcdiv_": [
         ((A, B, V + 5), {}),
@@ -180,8 +181,14 @@ ROWS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "dist": [((A, B), {}), ((A, B, 1), {}), ((A, V), {})],
     "cdist": [((A, B), {}), ((A, B, 1.0), {}), ((A, V), {}), ((A, B), {"compute_mode": "no"})],
     "tensordot": [((A, B), {}), ((A, B, 1), {}), ((A, C), {"dims": ([0], [1])}), ((A, V, 2), {})],
-    "logcumsumexp": [((A, 1), {}), ((V, 0), {}), ((V, 2), {})],
     "pdist": [((A,), {}), ((A, 1.0), {})],
+    "index_copy index_copy_": [((A, 0, flow.tensor([1]), A[:1]), {}), ((A, 0, flow.tensor([9]), A[:1]), {})],
+    "index_fill index_fill_": [((A, 1, flow.tensor([1, 0]), 2.0), {}), ((A, 5, flow.tensor([1]), 2.0), {})],
+    "masked_scatter masked_scatter_": [((A, A > 0, A), {}), ((A, A > 0, A[:0]), {})],
+    "combinations": [((V,), {}), ((V, 3, True), {}), ((A,), {})],
+    "cholesky_inverse": [((SQUARE,), {}), ((SQUARE, True), {}), ((V,), {})],
+    "multi_margin_loss": [((A, flow.tensor([0, 1, 2, 3])), {"reduction": r}) for r in ("mean", "none", "most")],
+    "multilabel_margin_loss": [((A, flow.tensor([[0, 2, -1, 0]] * 4)), {"reduction": r}) for r in ("sum", "none")],
     "cosine_similarity": [((A, B), {}), ((A, V), {"dim": 0}), ((IDS, IDS, 0), {})],
     "pairwise_distance": [((A, B), {}), ((A, B, 1.0), {"keepdim": True})],
     "glu": [((A,), {}), ((A, 0), {}), ((A[:, :3],), {})],

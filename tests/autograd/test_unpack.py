@@ -43,6 +43,8 @@ def taken(op: Op, node: Any, gradients: list[Any]) -> list[Any]:
     for kind, place in op.saves:
         if kind == "gradient":
             found.append(node._zeros(place) if gradients[place] is None else gradients[place])
+        elif kind == "gradient or None":
+            found.append(gradients[place])
         elif kind == "attribute":
             found.append(next(attributes))
         elif kind == "needs":

@@ -16,11 +16,11 @@ from weft.ops.declaration import OPS
 # products: hardware has 16-bit units for them, which accumulate in float32
 PRODUCTS: Final = """
     matmul linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d scaled_dot_product_attention
-    addmm addbmm baddbmm bmm mm prelu vecdot linalg_vecdot einsum lstm_scan gru_scan rnn_scan
+    addmm addbmm baddbmm bmm mm prelu vecdot linalg_vecdot einsum lstm_layer lstm_scan gru_scan rnn_scan
 """
 # losses, and what has no 16-bit kernel
 LOSSES: Final = """
-    mse_loss square_error l1_loss smooth_l1_loss huber_loss bent_error kl_div nll_loss cosine_embedding_loss
+    mse_loss square_error l1_loss smooth_l1_loss huber_loss bent_error bent_errors kl_div nll_loss cosine_embedding_loss
     hinge_embedding_loss poisson_nll_loss margin_ranking_loss multilabel_margin_loss soft_margin_loss
     triplet_margin_loss multi_margin_loss binary_cross_entropy binary_cross_entropy_with_logits cdist prod
     sparse_softmax_cross_entropy sparse_cross_entropy

@@ -18,6 +18,7 @@ import torch
 
 from weft.autograd.entry import CASTABLE, PLAIN, any_wanting, blob_of, data_of, space_of, wrapped
 from weft.autograd.overwrite import guarded, taped_base, unused
+from weft.autograd.torch_node import Call, taped
 from weft.core import random
 from weft.core.device import Device
 from weft.core.dispatch import changed, here, hooks
@@ -74,18 +75,21 @@ class InOne(NamedTuple):
 
     call     text of the kernel's arguments, with x's data as `d_x`; by default all of them, without the dtype
     writes   the kernel overwrites its first operand, which is returned; otherwise it returns a new tensor, or a bool
+    derived  the path is taken where gradients are recorded, too, and torch's autograd gives them: it pays for
+             compositions that take far longer
     """
 
     kernel: Callable[..., Any]
     call: str = ""
     writes: bool = False
+    derived: bool = False
 
 
-def in_one(kernel: Callable[..., Any], call: str = "", writes: bool = False) -> Callable[[F], F]:
+def in_one(kernel: Callable[..., Any], call: str = "", writes: bool = False, derived: bool = False) -> Callable[[F], F]:
     """Give a function composed of ops the fast path by torch's kernel; its door takes it."""
 
     def mark(f: F) -> F:
-        f.in_one = InOne(kernel, call, writes)  # type: ignore[attr-defined]
+        f.in_one = InOne(kernel, call, writes, derived)  # type: ignore[attr-defined]
         return f
 
     return mark
@@ -107,7 +111,7 @@ def shortened(f: F, otherwise: Callable[..., Any], given: Way | None = None) -> 
             "here": here, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "absent": ABSENT, "kernel": way.kernel,
             "made": torch.Tensor, "changed": changed, "cpus": CPUS, "prod": math.prod, "LARGE": LARGE,
             "drawn": random.on_cpu, "tensors": TENSORS, "told": _told, "writable": writable, "guarded": guarded,
-            "data_of": data_of, "any_wanting": any_wanting,
+            "data_of": data_of, "any_wanting": any_wanting, "taped": taped, "tape": Call(f, otherwise),
         }  # fmt: skip
     defaults = {p.name: p.default for p in inspect.signature(f).parameters.values()}
     space |= {f"default_{n}": v for n, v in defaults.items()} | {"defaults": defaults}
@@ -142,7 +146,7 @@ def source_of(f: Callable[..., Any], way: Way) -> str:
         asked = {*re.findall(r"\b(?:d_)?([a-zA-Z]\w*)\b(?!=)", way.call)}
         unasked = [n for n in (*plain, *others) if n not in asked]
         options = [n for n in (*plain, *others) if n in asked]
-        body = _of_one(way, unasked, options, {p.name: p.annotation for p in parameters})
+        body = _of_one(way, unasked, options, {p.name: p.annotation for p in parameters}, [*plain, *others])
     else:
         body = _of_parts(way) if isinstance(way, Parts) else _of_making(way, plain, spread)
     usual = CASTABLE if not isinstance(way, Short) or OPS[way.op].view else PLAIN
@@ -256,7 +260,9 @@ def _usual_call(parameters: Sequence[inspect.Parameter]) -> str:
     return ", ".join(text(p) for p in parameters if p.name not in ("dtype", "generator"))
 
 
-def _of_one(way: InOne, unasked: Sequence[str], asked: Sequence[str], types: Mapping[str, str]) -> list[str]:
+def _of_one(
+    way: InOne, unasked: Sequence[str], asked: Sequence[str], types: Mapping[str, str], handed: Sequence[str]
+) -> list[str]:
     """Likewise, for a function that torch has as one kernel. A tensor as an option isn't the kernel's: it would ask for
     this function again."""
     read, ready, wants = [], [f"{n} is default_{n}" for n in unasked], []
@@ -278,13 +284,25 @@ def _of_one(way: InOne, unasked: Sequence[str], asked: Sequence[str], types: Map
     if way.writes:
         ready.append(unused(first))
         wants.append(taped_base(first))
+    recorded: list[str] = []
+    if way.derived:
+        given, places = "".join(f"d_{n}, " for n in operands), tuple(map(handed.index, operands))
+        recorded = [
+            "                else:",
+            f"                    y0 = taped(tape, lambda {given}: kernel({way.call}), ({given}), {places}, "
+            f"[{', '.join(handed)}])",
+            "                    if y0 is not None:",
+            "                        return y0",
+        ]
     return [
         "",
         "        r0 = None",
         "        try:",
         *read,
-        f"            if {' and '.join(ready)} and not (({' or '.join(wants)}) and here.grad):",
-        f"                r0 = kernel({way.call})",
+        f"            if {' and '.join(ready)}:",
+        f"                if not (({' or '.join(wants)}) and here.grad):",
+        f"                    r0 = kernel({way.call})",
+        *recorded,
         *REFUSED,
         "            r0 = None",
         "        if r0.__class__ is made:",

@@ -128,7 +128,7 @@ def record(
             attributes.append(args[place])
     hooks = hooks_around()
     if hooks is not None:
-        for at, (kind, place) in enumerate(s for s in op.saves if s[0] not in ("gradient", "attribute", "needs")):
+        for at, (kind, place) in enumerate(s for s in op.saves if s[0] not in UNSAVED):
             t = saved[at] if kind == "operand" else outputs[place] if kind == "output" else None
             if isinstance(t, Tensor):
                 saved[at] = Packed(t, hooks)
@@ -141,6 +141,7 @@ def record(
             y._requires_grad = True
 
 
+UNSAVED: Final = ("gradient", "gradient or None", "attribute", "needs")
 NOTED: Final[dict[str, Callable[[Any], Any]]] = {  # what is saved of an operand, if not its value
     "dtype": lambda t: t.dtype,
     "placement": lambda t: t.placement,

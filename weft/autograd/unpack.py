@@ -28,8 +28,10 @@ def source_of(op: Op) -> str:
     lines, at, attribute = ["def unpack(node, gradients, saved):"], 0, 0
     for i, (kind, place) in enumerate(op.saves):
         a, take = f"a{i}", f"saved[{at}]"
-        if kind == "gradient":
-            lines += [f"    {a} = gradients[{place}]", f"    if {a} is None:", f"        {a} = node._zeros({place})"]
+        if kind.startswith("gradient"):
+            lines.append(f"    {a} = gradients[{place}]")
+            if kind == "gradient":
+                lines += [f"    if {a} is None:", f"        {a} = node._zeros({place})"]
             continue
         if kind == "attribute":
             lines.append(f"    {a} = node.attributes[{attribute}]")

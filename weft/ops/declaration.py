@@ -173,14 +173,15 @@ class Op:
         """The gradient, in terms of public ops. Its parameter names say what to save.
 
         `dy` (or `d<output>`), operands, outputs, attributes, `<operand>_shape` (None for a number), and `needs`: which
-        of the flattened operands want a gradient.
+        of the flattened operands want a gradient. `d<output>` is zeros where an output has no gradient, or, declared
+        as `d<output>=None`, None.
         """
         gradients = self._gradient_names()
         saves = []
-        for name in inspect.signature(f).parameters:
+        for name, parameter in inspect.signature(f).parameters.items():
             operand, _, fact = name.rpartition("_")
             if name in gradients:
-                saves.append(("gradient", gradients[name]))
+                saves.append(("gradient" if parameter.default is REQUIRED else "gradient or None", gradients[name]))
             elif name == "needs":
                 saves.append(("needs", 0))
             elif name in self.names:

@@ -72,6 +72,10 @@ from weft.ops.neural.dropout import dropout as dropout
 from weft.ops.neural.embedding import (
     embedding as embedding, embedding_weight_grad as embedding_weight_grad, one_hot as one_hot
 )
+from weft.ops.neural.embedding_bags import (
+    embedding_bags as embedding_bags, embedding_bags_factors_grad as embedding_bags_factors_grad,
+    embedding_bags_grad as embedding_bags_grad
+)
 from weft.ops.neural.fractional_pooling import (
     fractional_max_pool2d_at as fractional_max_pool2d_at, fractional_max_pool3d_at as fractional_max_pool3d_at
 )
@@ -80,9 +84,10 @@ from weft.ops.neural.layer_norm import (
     layer_norm as layer_norm, layer_norm_grad as layer_norm_grad, rms_norm as rms_norm, rms_norm_grad as rms_norm_grad
 )
 from weft.ops.neural.losses import (
-    bent_error as bent_error, bent_error_grad as bent_error_grad, square_error as square_error,
-    square_error_grad as square_error_grad
+    bent_error as bent_error, bent_error_grad as bent_error_grad, bent_errors as bent_errors,
+    square_error as square_error, square_error_grad as square_error_grad
 )
+from weft.ops.neural.lstm_layer import lstm_layer as lstm_layer, lstm_layer_grad as lstm_layer_grad
 from weft.ops.neural.padding import pad_edges as pad_edges, pad_edges_grad as pad_edges_grad, pad_with as pad_with
 from weft.ops.neural.pooling import (
     adaptive_avg_pool_grad as adaptive_avg_pool_grad, avg_pool_grad as avg_pool_grad, gather_places as gather_places,
@@ -169,7 +174,8 @@ from weft.ops.reduce.ordering import (
 )
 from weft.ops.reduce.products import prod as prod, prod_grad as prod_grad
 from weft.ops.reduce.running import (
-    cummax as cummax, cummin as cummin, cumprod as cumprod, cumprod_grad as cumprod_grad, cumsum as cumsum
+    cummax as cummax, cummin as cummin, cumprod as cumprod, cumprod_grad as cumprod_grad, cumsum as cumsum,
+    logcumsumexp as logcumsumexp, logcumsumexp_grad as logcumsumexp_grad
 )
 from weft.ops.reduce.sums import mean as mean, sum as sum, variance as variance
 from weft.ops.shape.broadcast import expand as expand, sum_to as sum_to
@@ -222,6 +228,7 @@ hermite_polynomial_he: Op
 laguerre_polynomial_l: Op
 leaky_relu_grad: Op
 legendre_polynomial_p: Op
+logit_grad: Op
 max_pool1d: Op
 max_pool1d_with_indices: Op
 max_pool2d: Op

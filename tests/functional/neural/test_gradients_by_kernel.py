@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -89,6 +90,56 @@ def test_losses_of_probabilities(reduction: str) -> None:
         torch.testing.assert_close(
             *both(lambda f, x, t, loss=loss: getattr(f, loss)(x, t, reduction=reduction), x, target)
         )
+
+
+FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "logit": lambda lib, x: lib.logit(x / 8 + 0.5),
+    "logit with an end": lambda lib, x: lib.logit(x / 8 + 0.5, 0.2),
+    "logcumsumexp": lambda lib, x: lib.logcumsumexp(x * 20, 0),
+    "svdvals": lambda lib, x: lib.linalg.svdvals(x),
+    "eigvalsh": lambda lib, x: lib.linalg.eigvalsh(x.mT @ x),
+    "nuclear norm": lambda lib, x: lib.linalg.matrix_norm(x, "nuc"),
+    "singular vectors": lambda lib, x: lib.linalg.svd(x, full_matrices=False)[2].abs(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_gradient_and_its_gradient_are_torchs(name: str) -> None:
+    found = []
+    for lib in (flow, torch):
+        torch.manual_seed(0)
+        x = torch.randn(4, 3, dtype=torch.float64)
+        x = (x if lib is torch else from_torch(x)).requires_grad_()
+        y = FUNCTIONS[name](lib, x)
+        y = y * lib.linspace(-1, 1, y.numel(), dtype=lib.float64).reshape(y.shape)
+        (g,) = lib.autograd.grad(y.sum(), x, retain_graph=True)
+        (h,) = lib.autograd.grad(y.sum(), x, create_graph=True)
+        found.append([t.detach() for t in (g, h, lib.autograd.grad((h * h).sum(), x)[0])])
+    for mine, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(mine.to_torch(), theirs)
+
+
+def test_what_is_nothing_in_a_sum_of_exponentials_has_no_gradient() -> None:  # torch's is nan
+    x = flow.tensor([-math.inf, -math.inf, 1.0, 2.0], requires_grad=True)
+    for again in (False, True):
+        (g,) = flow.autograd.grad(flow.logcumsumexp(x, 0)[2:].sum(), x, create_graph=again)
+        share = math.exp(1) / (math.exp(1) + math.exp(2))
+        assert g.tolist() == pytest.approx([0.0, 0.0, 1 + share, 1 - share])
+
+
+@pytest.mark.filterwarnings("ignore:Using a target size")
+@pytest.mark.parametrize("shapes", [((4, 5), (4, 5)), ((4, 5), (5,)), ((4, 1), (3, 1, 5))])
+@pytest.mark.parametrize("loss", ["smooth_l1_loss", "huber_loss"])
+def test_bent_losses_of_each_element(loss: str, shapes: tuple[tuple[int, ...], ...]) -> None:
+    torch.manual_seed(0)
+    given = [torch.randn(s) * 3 for s in shapes]
+    given[0].view(-1)[:3] = torch.tensor([math.inf, -math.inf, math.nan])
+    bend = {"smooth_l1_loss": "beta", "huber_loss": "delta"}[loss]
+    for f in (
+        lambda lib, x, t: getattr(lib, loss)(x, t, reduction="none", **{bend: 1.5}),
+        lambda lib, t, x: getattr(lib, loss)(x, t, reduction="sum"),
+    ):
+        torch.testing.assert_close(*both(f, *given), equal_nan=True)
 
 
 def test_each_such_gradient_is_one_op() -> None:

@@ -124,6 +124,33 @@ def test_bags_of_a_table_trained_by_frequency_are_sums_of_its_rows(mode: str) ->
         nn.EmbeddingBag(3, 2, mode="max", scale_grad_by_freq=True)(flow.tensor([[1]]))
 
 
+@pytest.mark.parametrize("padding", [None, 1])
+@pytest.mark.parametrize("starts", [None, [0, 2, 2, 5]])
+@pytest.mark.parametrize("mode", ["sum", "mean", "max", "weighted"])
+def test_bags_and_their_derivatives(mode: str, starts: Any, padding: int | None) -> None:
+    found = []
+    for lib in (flow, torch):
+        torch.manual_seed(0)
+        table, factors, ids = torch.randn(6, 3), torch.randn(6), torch.tensor([1, 4, 2, 1, 5, 4])
+        if starts is None:
+            factors, ids = factors.reshape(2, 3), ids.reshape(2, 3)
+        table, factors, ids = (t if lib is torch else flow.from_torch(t) for t in (table, factors, ids))
+        options: dict[str, Any] = {"mode": "sum", "per_sample_weights": factors.requires_grad_()}
+        if mode != "weighted":
+            options = {"mode": mode}
+        wanted = [table.requires_grad_(), *([factors] if mode == "weighted" else [])]
+        offsets = None if starts is None else lib.tensor(starts)
+        y = lib.nn.functional.embedding_bag(ids, table, offsets, padding_idx=padding, **options)
+        first = lib.autograd.grad((y * y).sum(), wanted, retain_graph=True)
+        found.append([y.detach(), *first])
+        if lib is flow:  # torch has no second derivatives: those of ops are the first ones
+            again = lib.autograd.grad((y * y).sum(), wanted, create_graph=True)
+            for a, b in zip(first, again, strict=True):
+                torch.testing.assert_close(b.detach().to_torch(), a.to_torch())
+    for mine, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(mine.to_torch(), theirs)
+
+
 def test_bags_of_rows_held_to_a_norm() -> None:
     table, found = torch.randn(6, 3), []
     for m in (flow, torch):

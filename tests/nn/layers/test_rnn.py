@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ LAYERS: list[tuple[str, dict[str, Any]]] = [
     ("RNN", {"nonlinearity": "relu", "bias": False}),
     ("RNN", {"num_layers": 2, "bidirectional": True, "batch_first": True}),
     ("LSTM", {}),
+    ("LSTM", {"bias": False, "batch_first": True}),
     ("LSTM", {"num_layers": 2, "bidirectional": True}),
     ("LSTM", {"num_layers": 2, "batch_first": True, "proj_size": 3}),
     ("GRU", {}),
@@ -103,6 +105,51 @@ def test_what_cannot_be_is_said() -> None:
         flow.nn.LSTM(4, 5)(flow.ones(6, 2, 3))
     with pytest.raises(ShapeError, match=r"takes initial states of shapes \[\[1, 2, 5\]\]"):
         flow.nn.GRU(4, 5)(flow.ones(6, 2, 4), flow.zeros(2, 2, 5))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("batch", [0, 3])
+def test_an_lstm_where_part_is_trained_and_the_last_state_is_used(dtype: str, batch: int) -> None:
+    results = []
+    torch.manual_seed(0)
+    state = torch.nn.LSTM(4, 5, bidirectional=True).state_dict()
+    for lib, taken in ((torch, torch.clone), (flow, lambda t: of_torch(t.clone()))):
+        layer: Any = lib.nn.LSTM(4, 5, bidirectional=True).to(getattr(lib, dtype))
+        layer.load_state_dict({k: taken(v.to(getattr(torch, dtype))) for k, v in state.items()})
+        layer.weight_ih_l0.requires_grad_(False)
+        x = taken(torch.linspace(-1, 1, 6 * batch * 4, dtype=getattr(torch, dtype)).reshape(6, batch, 4))
+        y, (_, memory) = layer(x)
+        (memory.sum() + y[1].sum()).backward()
+        results.append([y, memory, *(p.grad for p in layer.parameters() if p.grad is not None)])
+    for a, b in zip(*results, strict=True):
+        torch.testing.assert_close(b.detach().to_torch(), a.detach())
+
+
+def test_an_lstm_in_a_graph_trains_as_eagerly() -> None:
+    class Train(flow.nn.Graph):
+        def __init__(self, layer: flow.nn.LSTM) -> None:
+            super().__init__()
+            self.layer = layer
+            self.add_optimizer(flow.optim.SGD(layer.parameters(), lr=1.0))
+
+        def build(self, x: Any) -> Any:
+            y, (h, _) = self.layer(x)
+            loss = (y * y).sum() + h.sum()
+            loss.backward()
+            return loss
+
+    eager = flow.nn.LSTM(4, 5, num_layers=2, bidirectional=True)
+    traced = copy.deepcopy(eager)
+    step, optimizer = Train(traced), flow.optim.SGD(eager.parameters(), lr=1.0)
+    x = flow.randn(6, 2, 4)
+    for _ in range(3):
+        y, (h, _) = eager(x)
+        loss = (y * y).sum() + h.sum()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        torch.testing.assert_close(step(x).to_torch(), loss.detach().to_torch())
+    assert "lstm_layer" in str(step.job)
 
 
 def test_weights_by_layer_and_direction() -> None:

@@ -28,7 +28,7 @@ COMPUTE_MODES = (  # torch's choice of kernels; here there is one
 
 
 @public("flow")
-@in_one(torch.cdist, "d_x1, d_x2, p")
+@in_one(torch.cdist, "d_x1, d_x2, p", derived=True)
 @in_float32
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
     """The distances between all pairs of rows of two matrices.

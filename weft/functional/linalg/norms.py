@@ -22,7 +22,7 @@ from weft.tensor.tensor import Tensor
 
 
 @with_in_place
-@in_one(torch.renorm)
+@in_one(torch.renorm, derived=True)
 def renorm(x: Any, p: float, dim: int, maxnorm: float) -> Any:
     """x with each slice along a dimension scaled down to a p-norm of at most maxnorm."""
     if x.ndim < 2:

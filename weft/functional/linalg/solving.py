@@ -6,6 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
+from weft.api.fast_path import in_one
 from weft.api.signature import door
 from weft.api.table import public
 from weft.core import dtype as dtypes
@@ -122,6 +125,7 @@ def pinverse(x: Any, rcond: float = 1e-15) -> Any:
 
 
 @public("flow tensor")
+@in_one(torch.cholesky_inverse, derived=True)
 def cholesky_inverse(L: Any, upper: bool = False) -> Any:
     """The inverse of A, where L is A's Cholesky factor.
 

@@ -117,6 +117,15 @@ def embedding_bag(
     flat = ops.reshape(input, (-1,))
     if padding_idx is not None:
         padding_idx = _row(padding_idx, weight.shape[0])
+    trimmed = include_last_offset and offsets is not None
+    there = weight.is_local and weight.device.type == "cpu" and weight.shape[0] and flat.shape[0]
+    if there and not scale_grad_by_freq:  # by which torch's kernel divides wrongly
+        starts = offsets
+        if starts is None:
+            starts = creation.arange(0, flat.shape[0], input.shape[1], dtype=flat.dtype)
+        given = None if per_sample_weights is None else ops.reshape(per_sample_weights, (-1,))
+        found = ops.embedding_bags(weight, flat, starts, given, mode, padding_idx)
+        return ops.narrow(found, 0, 0, found.shape[0] - 1) if trimmed else found
     places = creation.arange(flat.shape[0], **device_of(weight))
     if offsets is None:
         bags = input.shape[0]
@@ -141,7 +150,7 @@ def embedding_bag(
         found = ops.index_put_zeros(rows, [owner], (bags, weight.shape[1]))
     if mode == "mean":
         found = found / ops.clamp(ops.index_put_zeros(counted, [owner], (bags, 1)), 1.0)
-    return ops.narrow(found, 0, 0, bags - 1) if include_last_offset and offsets is not None else found
+    return ops.narrow(found, 0, 0, bags - 1) if trimmed else found
 
 
 @public("neural")

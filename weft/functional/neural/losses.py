@@ -9,10 +9,11 @@ from weft.api.table import public
 from weft.core.dtype import bool_
 from weft.core.errors import DtypeError, OptionError, ShapeError
 from weft.core.program_line import warn
+from weft.functional.shape.broadcasting import broadcast_tensors
 from weft.functional.tensor.dtypes import promote_types
 from weft.ops import ops
 from weft.ops.explain import describe
-from weft.ops.neural.losses import bent_error, square_error
+from weft.ops.neural.losses import bent_error, bent_errors, square_error
 from weft.tensor.tensor import Tensor
 
 
@@ -99,14 +100,15 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
     if beta == 0:
         return l1_loss(input, target, reduction)
     _warn_of_broadcast(input, target)
-    if reduction in ("mean", "sum") and input.shape == target.shape:
-        return bent_error(*floats("smooth_l1_loss", input, target), beta, 1.0, reduction == "mean")
-    d = ops.sub(*floats("smooth_l1_loss", input, target))
-    size = ops.abs(d)
-    far = ops.ge(size, beta)
-    near = ops.masked_fill(d, far, 0.0)  # whose square is finite
-    bent = ops.div(ops.mul(0.5, ops.mul(near, near)), beta)
-    return reduced(ops.where(far, ops.sub(size, 0.5 * beta), bent), reduction)
+    return _bent(*floats("smooth_l1_loss", input, target), beta, 1.0, reduction)
+
+
+def _bent(x: Tensor, target: Tensor, bend: float, slope: float, reduction: str) -> Tensor:
+    if x.shape != target.shape:
+        x, target = broadcast_tensors(x, target)
+    if reduction in ("mean", "sum"):
+        return bent_error(x, target, bend, slope, reduction == "mean")
+    return reduced(bent_errors(x, target, bend, slope), reduction)
 
 
 @public("neural")
@@ -121,14 +123,8 @@ def huber_loss(
     if not input.dtype.is_floating_point:
         raise DtypeError(f"huber_loss needs a floating input; got {input.dtype}: x.float()")
     _warn_of_broadcast(input, target)
-    if reduction in ("mean", "sum") and input.shape == target.shape and input.dtype is target.dtype:
-        return bent_error(input, target, delta, delta, reduction == "mean")
-    d = ops.sub(*floats("huber_loss", input, target))
-    size = ops.abs(d)
-    far = ops.gt(size, delta)
-    near = ops.masked_fill(d, far, 0.0)  # whose square is finite
-    loss = ops.where(far, ops.mul(delta, ops.sub(size, 0.5 * delta)), ops.mul(0.5, ops.mul(near, near)))
-    return reduced(loss if loss.dtype is input.dtype else ops.cast(loss, input.dtype), reduction)
+    loss = _bent(*floats("huber_loss", input, target), delta, delta, reduction)
+    return loss if loss.dtype is input.dtype else ops.cast(loss, input.dtype)
 
 
 @public("neural flow")

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
+from weft.api.fast_path import in_one
 from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.core.errors import DtypeError, OptionError, ShapeError
@@ -12,6 +15,8 @@ from weft.functional.neural.losses import reduced
 from weft.functional.neural.similarity import pairwise_distance
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
+
+REDUCTION = '("none", "mean", "sum").index(reduction)'  # as kernels number it
 
 
 def _hinge(x: Any) -> Any:
@@ -58,6 +63,10 @@ def margin_ranking_loss(
 
 
 @public("neural")
+@in_one(
+    torch._C._nn.multi_margin_loss,  # type: ignore[attr-defined]
+    f"d_input, d_target, p, margin, d_weight, {REDUCTION}", derived=True,
+)  # fmt: skip
 def multi_margin_loss(
     input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, reduction: str = "mean"
 ) -> Any:
@@ -76,6 +85,7 @@ def multi_margin_loss(
 
 
 @public("neural")
+@in_one(torch._C._nn.multilabel_margin_loss, f"d_input, d_target, {REDUCTION}", derived=True)  # type: ignore
 def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
     """How much other classes' scores exceed each target's minus 1; a row's targets end with -1."""
     alone = input.ndim < 2

@@ -21,7 +21,7 @@ from weft.tensor.tensor import Tensor
 
 
 @public("neural flow")
-@in_one(torch.pdist)
+@in_one(torch.pdist, derived=True)
 @in_float32
 def pdist(input: Any, p: float = 2.0) -> Any:
     """The distances between all pairs of rows."""
@@ -51,7 +51,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
 
 
 @public("neural flow")
-@in_one(torch.cosine_similarity)
+@in_one(torch.cosine_similarity, derived=True)
 @in_float32
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between two tensors, along `dim`."""

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
-from weft.api.fast_path import in_one
 from weft.api.table import named, public
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, ShapeError
-from weft.functional.create import creation
-from weft.functional.create.likeness import device_of
 from weft.functional.reduce.sums import in_dtype
 from weft.functional.results import Ranked, returning
 from weft.functional.tensor.conversion import cast
@@ -21,27 +15,6 @@ from weft.functional.tensor.in_place import with_in_place
 from weft.ops import OPS, ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
-
-
-@public("flow tensor")
-@in_one(torch.logcumsumexp)
-def logcumsumexp(x: Any, dim: int) -> Tensor:
-    """The logarithm of the cumulative sum of exp(x).
-
-    >>> flow.logcumsumexp(flow.zeros(2), 0).tolist()
-    [0.0, 0.693...]
-    """
-    d = dim_of(dim, x.ndim)
-    if not x.ndim:
-        return ops.clone(x)
-    # relative to the cumulative maximum, against overflow
-    above = ops.cummax(x.detach(), d)[0]
-    above = ops.where(above == -math.inf, 0.0, above)
-    n = x.shape[d]
-    shown: Any = ops.unsqueeze(x, d) - ops.unsqueeze(above, d + 1)  # [..., until, of, ...]
-    rows: Any = creation.arange(n, **device_of(x))
-    past = ops.ge(rows.reshape(n, 1), rows).reshape([1] * d + [n, n] + [1] * (x.ndim - d - 1))
-    return above + ops.log(ops.sum(ops.exp(ops.where(past, shown, -math.inf)), d + 1))
 
 
 @public("flow")

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from weft.api.fast_path import in_one
 from weft.api.table import public
 from weft.core import dtype as dtypes
 from weft.core.dtype import bool_, int64
@@ -84,6 +85,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 
 
 @public("flow")
+@in_one(torch.combinations, derived=True)
 def combinations(x: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """The combinations of r elements of a vector, one per row."""
     if x.ndim != 1 or r < 0:

@@ -115,7 +115,8 @@ def _named(transform: Callable[..., Any], name: str, usual: Sequence[int] | None
     made = along if usual == (-1,) else over
     made.__name__ = made.__qualname__ = name
     made.__doc__ = doc
-    return in_one(getattr(torch.fft, name), f"d_input, {'n' if usual == (-1,) else 's'}, dim, norm")(made)
+    call = f"d_input, {'n' if usual == (-1,) else 's'}, dim, norm"
+    return in_one(getattr(torch.fft, name), call, derived="rfft" in name)(made)
 
 
 _LAYOUTS: dict[str, Sequence[int] | None] = {"": (-1,), "2": (-2, -1), "n": None}

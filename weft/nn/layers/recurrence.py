@@ -115,8 +115,14 @@ def _in_order(self: Any, input: Tensor, hx: Any, lengths: list[int] | None) -> t
     x = ops.transpose(input, 0, 1) if turned else input
     rows = [Row(*w) if self.bias else Row(*w[:2], w_hr=w[2] if len(w) > 2 else None) for w in self.all_weights]
     begin = None if hx is None else _begin(name, x, (hx,) if isinstance(hx, Tensor) else tuple(hx), rows, self.mode)
+    alone = x.ndim == 2
+    if alone:  # a batch of one
+        x = ops.unsqueeze(x, 1)
+        begin = begin and [tuple(ops.unsqueeze(s, 0) for s in states) for states in begin]
     dropout = self.dropout if self.training else 0.0
     x, last = _over_time(self.mode, x, begin, rows, 2 if self.bidirectional else 1, dropout, lengths)
+    if alone:
+        x, last = ops.squeeze(x, 1), tuple(ops.squeeze(s, 1) for s in last)
     return ops.transpose(x, 0, 1) if turned else x, last[0] if len(last) == 1 else last
 
 
@@ -149,7 +155,7 @@ def _over_time(
         x = both[0] if len(both) == 1 else ops.cat(both, -1)
         if dropout and len(ends) < len(rows):
             x = _dropped(x, dropout, lengths)
-    return x, tuple(stack(list(s), 0) for s in zip(*ends, strict=True))
+    return x, tuple(stack(s, 0) if len(s) > 1 else ops.unsqueeze(*s, 0) for s in zip(*ends, strict=True))
 
 
 def _dropped(x: Tensor, dropout: float, lengths: list[int] | None) -> Tensor:
@@ -165,17 +171,20 @@ def _run(
 ) -> tuple[Tensor, State]:
     """One layer in one direction over all time steps; a sequence's state is kept after its end."""
     step = MODES[mode][2]
+    if mode == "LSTM" and lengths is None and row.w_hr is None and x.is_local and x.device.type == "cpu":
+        outputs, *end = ops.lstm_layer(x, *(state or (None, None)), *row[:4], backwards)
+        return outputs, tuple(end)
     whole = F.linear(x, row.w_ih, row.b_ih)
     if state is None:
         state = _zeros(mode, ops.select(whole, 0, 0), row.w_hh)
-    if x.ndim == 3 and row.w_hr is None:
+    if row.w_hr is None:
         weights = row.w_hh, row.b_hh
         if lengths is not None:
             return _scanned_each(mode, whole, state, weights, lengths, backwards)
         over_time = _scanned(mode, whole, state, weights, backwards)
         return over_time[0], tuple(ops.select(y, 0, 0 if backwards else -1) for y in over_time)
     gates = unbind(whole, 0)
-    outputs: list[Tensor] = []
+    over: list[Tensor] = []
     times = range(len(gates))
     for t in reversed(times) if backwards else times:
         after = step(gates[t], state, (row.w_hh, row.b_hh, row.w_hr))
@@ -183,8 +192,8 @@ def _run(
             goes_on = tensor([[n > t] for n in lengths], **device_of(x))
             after = tuple(ops.where(goes_on, new, old) for new, old in zip(after, state, strict=True))
         state = after
-        outputs.append(state[0])
-    return stack(outputs[::-1] if backwards else outputs, 0), state
+        over.append(state[0])
+    return stack(over[::-1] if backwards else over, 0), state
 
 
 def _zeros(mode: str, gates: Tensor, w_hh: Tensor) -> State:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from weft.core.dtype import DType, float64
-from weft.ops.create.constructors import ones_like
+from weft.ops.create.constructors import ones_like, zeros_like
 from weft.ops.declaration import op
 from weft.ops.linalg.matmul import adjoint, matmul
 from weft.ops.linalg.solving import _regular, inv, solve_triangle
@@ -64,8 +64,11 @@ def eigh(x: Tensor) -> Any:
 
 
 @eigh.grad
-def _(dvalues, dvectors, values, vectors):
-    inside = add(_between(matmul(adjoint(vectors), dvectors), values), _diag_embed(dvalues))
+def _(values, vectors, dvalues=None, dvectors=None):
+    if dvectors is None:
+        return matmul(mul(vectors, unsqueeze(dvalues, -2)), adjoint(vectors))
+    inside = _between(matmul(adjoint(vectors), dvectors), values)
+    inside = inside if dvalues is None else add(inside, _diag_embed(dvalues))
     dx = matmul(matmul(vectors, inside), adjoint(vectors))
     return mul(add(dx, adjoint(dx)), 0.5)
 
@@ -104,7 +107,10 @@ def svd(x: Tensor) -> Any:
 
 
 @svd.grad
-def _(du, ds, dvh, x_shape, u, s, vh):
+def _(x_shape, u, s, vh, du=None, ds=None, dvh=None):
+    if du is None and dvh is None:
+        return matmul(mul(u, unsqueeze(ds, -2)), vh)
+    du, ds, dvh = (zeros_like(y) if d is None else d for d, y in zip((du, ds, dvh), (u, s, vh), strict=True))
     v, dv = adjoint(vh), adjoint(dvh)
     m, n = tuple(x_shape)[-2:]
     squares = square(s)

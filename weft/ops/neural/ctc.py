@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -13,27 +14,34 @@ from weft.ops.kernels import aten
 from weft.ops.neural.grid_sample import once
 
 
-@op("t! n c!, n s!, n, n -> n", returns="loss")
+@op("t! n c!, n s!, n, n -> n, n, n t! a!", returns="loss | raw alpha")
 def ctc_nll(
     log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int = 0,
     zero_infinity: bool = False,
-) -> Tensor:  # fmt: skip
+) -> Any:  # fmt: skip
     """Per sequence, the negative log probability of all alignments of its labels.
 
     >>> one = flow.tensor([1]); x = flow.zeros(1, 1, 2).log_softmax(-1)
     >>> round(flow._C.ctc_nll(x, flow.tensor([[1]]), one, one).item(), 4)
     0.6931
     """
+    steps, batch, _ = log_probs.shape
+    states = log_probs.new_empty(batch, steps, 2 * targets.shape[1] + 1)  # its labels, with blanks around
     if log_probs.device.type == "meta" or not log_probs.numel():
-        return log_probs.new_empty(log_probs.shape[1])
-    loss = torch._ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)[0]
-    return torch.where(torch.isinf(loss), 0.0, loss) if zero_infinity else loss
+        return log_probs.new_empty(batch), log_probs.new_empty(batch), states
+    raw, alpha = torch._ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
+    time, place = (torch.arange(n, device=alpha.device) for n in states.shape[1:])
+    ends, last = (n.reshape(-1, 1, 1) for n in (input_lengths, 2 * target_lengths))
+    unused = (time.view(-1, 1) >= ends) | (place > last)  # what the kernel leaves as it is
+    states[..., : alpha.shape[2]] = alpha
+    states.masked_fill_(unused, -math.inf)
+    return (torch.where(torch.isinf(raw), 0.0, raw) if zero_infinity else raw.clone()), raw, states
 
 
 @ctc_nll.grad
-def _(dloss, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity):
+def _(dloss, log_probs, targets, input_lengths, target_lengths, raw, alpha, blank, zero_infinity):
     once("ctc_loss")
-    dx = ctc_nll_grad(dloss, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
+    dx = ctc_nll_grad(dloss, log_probs, targets, input_lengths, target_lengths, raw, alpha, blank, zero_infinity)
     return dx, None, None, None
 
 
@@ -45,10 +53,10 @@ def _sequences(rand: Any) -> tuple[Any, ...]:
 ctc_nll.samples(lambda rand: [_sequences(rand)])
 
 
-@op("n, t! n c!, n s!, n, n -> t! n c!", returns="dx")
+@op("n, t! n c!, n s!, n, n, n, n t! a! -> t! n c!", returns="dx")
 def ctc_nll_grad(
-    dloss: Tensor, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int,
-    zero_infinity: bool,
+    dloss: Tensor, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, raw: Tensor,
+    alpha: Tensor, blank: int, zero_infinity: bool,
 ) -> Tensor:  # fmt: skip
     """The gradient of ctc_nll's log probabilities."""
     if dloss.numel() != target_lengths.numel():
@@ -58,8 +66,11 @@ def ctc_nll_grad(
     if log_probs.device.type == "meta" or not log_probs.numel():
         return torch.empty_like(log_probs)
     rest = targets, input_lengths, target_lengths
-    loss, alpha = torch._ctc_loss(log_probs, *rest, blank, zero_infinity)
-    return aten._ctc_loss_backward(dloss, log_probs, *rest, loss, alpha, blank, zero_infinity)
+    alpha = alpha[..., : 2 * int(target_lengths.max()) + 1]  # as the kernel for CUDA asks
+    return aten._ctc_loss_backward.Tensor(dloss, log_probs, *rest, raw, alpha, blank, zero_infinity)
 
 
-ctc_nll_grad.samples(lambda rand: [(rand(2), *_sequences(rand), 0, False)])
+@ctc_nll_grad.samples
+def _(rand):
+    given = _sequences(rand)
+    yield rand(2), *given, *ctc_nll.kernel(*given)[1:], 0, False

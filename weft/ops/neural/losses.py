@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,6 +18,7 @@ from weft.ops.pointwise.arithmetic import mul, neg, sub
 from weft.ops.pointwise.copies import cast
 from weft.ops.pointwise.logic import lt
 from weft.ops.reduce.sums import sum as total
+from weft.ops.shape.broadcast import fit
 from weft.ops.shape.views import axes
 
 
@@ -39,6 +41,16 @@ def bent_error(x: Tensor, target: Tensor, bend: float = 1.0, slope: float = 1.0,
     2.0
     """
     return _error(x, target, bend, slope, 1 if mean else 2)
+
+
+@op("..., ... -> ...", uniform=True, promotes=True)
+def bent_errors(x: Tensor, target: Tensor, bend: float = 1.0, slope: float = 1.0) -> Tensor:
+    """The terms of bent_error, for two tensors of one shape.
+
+    >>> flow._C.bent_errors(flow.tensor([1., 4.]), flow.tensor([0., 0.])).tolist()
+    [0.5, 3.5]
+    """
+    return _error(x, target, bend, slope, 0)
 
 
 def _error(x: Tensor, target: Tensor, bend: float, slope: float, reduction: int) -> Tensor:
@@ -74,7 +86,15 @@ square_error.samples(lambda rand: [(rand(4, 6), rand(4, 6)), (rand(5, 3), rand(5
 
 @bent_error.grad
 def _(dy, x, target, x_shape, x_dtype, bend, slope, mean, needs):
-    factor = slope / bend / (max(math.prod(x_shape), 1) if mean else 1)
+    return _of_bent(dy, x, target, x_dtype, bend, slope / bend / (max(math.prod(x_shape), 1) if mean else 1), needs)
+
+
+@bent_errors.grad
+def _(dy, x, target, x_dtype, bend, slope, needs):
+    return _of_bent(dy, x, target, x_dtype, bend, slope / bend, needs)
+
+
+def _of_bent(dy: Any, x: Any, target: Any, x_dtype: Any, bend: float, factor: float, needs: Any) -> tuple[Any, Any]:
     dx = bent_error_grad(dy, x, target, bend, factor)
     own = dx if dx.dtype is x_dtype else cast(dx, x_dtype)  # huber_loss gives x's dtype, whatever the target's is
     return own if needs[0] else None, neg(dx) if needs[1] else None
@@ -99,7 +119,7 @@ def square_error_grad(dy: Tensor, x: Tensor, target: Tensor, factor: float) -> T
 
 @op(linear="dy", returns="dx", uniform=True, promotes=True)
 def bent_error_grad(dy: Tensor, x: Tensor, target: Tensor, bend: float, factor: float) -> Tensor:
-    """dy * factor * (x - target), with the difference clamped to the bend, for a 0-d dy.
+    """dy * factor * (x - target), with the difference clamped to the bend, for a dy of one element or of x's shape.
 
     >>> flow._C.bent_error_grad(flow.tensor(1.), flow.tensor([3.]), flow.tensor([1.]), 1.0, 0.5).tolist()
     [0.5]
@@ -111,7 +131,7 @@ def bent_error_grad(dy: Tensor, x: Tensor, target: Tensor, bend: float, factor: 
 @bent_error_grad.layout
 def _(dy, x, *_):
     term = " ".join(axes(len(x)))
-    return f"_, {term}, {term} -> {term}"
+    return f"{term if len(dy) == len(x) else '_'}, {term}, {term} -> {term}"
 
 
 @square_error_grad.out
@@ -135,11 +155,17 @@ def _(dx, dy, x, target, bend, factor):
 
 
 @bent_error_grad.grad
-def _(ddx, dy, x, target, bend, factor, needs):
+def _(ddx, dy, x, target, dy_shape, bend, factor, needs):
     d = sub(x, target)
     by_x = mul(mul(ddx, lt(absolute(d), bend)), mul(dy, factor)) if needs[1] or needs[2] else None
-    by_dy = mul(total(mul(ddx, clamp(d, -bend, bend))), factor) if needs[0] else None
+    by_dy = mul(fit(mul(ddx, clamp(d, -bend, bend)), dy_shape), factor) if needs[0] else None
     return by_dy, by_x if needs[1] else None, neg(by_x) if needs[2] else None
 
 
-bent_error_grad.samples(lambda rand: [(rand(), rand(4, 6), rand(4, 6), 0.6, 0.5)])
+@bent_error_grad.samples
+def _(rand):
+    yield rand(), rand(4, 6), rand(4, 6), 0.6, 0.5
+    yield rand(4, 6), rand(4, 6), rand(4, 6), 0.6, 0.5
+
+
+bent_errors.samples(lambda rand: [(rand(4, 6), rand(4, 6)), (rand(5, 3), rand(5, 3), 0.7, 0.7)])

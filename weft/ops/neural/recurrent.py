@@ -87,7 +87,7 @@ def _rows(*over_time: Any) -> list[Any]:
     return [x.unbind(0) for x in over_time]
 
 
-def _before(call: Calls, y: Any, first: Any, backwards: bool) -> Any:
+def states_before(call: Calls, y: Any, first: Any, backwards: bool) -> Any:
     """The states before each step."""
     lead = first.unsqueeze(0)
     return call.cat([y[1:], lead] if backwards else [lead, y[:-1]], 0)
@@ -141,15 +141,21 @@ def _(gates, h, c, weight, bias, backwards):
 
 @lstm_scan.grad
 def _(dy, dcells, gates, h, c, weight, bias, bias_shape, y, cells, gated, backwards, needs):
-    before = _before(PUBLIC, y, h, backwards)
     if here.grad:
-        parts = add(gates, matmul.linear(before, weight, bias)).chunk(4, -1)
-        gated = [tanh(z) if k == 2 else sigmoid(z) for k, z in enumerate(parts)]
-        dgates, dh, dc = _lstm_back(PUBLIC, dy, dcells, gated, cells, c, weight, backwards)
+        dgates, dh, dc = lstm_gradient(dy, dcells, gates, h, c, weight, bias, y, cells, backwards)
     else:
         dgates, dh, dc = lstm_scan_grad(dy, dcells, gated, cells, c, weight, backwards)
-    dw = matmul.linear_weight_grad(dgates, before) if needs[3] else None
+    dw = matmul.linear_weight_grad(dgates, states_before(PUBLIC, y, h, backwards)) if needs[3] else None
     return dgates, dh, dc, dw, fit(dgates, bias_shape) if needs[4] else None
+
+
+def lstm_gradient(
+    dy: Any, dcells: Any, gates: Any, h: Any, c: Any, weight: Any, bias: Any, y: Any, cells: Any, backwards: bool
+) -> tuple[Any, Any, Any]:
+    """The gradients of lstm_scan's gates and initial states in public ops, to be differentiated again."""
+    parts = add(gates, matmul.linear(states_before(PUBLIC, y, h, backwards), weight, bias)).chunk(4, -1)
+    gated = [tanh(z) if k == 2 else sigmoid(z) for k, z in enumerate(parts)]
+    return _lstm_back(PUBLIC, dy, dcells, gated, cells, c, weight, backwards)
 
 
 def _lstm_back(
@@ -158,7 +164,8 @@ def _lstm_back(
     enter, keep, fresh, show = gated
     seen = cells.tanh()
     of_memory = call.stack([  # the derivative of the cell state by each gate but the last
-        fresh * enter * (1 - enter), _before(call, cells, c, backwards) * keep * (1 - keep), enter * (1 - fresh * fresh)
+        fresh * enter * (1 - enter), states_before(call, cells, c, backwards) * keep * (1 - keep),
+        enter * (1 - fresh * fresh),
     ], 2)  # fmt: skip
     over_time = dy, dcells, of_memory, seen * show * (1 - show), show * (1 - seen * seen), keep
     dc: Any = None
@@ -240,7 +247,7 @@ def _(gates, h, weight, bias, backwards):
 
 @gru_scan.grad
 def _(dy, gates, h, weight, bias, bias_shape, y, gated, backwards, needs):
-    before = _before(PUBLIC, y, h, backwards)
+    before = states_before(PUBLIC, y, h, backwards)
     if here.grad:
         r, u, new = gates.chunk(3, -1)
         state_r, state_u, seen = matmul.linear(before, weight, bias).chunk(3, -1)
@@ -328,7 +335,7 @@ def _(dy, h, weight, bias_shape, y, relu, backwards, needs):
         dgates, dh = _rnn_back(PUBLIC, dy, y, weight, relu, backwards)
     else:
         dgates, dh = rnn_scan_grad(dy, y, weight, relu, backwards)
-    dw = matmul.linear_weight_grad(dgates, _before(PUBLIC, y, h, backwards)) if needs[2] else None
+    dw = matmul.linear_weight_grad(dgates, states_before(PUBLIC, y, h, backwards)) if needs[2] else None
     return dgates, dh, dw, fit(dgates, bias_shape) if needs[3] else None
 
 

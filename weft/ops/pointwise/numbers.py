@@ -10,6 +10,7 @@ from torch import Tensor
 
 from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import op
+from weft.ops.neural.gradients import gradient_by_kernel
 from weft.ops.pointwise.arithmetic import div, mul, sign, sub, underived
 from weft.ops.pointwise.copies import cast, where
 from weft.ops.pointwise.declaring import binary, unary
@@ -50,8 +51,7 @@ def logit(x: Tensor, eps: float | None = None) -> Tensor:
     return torch.logit(x, eps)
 
 
-@logit.grad
-def _(dy, x, eps):
+def _logit_grad(dy: Any, x: Any, eps: float | None) -> Any:
     least = 0.0 if eps is None else eps
     outside = logical_or(_below(x, least), _below(sub(1.0, x), least))
     return where(outside, math.nan if eps is None else 0.0, div(dy, mul(x, sub(1.0, x))))
@@ -63,6 +63,7 @@ def _below(x: Any, limit: float) -> Any:
 
 logit.samples(lambda rand: [(rand(4, 6).sigmoid(),), (rand(4, 6).sigmoid(), 0.3)])
 logit.inplace(lambda x, eps: torch.logit_(x, eps))
+gradient_by_kernel(logit, "logit_backward", _logit_grad)
 
 
 @op("... -> ...")

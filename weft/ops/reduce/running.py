@@ -1,7 +1,8 @@
-"""Cumulative sums, products and extremes along a dimension."""
+"""Cumulative sums, products and extremes along a dimension, and sums of exponentials."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,16 +10,21 @@ import torch
 from torch import Tensor
 
 from weft.core.dispatch import here
-from weft.ops.create.constructors import full_like
+from weft.ops.create.constructors import full_like, ones_like
 from weft.ops.declaration import Op, op
 from weft.ops.index.indexing import scatter_add_zeros
 from weft.ops.kernels import aten
 from weft.ops.neural.softmax import along
-from weft.ops.pointwise.arithmetic import add, conjugated, mul
+from weft.ops.pointwise.arithmetic import add, conjugated, mul, sub
+from weft.ops.pointwise.copies import where
+from weft.ops.pointwise.elementary import exp
+from weft.ops.pointwise.logic import eq
+from weft.ops.reduce.sums import sum
 from weft.ops.shape.flips import flip
 from weft.ops.shape.joining import cat
 from weft.ops.shape.slicing import narrow
-from weft.ops.shape.views import dim_of
+from weft.ops.shape.triangle import tril
+from weft.ops.shape.views import dim_of, transpose, unsqueeze
 
 
 @op(linear="x")
@@ -120,3 +126,51 @@ def _running(name: str, kernel: Callable[..., Any], which: str, shows: str) -> O
 
 cummax = _running("cummax", torch.cummax, "largest", "[2.0, 3.0, 3.0]")
 cummin = _running("cummin", torch.cummin, "smallest", "[2.0, 2.0, 1.0]")
+
+
+# ---- log(cumsum(exp(x))) -----------------------------------------------------------------------------
+
+
+@op()
+def logcumsumexp(x: Tensor, dim: int) -> Tensor:
+    """The logarithm of the cumulative sum of exp(x), without overflow.
+
+    >>> flow.logcumsumexp(flow.zeros(2), 0).tolist()
+    [0.0, 0.693...]
+    """
+    return torch.logcumsumexp(x, dim)
+
+
+logcumsumexp.layout(lambda x, dim: along(x, dim))
+logcumsumexp.out(lambda y, x, dim: torch.logcumsumexp(x, dim, out=y))
+
+
+@logcumsumexp.grad
+def _(dy, x, y, dim):
+    if not x.ndim:
+        return dy
+    if not here.grad:
+        return logcumsumexp_grad(dy, x, y, dim)
+    x, y, dy = (transpose(t, dim, -1) for t in (x, logcumsumexp(x, dim), dy))
+    apart = sub(unsqueeze(x, -2), unsqueeze(where(eq(y, -math.inf), 0.0, y), -1))
+    share = exp(where(eq(tril(ones_like(apart), 0), 1.0), apart, -math.inf))  # of each element in each sum
+    return transpose(sum(mul(unsqueeze(dy, -1), conjugated(share)), -2), dim, -1)
+
+
+@op(linear="dy", returns="dx")
+def logcumsumexp_grad(dy: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
+    """The gradient of logcumsumexp: exp(x) times the sum of dy / exp(y) from each element on, by logarithms."""
+
+    def total(size: Tensor) -> Tensor:
+        return (torch.logcumsumexp((size - y).flip(dim), dim).flip(dim) + x).exp()
+
+    if dy.is_complex():
+        return (torch.logcumsumexp((dy.log() - y.conj()).flip(dim), dim).flip(dim) + x.conj()).exp()
+    y = y.masked_fill(y == -math.inf, 0.0)  # of elements whose share is zero
+    size, least = dy.abs().log(), torch.finfo(dy.dtype).min
+    return total(torch.where(dy > 0, size, least)) - total(torch.where(dy < 0, size, least))
+
+
+logcumsumexp_grad.layout(lambda dy, x, y, dim: along(x, dim, 3))
+logcumsumexp.samples(lambda rand: [(rand(4, 6), 1), (rand(2, 4, 6), -2)])
+logcumsumexp_grad.samples(lambda rand: [(rand(4, 6), x := rand(4, 6), x.logcumsumexp(1), 1)])

@@ -1,0 +1,151 @@
+"""Sums, means and maxima over bags of a table's rows, by one kernel that doesn't store the rows."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from weft.core.dispatch import here
+from weft.core.dtype import int64
+from weft.core.errors import IndexingError
+from weft.ops.create.constructors import arange
+from weft.ops.declaration import op
+from weft.ops.form import WIDE, Form, alike, counts
+from weft.ops.index.indexing import index_select, scatter_add_zeros
+from weft.ops.kernels import aten
+from weft.ops.neural.embedding import embedding, embedding_weight_grad, out_of_range
+from weft.ops.pointwise.arithmetic import div, mul, sub
+from weft.ops.pointwise.copies import cast, masked_fill
+from weft.ops.pointwise.logic import eq
+from weft.ops.reduce.ordering import searchsorted
+from weft.ops.reduce.sums import sum
+from weft.ops.shape.views import unsqueeze
+
+MODES: Final = ("sum", "mean", "max")  # by torch's numbers
+
+
+def _padding(row: int | None) -> int:
+    return -1 if row is None else row
+
+
+def _places(ids: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
+    return ids.contiguous(), starts.to(ids.dtype).contiguous()
+
+
+@op(returns="y | sizes winners")
+def embedding_bags(
+    weight: Tensor, ids: Tensor, starts: Tensor, factors: Tensor | None = None, mode: str = "sum",
+    padding_idx: int | None = None,
+) -> Any:  # fmt: skip
+    """The sums, means or maxima of the weight's rows at the ids, over bags that start at these places, on a CPU. The
+    rows of a sum may have factors. The row padding_idx is in no bag.
+
+    >>> rows, starts = flow.tensor([[1.0], [2.0], [4.0]]), flow.tensor([0, 2])
+    >>> flow._C.embedding_bags(rows, flow.tensor([0, 1, 2]), starts).tolist()
+    [[3.0], [4.0]]
+    """
+    _check_starts(starts, ids.numel())
+    given = weight.contiguous(), *_places(ids, starts)
+    try:
+        y, _, *kept = aten._embedding_bag(
+            *given, False, MODES.index(mode), False, factors, False, _padding(padding_idx)
+        )
+    except (IndexError, RuntimeError) as error:
+        raise out_of_range("embedding_bag", ids, weight.shape[0]) or error from None
+    return y, *kept
+
+
+def _check_starts(starts: Tensor, n: int) -> None:
+    if starts.device.type == "meta" or not starts.numel():
+        return
+    places = starts.tolist()
+    if places[0] != 0 or places[-1] > n or places != sorted(places):
+        raise IndexingError(f"embedding_bag: offsets start at 0, ascend, and end at most at {n}; got {places}")
+
+
+@embedding_bags.form
+def _(weight, ids, starts, factors, mode, padding_idx):
+    alone = len(ids.shape) == len(starts.shape) == len(weight.shape) - 1 == 1
+    if not (alone and alike(weight, factors, among=WIDE) and counts(ids) and counts(starts) and mode in MODES):
+        return None
+    if (factors is not None and (mode != "sum" or factors.shape != ids.shape)) or 0 in (*weight.shape, *starts.shape):
+        return None
+    shape = (starts.shape[0], weight.shape[1])
+    winners = Form(shape if mode == "max" else shape[:1], ids.dtype)
+    return Form(shape, weight.dtype), Form(shape[:1], ids.dtype), winners
+
+
+@embedding_bags.grad
+def _(dy, weight, weight_shape, ids, starts, factors, sizes, winners, mode, padding_idx, needs):
+    rows, dfactors = weight_shape[0], None
+    if not here.grad:
+        dw = embedding_bags_grad(dy, ids, starts, factors, sizes, winners, rows, mode, padding_idx)
+        if needs[3]:
+            dfactors = embedding_bags_factors_grad(dy, weight, ids, starts, padding_idx)
+        return dw if needs[0] else None, None, None, dfactors
+    if mode == "max":
+        dy = masked_fill(dy, unsqueeze(eq(sizes, 0), 1), 0.0)
+        return scatter_add_zeros(dy, 0, cast(winners, int64), weight_shape), None, None, None
+    bags = sub(searchsorted(cast(starts, int64), arange(0, ids.shape[0], 1, int64), True), 1)
+    of_rows = index_select(dy, 0, bags)
+    if needs[3]:
+        dfactors = sum(mul(of_rows, embedding(weight, ids)), 1)
+        dfactors = dfactors if padding_idx is None else masked_fill(dfactors, eq(ids, padding_idx), 0.0)
+    if mode == "mean":
+        of_rows = div(of_rows, unsqueeze(cast(index_select(sizes, 0, bags), dy.dtype), 1))
+    if factors is not None:
+        of_rows = mul(of_rows, unsqueeze(factors, 1))
+    return embedding_weight_grad(of_rows, ids, rows, padding_idx), None, None, dfactors
+
+
+@op(linear="dy", returns="dw")
+def embedding_bags_grad(
+    dy: Tensor, ids: Tensor, starts: Tensor, factors: Tensor | None, sizes: Tensor, winners: Tensor, rows: int,
+    mode: str, padding_idx: int | None,
+) -> Tensor:  # fmt: skip
+    """The gradient of embedding_bags' weight."""
+    none = ids.new_empty(0)  # which row is in which bag follows from where bags start
+    dy, sizes, winners = (t.contiguous() for t in (dy, sizes, winners))
+    factors = None if factors is None else factors.contiguous()
+    return aten._embedding_bag_backward(
+        dy, *_places(ids, starts), none, sizes, winners, rows, False, MODES.index(mode), False, factors,
+        _padding(padding_idx),
+    )  # fmt: skip
+
+
+@op(linear="dy", returns="dfactors")
+def embedding_bags_factors_grad(
+    dy: Tensor, weight: Tensor, ids: Tensor, starts: Tensor, padding_idx: int | None
+) -> Tensor:
+    """The gradient of the factors of embedding_bags' rows."""
+    none = ids.new_empty(0)
+    return aten._embedding_bag_per_sample_weights_backward(
+        dy.contiguous(), weight.contiguous(), *_places(ids, starts), none, MODES.index("sum"), _padding(padding_idx)
+    )
+
+
+def _bags(rand: Any) -> Any:
+    ids, starts = torch.tensor([0, 4, 4, 2, 1, 3]), torch.tensor([0, 2, 2, 5])
+    yield rand(5, 6), ids, starts
+    yield rand(5, 6), ids, starts, rand(6), "sum", 4
+    yield rand(5, 6), ids, starts, None, "mean", 2
+    yield rand(5, 6), ids, starts, None, "max", 3
+
+
+embedding_bags.samples(_bags)
+
+
+@embedding_bags_grad.samples
+def _(rand):
+    for row in _bags(rand):
+        weight, ids, starts, factors, mode, padding_idx = embedding_bags.bind(row, {})
+        y, *kept = embedding_bags.kernel(weight, ids, starts, factors, mode, padding_idx)
+        yield rand(*y.shape), ids, starts, factors, *kept, weight.shape[0], mode, padding_idx
+
+
+@embedding_bags_factors_grad.samples
+def _(rand):
+    weight, ids, starts, *_ = next(_bags(rand))
+    yield rand(4, 6), weight, ids, starts, 4
