@@ -96,7 +96,6 @@ def slice_scatter(
 
 
 @with_in_place
-@in_one(torch.index_copy, derived=True)
 def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """x with the slices at these indices along a dimension replaced.
 
@@ -127,7 +126,6 @@ def _places(name: str, index: Tensor) -> Tensor:
 
 
 @with_in_place
-@in_one(torch.index_fill, derived=True)
 def index_fill(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """x with the slices at these indices along a dimension filled with one value.
 
@@ -199,7 +197,6 @@ def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> T
 
 
 @with_in_place
-@in_one(torch.masked_scatter, derived=True)
 def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """x with the source's elements, in order, where the mask is true.
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from weft.core.errors import ShapeError
+from weft.core.errors import DtypeError, IndexingError, ShapeError
 from weft.ops.declaration import op
 from weft.ops.kernels import aten
 from weft.ops.neural.grid_sample import once
@@ -59,15 +59,42 @@ def ctc_nll_grad(
     alpha: Tensor, blank: int, zero_infinity: bool,
 ) -> Tensor:  # fmt: skip
     """The gradient of ctc_nll's log probabilities."""
-    if dloss.numel() != target_lengths.numel():
-        raise ShapeError(
-            f"ctc_nll_grad: takes a dloss for each of {target_lengths.numel()} sequences; got {list(dloss.shape)}"
-        )
+    rest = targets, input_lengths, target_lengths
+    _check_kept(blank, dloss, log_probs, *rest, raw, alpha)
     if log_probs.device.type == "meta" or not log_probs.numel():
         return torch.empty_like(log_probs)
-    rest = targets, input_lengths, target_lengths
     alpha = alpha[..., : 2 * int(target_lengths.max()) + 1]  # as the kernel for CUDA asks
     return aten._ctc_loss_backward.Tensor(dloss, log_probs, *rest, raw, alpha, blank, zero_infinity)
+
+
+def _check_kept(blank: int, dloss: Tensor, log_probs: Tensor, targets: Tensor, *kept: Tensor) -> None:
+    """Refuse what the kernel would take for addresses."""
+    input_lengths, target_lengths, raw, alpha = kept
+    given = dloss, log_probs, targets, *kept
+    fits = log_probs.dim() == 3 and targets.dim() == 2
+    if fits:
+        steps, batch, _ = log_probs.shape
+        fits = targets.shape[0] == batch and alpha.shape == (batch, steps, 2 * targets.shape[1] + 1)
+        fits = fits and all(t.shape == (batch,) for t in (dloss, input_lengths, target_lengths, raw))
+    if not fits:
+        raise ShapeError(
+            "ctc_nll_grad: takes a dloss for each sequence, what ctc_nll took, and what it kept; got shapes "
+            f"{', '.join(str(list(t.shape)) for t in given)}"
+        )
+    counted = all(t.dtype in (torch.int32, torch.int64) for t in given[2:5])
+    if not counted or not dloss.dtype == log_probs.dtype == raw.dtype == alpha.dtype:
+        raise DtypeError(
+            "ctc_nll_grad: takes labels and lengths as int64 or int32, and all else as log_probs is; got "
+            f"{', '.join(str(t.dtype)[6:] for t in given)}"
+        )
+    if log_probs.device.type == "meta" or not log_probs.numel():
+        return
+    steps, _, classes = log_probs.shape
+    for t, most in ((input_lengths, steps), (target_lengths, targets.shape[1]), (targets, classes - 1)):
+        if t.numel() and (int(t.min()) < 0 or int(t.max()) > most):
+            raise IndexingError(f"ctc_nll_grad: lengths and labels are 0 to {most} here; got {t.tolist()!s:.80}")
+    if not 0 <= blank < classes:
+        raise IndexingError(f"ctc_nll_grad: blank is 0 to {classes - 1}; got {blank}")
 
 
 @ctc_nll_grad.samples

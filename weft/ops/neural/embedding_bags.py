@@ -9,7 +9,7 @@ from torch import Tensor
 
 from weft.core.dispatch import here
 from weft.core.dtype import int64
-from weft.core.errors import IndexingError
+from weft.core.errors import DtypeError, IndexingError, ShapeError
 from weft.ops.create.constructors import arange
 from weft.ops.declaration import op
 from weft.ops.form import WIDE, Form, alike, counts
@@ -46,7 +46,7 @@ def embedding_bags(
     >>> flow._C.embedding_bags(rows, flow.tensor([0, 1, 2]), starts).tolist()
     [[3.0], [4.0]]
     """
-    _check_starts(starts, ids.numel())
+    _check_bags(weight, ids, starts, factors)
     given = weight.contiguous(), *_places(ids, starts)
     try:
         y, _, *kept = aten._embedding_bag(
@@ -57,12 +57,23 @@ def embedding_bags(
     return y, *kept
 
 
-def _check_starts(starts: Tensor, n: int) -> None:
-    if starts.device.type == "meta" or not starts.numel():
+def _check_bags(rows: Tensor, ids: Tensor, starts: Tensor, factors: Tensor | None, each: bool = False) -> None:
+    """Refuse what torch's kernels would take for addresses. `each`: there is a row for each bag."""
+    dtypes = {ids.dtype, starts.dtype} <= {torch.int32, torch.int64}
+    fits = rows.dim() == 2 and ids.dim() == starts.dim() == 1 and not (each and len(rows) != len(starts))
+    if not (dtypes and fits) or (factors is not None and factors.shape != ids.shape):
+        given = [f"{str(t.dtype)[6:]}{list(t.shape)}" for t in (rows, ids, starts, factors) if t is not None]
+        raise (ShapeError if dtypes else DtypeError)(
+            f"embedding_bag: takes {'a row for each bag' if each else 'a table of rows'}, ids and where bags start, "
+            f"both int64 or int32, of one dimension, and perhaps a factor for each id; got {', '.join(given)}"
+        )
+    if starts.device.type == "meta":
         return
-    places = starts.tolist()
-    if places[0] != 0 or places[-1] > n or places != sorted(places):
-        raise IndexingError(f"embedding_bag: offsets start at 0, ascend, and end at most at {n}; got {places}")
+    n = ids.numel()
+    if starts.numel() and (starts[0] != 0 or starts[-1] > n or bool((starts[1:] < starts[:-1]).any())):
+        raise IndexingError(
+            f"embedding_bag: offsets start at 0, ascend, and end at most at {n}; got {starts.tolist()!s:.80}"
+        )
 
 
 @embedding_bags.form
@@ -106,6 +117,17 @@ def embedding_bags_grad(
     mode: str, padding_idx: int | None,
 ) -> Tensor:  # fmt: skip
     """The gradient of embedding_bags' weight."""
+    _check_bags(dy, ids, starts, factors, each=True)
+    if error := out_of_range("embedding_bag", ids, rows) or out_of_range("embedding_bag", winners + 1, rows + 1):
+        raise error
+    each = dy.shape if mode == "max" else starts.shape
+    same = ids.dtype == sizes.dtype == winners.dtype
+    if sizes.shape != starts.shape or winners.shape != each or not same:
+        raise (ShapeError if same else DtypeError)(
+            f"embedding_bag: takes what the forward kept: sizes of shape {list(starts.shape)} and winners of shape "
+            f"{list(each)}, both {ids.dtype}; got {list(sizes.shape)}, {sizes.dtype}, and {list(winners.shape)}, "
+            f"{winners.dtype}"
+        )
     none = ids.new_empty(0)  # which row is in which bag follows from where bags start
     dy, sizes, winners = (t.contiguous() for t in (dy, sizes, winners))
     factors = None if factors is None else factors.contiguous()
@@ -120,6 +142,12 @@ def embedding_bags_factors_grad(
     dy: Tensor, weight: Tensor, ids: Tensor, starts: Tensor, padding_idx: int | None
 ) -> Tensor:
     """The gradient of the factors of embedding_bags' rows."""
+    _check_bags(weight, ids, starts, None)
+    _check_bags(dy, ids, starts, None, each=True)
+    if error := out_of_range("embedding_bag", ids, weight.shape[0]):
+        raise error
+    if weight.shape[1:] != dy.shape[1:]:
+        raise ShapeError(f"embedding_bag: gradients have {dy.shape[1]} columns, and the weight {weight.shape[1]}")
     none = ids.new_empty(0)
     return aten._embedding_bag_per_sample_weights_backward(
         dy.contiguous(), weight.contiguous(), *_places(ids, starts), none, MODES.index("sum"), _padding(padding_idx)
