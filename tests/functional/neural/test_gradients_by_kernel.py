@@ -11,6 +11,7 @@ import torch
 
 import weft as flow
 from weft import from_torch
+from weft.core.errors import IndexingError, ShapeError
 from weft.ops import OPS
 
 ENDS = [-6.0, -3.0, -1.0, -0.5, -0.1, 0.0, 0.1, 0.5, 1.0, 3.0, 6.0, 2.2, float("nan"), float("inf"), -float("inf")]
@@ -145,3 +146,23 @@ def test_bent_losses_of_each_element(loss: str, shapes: tuple[tuple[int, ...], .
 def test_each_such_gradient_is_one_op() -> None:
     named = [n for n in ACTIVATIONS if n not in ("relu6", "prelu")]
     assert [n for n in named if f"{n}_grad" not in OPS] == []
+
+
+def test_labels_that_are_out_of_range_are_no_addresses() -> None:
+    dy, count = flow.ones(2, dtype=flow.float64), flow.tensor(1.0, dtype=flow.float64)
+    for label in (flow.tensor([0, 7]), flow.tensor([0, 156], dtype=flow.uint8)):  # -100, as bytes go
+        with pytest.raises(IndexingError, match="is out of range: there are 5 classes"):
+            flow._C.nll_loss_grad(dy, label, None, count, 5, -100, "none")
+    steps = flow.zeros(6, 1, 4).log_softmax(-1)
+    one, labels = flow.tensor([1]), flow.tensor([[1]])
+    raw, alpha = flow.zeros(1), flow.zeros(1, 6, 3)
+    for given, blank in ((flow.tensor([[9]]), 0), (labels, -7)):
+        with pytest.raises(IndexingError, match="ctc_nll_grad"):
+            flow._C.ctc_nll_grad(one.float(), steps, given, one, one, raw, alpha, blank, False)
+    with pytest.raises(ShapeError, match="a dloss for each sequence"):
+        flow._C.ctc_nll_grad(one.float(), steps, labels, one, one, raw, alpha[:, :3], 0, False)
+    ids, starts = flow.tensor([0, 4]), flow.tensor([0, 1])
+    with pytest.raises(IndexingError, match="index 4"):
+        flow._C.embedding_bags_grad(flow.ones(2, 3), ids, starts, None, starts, starts, 3, "sum", None)
+    with pytest.raises(ShapeError, match="a row for each bag"):
+        flow._C.embedding_bags_grad(flow.ones(1, 3), ids, starts, None, starts, starts, 5, "sum", None)

@@ -21,6 +21,8 @@ def wrong_label(target: Tensor, classes: int, ignore: int | None = None) -> Inde
     """The error for a label outside of [0, classes), or None."""
     if target.device.type == "meta":
         return None
+    if target.dtype is torch.uint8:  # in which other numbers wrap around
+        target = target.to(torch.int64)
     bad = (target < 0) | (target >= classes)
     if ignore is not None:
         bad &= target != ignore

@@ -356,6 +356,8 @@ def nll_loss_grad(
     dy: Tensor, target: Tensor, weight: Tensor | None, count: Tensor, classes: int, ignore_index: int, reduction: str
 ) -> Tensor:
     """The gradient of nll_loss."""
+    if target.device.type == "cpu" and (error := wrong_label(target, classes, ignore_index)):
+        raise error  # which torch's kernel would take for an address
     x = dy.new_empty(()).expand(_scores(target, classes))  # only its shape counts
     return _back(dy, x, target, weight, count, ignore_index, reduction)
 

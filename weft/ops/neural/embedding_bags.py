@@ -118,7 +118,10 @@ def embedding_bags_grad(
 ) -> Tensor:  # fmt: skip
     """The gradient of embedding_bags' weight."""
     _check_bags(dy, ids, starts, factors, each=True)
-    if error := out_of_range("embedding_bag", ids, rows) or out_of_range("embedding_bag", winners + 1, rows + 1):
+    error = out_of_range("embedding_bag", ids, rows)
+    if mode == "max":  # else winners hold nothing; those of empty bags are -1
+        error = error or out_of_range("embedding_bag", winners + 1, rows + 1)
+    if error:
         raise error
     each = dy.shape if mode == "max" else starts.shape
     same = ids.dtype == sizes.dtype == winners.dtype
