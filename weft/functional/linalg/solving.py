@@ -129,8 +129,8 @@ def pinverse(x: Any, rcond: float = 1e-15) -> Any:
 def cholesky_inverse(L: Any, upper: bool = False) -> Any:
     """The inverse of A, where L is A's Cholesky factor.
 
-    >>> flow.cholesky_inverse(flow.tensor([[2.0, 0.0], [0.0, 1.0]])).tolist()
-    [[0.25, 0.0], [0.0, 1.0]]
+    >>> flow.cholesky_inverse(flow.tensor([[2.0, 0.0], [1.0, 1.0]])).tolist()
+    [[0.5, -0.5], [-0.5, 1.0]]
     """
     unit = creation.eye(L.shape[-1], dtype=L.dtype, **device_of(L))
     found = "cholesky_inverse: the inversion could not be completed because the input matrix is singular"

@@ -15,4 +15,4 @@ def part_of_first(name: str, number: bool = False) -> float:
     with _disable_current_modes(), torch.inference_mode(False), torch.enable_grad():
         x = torch.zeros((), device="cpu", requires_grad=True)
         (dx,) = torch.autograd.grad(getattr(torch, name)(x, 0 if number else torch.zeros((), device="cpu")), x)
-    return dx.item()
+        return dx.item()
