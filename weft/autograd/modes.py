@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from torch.utils._contextlib import _wrap_generator
+from torch.utils._contextlib import context_decorator
 
 from weft.core.dispatch import here, set_modes
 from weft.core.program_line import INSIDE
@@ -47,7 +47,7 @@ class _GradMode:
 
 def _decorate(f: Callable[..., Any], mode: bool) -> Callable[..., Any]:
     if inspect.isgeneratorfunction(f):
-        return _wrap_generator(enable_grad if mode else no_grad, f)  # not between its yields
+        return context_decorator(lambda: (enable_grad if mode else no_grad)(), f)  # not between its yields
 
     @functools.wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
