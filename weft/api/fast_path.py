@@ -18,7 +18,7 @@ import torch
 
 from weft.autograd.entry import CASTABLE, PLAIN, any_wanting, blob_of, data_of, space_of, wrapped
 from weft.autograd.overwrite import guarded, taped_base, unused
-from weft.autograd.torch_node import Call, taped
+from weft.autograd.torch_node import TorchsCall, taped
 from weft.core import random
 from weft.core.device import Device
 from weft.core.dispatch import changed, here, hooks
@@ -111,7 +111,7 @@ def shortened(f: F, otherwise: Callable[..., Any], given: Way | None = None) -> 
             "here": here, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "absent": ABSENT, "kernel": way.kernel,
             "made": torch.Tensor, "changed": changed, "cpus": CPUS, "prod": math.prod, "LARGE": LARGE,
             "drawn": random.on_cpu, "tensors": TENSORS, "told": _told, "writable": writable, "guarded": guarded,
-            "data_of": data_of, "any_wanting": any_wanting, "taped": taped, "tape": Call(f, otherwise),
+            "data_of": data_of, "any_wanting": any_wanting, "taped": taped, "tape": TorchsCall(f, otherwise),
         }  # fmt: skip
     defaults = {p.name: p.default for p in inspect.signature(f).parameters.values()}
     space |= {f"default_{n}": v for n, v in defaults.items()} | {"defaults": defaults}

@@ -14,7 +14,7 @@ from weft.autograd.node import Node, Slot, leading
 from weft.autograd.plain import numbered, plain
 from weft.core.dispatch import here, without_torchs_casts
 from weft.core.dtype import DType
-from weft.core.errors import ArgumentError
+from weft.core.errors import ArgumentError, AutogradError
 from weft.interpreter import conversions, stack
 from weft.ops.declaration import Op
 from weft.tensor.blob import blob_of
@@ -197,6 +197,15 @@ def version(t: Any) -> int:
         return 0
     data = blob_of(t).data
     return 0 if data is None else data._version
+
+
+def check_unwritten(t: Any, was: int, what: str, instead: str) -> None:
+    """That nothing was written into t since its version was `was`; `what` names it."""
+    if (now := version(t)) != was:
+        raise AutogradError(
+            "one of the variables needed for gradient computation has been modified by an inplace operation: "
+            f"{what} is at version {now}; expected version {was} instead. {instead}, or write into another tensor"
+        )
 
 
 def _zeros_like(y: Tensor) -> Callable[[], Tensor]:

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from weft.autograd.call import as_it_is, edge, version
+from weft.autograd.call import as_it_is, check_unwritten, edge, version
 from weft.autograd.freshness import set_view
 from weft.autograd.graph import Packed, hooks_around
 from weft.autograd.inplace import check_writable, rebase
@@ -52,12 +52,8 @@ class Context:
         if isinstance(self._saved, str):
             raise AutogradError(self._saved)
         for t, was in zip(self._saved, self._versions, strict=False):
-            if isinstance(t, Tensor) and version(t) != was:
-                raise AutogradError(
-                    f"one of the variables needed for gradient computation has been modified by an inplace operation: "
-                    f"{describe(t)}, given to save_for_backward, is at version {version(t)}; expected version {was} "
-                    "instead. Save a copy, t.clone(), or write into another tensor"
-                )
+            if isinstance(t, Tensor):
+                check_unwritten(t, was, f"{describe(t)}, given to save_for_backward,", "Save a copy, t.clone()")
         found = (opened(t) if type(t) is Packed else t for t in self._saved)
         return tuple(map(_leaf_again, found, self._given or self._saved))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from weft.autograd.call import version
+from weft.autograd.call import check_unwritten, version
 from weft.autograd.engine import backward
 from weft.autograd.function import Function
 from weft.autograd.graph import saved_tensors_hooks
@@ -142,12 +142,7 @@ class _Forgotten:
                 return t
 
             for t, was in zip(self.call.tensors, self.call.versions, strict=True):
-                if version(t) != was:
-                    raise AutogradError(
-                        f"checkpoint: an argument, {describe(t)}, has been modified by an inplace operation since the "
-                        f"first call: it is at version {version(t)}; expected version {was} instead. Give a copy, "
-                        "t.clone(), or write into another tensor"
-                    )
+                check_unwritten(t, was, f"checkpoint's argument {describe(t)}", "Give a copy, t.clone()")
             with self.call.again(), saved_tensors_hooks(keep, lambda t: t), self.around:
                 self.call([t.detach().requires_grad_(t.requires_grad) for t in self.call.tensors])
             if len(kept) != self.count:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from weft.autograd.call import edge, version
+from weft.autograd.call import check_unwritten, edge, version
 from weft.autograd.engine import grad
 from weft.autograd.modes import enable_grad
 from weft.autograd.node import Node
@@ -22,7 +22,7 @@ from weft.tensor.tensor import Tensor, of_torch
 from weft.tensor.written import next_sequence
 
 
-class Call:
+class TorchsCall:
     """What the tape asks of a node's op."""
 
     visible, differentiable, saves = 1, (True,), ()
@@ -47,12 +47,7 @@ class Call:
         given, again = list(args), here.grad
         with enable_grad():
             for i, was in zip(wanting, versions, strict=True):
-                if version(args[i]) != was:
-                    raise AutogradError(
-                        f"one of the variables needed for gradient computation has been modified by an inplace "
-                        f"operation: argument {i} of {self.name}() is at version {version(args[i])}; expected version "
-                        f"{was} instead. Write it into another tensor, or call {self.name}() on a copy"
-                    )
+                check_unwritten(args[i], was, f"argument {i} of {self.name}()", "Give a copy, t.clone()")
                 given[i] = ops.mul(args[i], 1)
             inputs = [given[i] for i in wanting]
             n = len(given) - len(self.keywords)
@@ -66,7 +61,9 @@ class TorchNode(Node):
     __slots__ = ()
 
 
-def taped(op: Call, kernel: Callable[..., Any], data: Sequence[Any], operands: Sequence[int], args: list[Any]) -> Any:
+def taped(
+    op: TorchsCall, kernel: Callable[..., Any], data: Sequence[Any], operands: Sequence[int], args: list[Any]
+) -> Any:
     """The function's result, on the tape; None where torch has no gradient of it. `data` are the kernel's operands,
     `operands` their places among the function's arguments."""
     leaves, edges, wanting, given = [], [], [], list(data)
