@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.autograd.graph import get_gradient_edge
 
 import weft as flow
 from weft.core.errors import ArgumentError, AutogradError
@@ -172,3 +173,19 @@ def test_gradients_of_a_batch_of_directions(lib: Any) -> None:
     assert [g.tolist() for g in found] == [[[6.0, 0.0], [0.0, 16.0]], [[1.0, 0.0], [0.0, 4.0]]]
     (first,) = lib.autograd.grad(x * w, x, lib.ones(3, 2), is_grads_batched=True, create_graph=True)
     assert tuple(first.shape) == (3, 2) and first.requires_grad
+
+
+@pytest.mark.parametrize("lib", [flow, torch])
+def test_gradient_edges_stand_for_tensors(lib: Any) -> None:
+    """`get_gradient_edge` names a result without keeping it: backward begins and ends there."""
+    x = lib.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    first, second = x.unbind()
+    begin, inner, leaf = map(get_gradient_edge, (first * second, second, x))
+    g = lib.tensor([1.0, 0.5])
+    found = lib.autograd.grad(begin, [inner, leaf], g, retain_graph=True)
+    assert [d.tolist() for d in found] == [[1.0, 1.0], [[3.0, 2.0], [1.0, 1.0]]]
+    lib.autograd.backward([begin], [g], retain_graph=True)
+    lib.autograd.backward(begin, g)
+    assert x.grad.tolist() == [[6.0, 4.0], [2.0, 2.0]]
+    with pytest.raises(RuntimeError):
+        lib.autograd.backward(begin)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
+
+from torch.autograd.graph import GradientEdge
 
 from weft.autograd.freshness import fresh
 from weft.autograd.graph import passing
+from weft.autograd.node import AccumulateGrad, Slot
 from weft.autograd.plain import OTHERS, plain
 from weft.autograd.sweep import Sweep
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, AutogradError
 from weft.ops import ops
-from weft.tensor.tensor import Tensor
+from weft.tensor.tensor import Tensor, rewrap
 
 
 def backward(
@@ -20,8 +24,7 @@ def backward(
     retain_graph: bool | None = None, create_graph: bool = False, inputs: Sequence[Tensor] | Tensor | None = None,
 ) -> None:  # fmt: skip
     """Add the gradients of `tensors` to `.grad` of every leaf, or of `inputs` only."""
-    outputs = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
-    gradients = _gradients(outputs, grad_tensors)
+    outputs, gradients = _roots((tensors,) if isinstance(tensors, (Tensor, GradientEdge)) else tensors, grad_tensors)
     if here.trace is not None and not create_graph:
         here.trace.loss(outputs)
     wanted = None if inputs is None else _tensors(inputs, "backward(inputs=...)")
@@ -50,8 +53,8 @@ def grad(
         return _each_of_a_batch(outputs, inputs, grad_outputs, retain_graph, options)
     if not only_inputs:
         raise ArgumentError("grad(): computes gradients of the inputs only; use backward() for those of leaves")
-    outs, ins = _tensors(outputs, "the outputs of grad()"), _tensors(inputs, "the inputs of grad()")
-    given = _gradients(outs, grad_outputs)
+    outs, given = _roots(_several(outputs), grad_outputs)
+    ins = _tensors(inputs, "the inputs of grad()")
     for t in ins:
         if not fresh(t)._requires_grad:
             raise AutogradError(
@@ -84,31 +87,50 @@ def _each_of_a_batch(outs: Any, ins: Any, grad_outputs: Any, retain: bool | None
     return tuple(None if k[0] is None else cat([wider(g, 0) for g in k], 0) for k in zip(*found, strict=True))
 
 
+def _several(value: Any) -> list[Any]:
+    one = isinstance(value, (Tensor, GradientEdge)) or not isinstance(value, Iterable)
+    return [value] if one else list(value)
+
+
 def _tensors(value: Any, what: str) -> list[Tensor]:
-    found = [value] if isinstance(value, Tensor) else list(value) if isinstance(value, Iterable) else [value]
+    found = [_standing(t, Tensor) if isinstance(t, GradientEdge) else t for t in _several(value)]
     for t in found:
         if not isinstance(t, Tensor):
             raise ArgumentError(f"{what} must be a tensor or several; got {type(t).__name__}: {t!r}")
     return found
 
 
-def _gradients(outputs: Sequence[Any], given: Any) -> tuple[Tensor | None, ...]:
-    """One gradient for each output, a tensor or None."""
+def _standing(at: GradientEdge, make: Callable[[], Tensor]) -> Tensor:
+    """The leaf, or a tensor that stands for the result, to which a program's `GradientEdge` belongs."""
+    node: Any = at.node
+    if isinstance(node, AccumulateGrad):
+        return node.variable
+    t = make()
+    t.node, t._requires_grad = Slot(node, at.output_nr) if at.output_nr else node, True
+    return t
+
+
+def _roots(outputs: Iterable[Any], given: Any) -> tuple[list[Any], list[Tensor | None]]:
+    """The outputs as tensors, and one gradient for each, a tensor or None."""
+    found = list(outputs)
     if given is None:
-        gradients: Any = (None,) * len(outputs)
+        gradients: list[Any] = [None] * len(found)
     else:
-        gradients = plain((given,) if isinstance(given, (Tensor, *OTHERS)) else tuple(given))
-    if len(outputs) != len(gradients):
+        gradients = list(plain((given,) if isinstance(given, (Tensor, *OTHERS)) else tuple(given)))
+    if len(found) != len(gradients):
         raise ArgumentError(
-            f"{len(gradients)} gradients for {len(outputs)} outputs: give one each, None for a scalar output's own 1"
+            f"{len(gradients)} gradients for {len(found)} outputs: give one each, None for a scalar output's own 1"
         )
-    for t in outputs:
-        if not isinstance(t, Tensor):
-            raise ArgumentError(f"backward takes tensors; got {type(t).__name__}: {t!r}")
-    for g in gradients:
+    for i, (t, g) in enumerate(zip(found, gradients, strict=True)):
         if g is not None and not isinstance(g, Tensor):
             raise ArgumentError(f"a gradient must be a tensor or None; got {type(g).__name__}: {g!r}")
-    return gradients
+        if isinstance(t, GradientEdge):
+            if g is None:
+                raise ArgumentError(f"backward from a GradientEdge takes its gradient; got None for output {i}")
+            found[i] = _standing(t, partial(rewrap, g))
+        elif not isinstance(t, Tensor):
+            raise ArgumentError(f"backward takes tensors; got {type(t).__name__}: {t!r}")
+    return found, gradients
 
 
 def _run(
