@@ -48,6 +48,90 @@ def test_both_ways_leave_the_same(name: str) -> None:
     assert run, "no sample can be overwritten"
 
 
+@pytest.mark.parametrize("name", [n for n in NAMES if OPS[n].vjp is not None and len(OPS[n].returns) == 1])
+def test_both_ways_record_the_same(name: str) -> None:
+    """Gradients and versions; once with all operands of floating numbers wanting one, once with the first alone."""
+    op = OPS[name]
+    overwrite = make_overwriting(op)
+
+    def run(args: tuple[Any, ...], alone: bool, f: Any) -> Any:
+        leaves = [t for t in wrapped(args) if isinstance(t, flow.Tensor)]
+        given, kept = [], iter(leaves)
+        for place, a in enumerate(args):
+            t = next(kept) if isinstance(a, torch.Tensor) else wrapped((a,))[0]
+            if isinstance(t, flow.Tensor) and t.is_floating_point() and (place == 0 or not alone):
+                t = t.requires_grad_() * 1
+            given.append(t)
+        wanting = [t for t in leaves if t.requires_grad]
+        try:
+            y = f(given)
+            assert y is given[0]
+            return [y, *flow.autograd.grad(y, wanting, flow.ones_like(y), allow_unused=True)]
+        except RuntimeError as error:
+            return type(error)
+
+    def quick(args: list[Any]) -> Any:
+        keywords = {k: args[op.names.index(k)] for k in op.keywords}
+        return overwrite(*args[: len(args) - len(keywords)], **keywords)
+
+    def slow(args: list[Any]) -> Any:
+        with intercept(Passing()):
+            return in_place(op, tuple(args))
+
+    for args in cases(op):
+        if not isinstance(args[0], torch.Tensor) or not args[0].is_floating_point():
+            continue
+        for alone in (False, True):
+            found, expected = run(args, alone, quick), run(args, alone, slow)
+            if isinstance(expected, type):
+                assert found is expected
+                continue
+            for a, b in zip(found, expected, strict=True):
+                if a is None or b is None:
+                    assert a is b
+                else:
+                    torch.testing.assert_close(a.detach().to_torch(), b.detach().to_torch(), equal_nan=True)
+
+
+@pytest.mark.parametrize("lib", [flow, torch])
+def test_parts_written_one_by_one_have_gradients(lib: Any) -> None:
+    x = lib.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    y = lib.zeros(3, 2)
+    before = y[2]
+    for i in range(2):
+        y[i] = x[i] * (i + 2)
+    y[2] = y[0]
+    assert before.requires_grad and before.tolist() == [2.0, 4.0]
+    y[0, 1] = 5.0
+    y[1, :1] = lib.ones(1)
+    y[1] += 1.0
+    y[:, 0] = y[:, 1]
+    assert y.tolist() == [[5.0, 5.0], [13.0, 13.0], [4.0, 4.0]]
+    (y * lib.tensor([[1.0], [10.0], [100.0]])).sum().backward()
+    assert x.grad.tolist() == [[0.0, 400.0], [0.0, 60.0]]
+    with pytest.raises(IndexError):
+        y[9] = x[0]
+    with pytest.raises(RuntimeError):
+        y[0] = x[0, :1].expand(3)
+    with pytest.raises(RuntimeError):
+        x[0] = 1.0
+
+
+@pytest.mark.parametrize("lib", [flow, torch])
+def test_hooks_and_kept_gradients_are_those_of_the_moment(lib: Any) -> None:
+    x, seen = lib.ones(2, requires_grad=True), []
+    y = x * 2
+    y.register_hook(lambda g: seen.append(("before", g.tolist())))
+    y.mul_(3.0)
+    y.register_hook(lambda g: seen.append(("after", g.tolist())))
+    y.retain_grad()
+    y[0] = 7.0
+    y.relu_()
+    y.sum().backward()
+    assert seen == [("after", [0.0, 1.0]), ("before", [0.0, 3.0])]
+    assert y.grad.tolist() == [1.0, 1.0] and x.grad.tolist() == [0.0, 6.0]
+
+
 def test_what_is_computed_keeps_its_gradient() -> None:
     def f(lib: Any) -> Any:
         x = lib.tensor([1.0, 2.0, 3.0], requires_grad=True)

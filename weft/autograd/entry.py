@@ -225,9 +225,6 @@ def wrapped(op: Op) -> list[str]:
 
 def _record(op: Op) -> list[str]:
     wants = ["wants"] if op.view else [wanting(op, i) for i in op.operands]
-    edges = [_edge(op, i) for i in op.operands]
-    if len(edges) > 1:  # else the only one that wants it was asked already
-        edges = [e if e.startswith("*") else f"({e}) if {want} else None" for e, want in zip(edges, wants, strict=True)]
     pad = " " * 16
     lines = [f"            if ({' or '.join(wants)}) and here.grad:"]
     if op.visible > 1:  # rare: use the general recorder
@@ -235,16 +232,12 @@ def _record(op: Op) -> list[str]:
         hidden = ", ".join(f"r{j}" for j in range(op.visible, len(op.returns)))
         lines.append(f"{pad}record(op, ({', '.join(op.names)},), ({outs},), ({hidden}{',' if hidden else ''}))")
         return lines
-    saved, versions, attributes = _saved(op)
-
-    def tuple_of(parts: list[str]) -> str:
-        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
-
+    saved, versions, attributes = saved_by(op)
     lines += [
         f"{pad}made = new(Node)",
         f"{pad}made.op = op",
-        f"{pad}made.edges = {tuple_of(edges)}",
-        *_promoted(op, pad),
+        f"{pad}made.edges = {tuple_of(edges_of_call(op))}",
+        *promoted(op, pad),
         f"{pad}made.sequence = next_sequence()",  # after those of views that are made anew for the edges
         f"{pad}made.saved = {tuple_of(saved)}",
         f"{pad}made.versions = {tuple_of(versions)}",
@@ -258,6 +251,19 @@ def _record(op: Op) -> list[str]:
             f"            if ({' or '.join(wants)}) and here.grad and (r0.is_floating_point() or r0.is_complex()):"
         )
     return lines
+
+
+def tuple_of(parts: list[str]) -> str:
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
+def edges_of_call(op: Op) -> list[str]:
+    """Text of where the operands' gradients go, of a call of which one wants a gradient."""
+    edges = [_edge(op, i) for i in op.operands]
+    if len(edges) == 1:
+        return edges
+    pairs = zip(edges, op.operands, strict=True)
+    return [e if e.startswith("*") else f"({e}) if {wanting(op, i)} else None" for e, i in pairs]
 
 
 def _edge(op: Op, i: int) -> str:
@@ -275,7 +281,7 @@ def edges_of(tensors: Any) -> list[Any]:
     ]
 
 
-def _saved(op: Op) -> tuple[list[str], list[str], list[str]]:
+def saved_by(op: Op) -> tuple[list[str], list[str], list[str]]:
     """What a call leaves for its gradient: values, the versions of their memory, attributes."""
     saved: list[str] = []
     versions: list[str] = []
@@ -311,20 +317,20 @@ def _saved(op: Op) -> tuple[list[str], list[str], list[str]]:
     return saved, versions, attributes
 
 
-def _promoted(op: Op, pad: str) -> list[str]:
-    """Text that casts gradients where tensors of two dtypes met."""
-    if not (promotes := _promotes(op)):
+def promoted(op: Op, pad: str, y: str = "y0", data: str = "r0") -> list[str]:
+    """Text that casts gradients where tensors of two dtypes met. The result is `y`, its memory `data`."""
+    if not (test := _promotes(op, data)):
         return []
     operands = ", ".join(f"{'*' * (op.params[i].kind == 'tensors')}{op.names[i]}" for i in op.operands)
-    return [f"{pad}if {promotes}:", f"{pad}    made.edges = in_own_dtypes(made.edges, [{operands}], y0.dtype)"]
+    return [f"{pad}if {test}:", f"{pad}    made.edges = in_own_dtypes(made.edges, [{operands}], {y}.dtype)"]
 
 
-def _promotes(op: Op) -> str:
+def _promotes(op: Op, data: str) -> str:
     """Text that says whether tensors of two dtypes met, where they may."""
     if op.promotes:
-        return " or ".join(f"{wanting(op, i)} and d{i}.dtype is not r0.dtype" for i in op.operands)
+        return " or ".join(f"{wanting(op, i)} and d{i}.dtype is not {data}.dtype" for i in op.operands)
     if op.lists:
-        return " or ".join(f"any_other(d{i}, r0.dtype)" for i in op.operands if op.params[i].kind == "tensors")
+        return " or ".join(f"any_other(d{i}, {data}.dtype)" for i in op.operands if op.params[i].kind == "tensors")
     places = [i for i in op.operands if op.params[i].kind == "operand"]
     if len(places) != 2 or len(op.returns) > 1:
         return ""

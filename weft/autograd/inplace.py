@@ -60,7 +60,7 @@ def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
     eager_local.check_arguments(op, args)
     if wants:
         _check_scatter(x)
-    before = _stand_in(x)
+    before = stand_in(x)
     local = eager_local.localize(op, args)
     if eager_local.any_meta(op, local):
         eager_local.refuse_others(op, [x], args)
@@ -94,7 +94,7 @@ def _kept(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
     x = args[0]
     if x.value is not None or here.trace is not None or not here.grad or not _reads_what_goes(op, args):
         return args
-    before, copy = as_it_is(_stand_in(x)), Blob(local_data(x, "in place").clone())
+    before, copy = as_it_is(stand_in(x)), Blob(local_data(x, "in place").clone())
     if x.shard is not None:
         before.shard = copy
     else:
@@ -139,7 +139,7 @@ def check_writable(x: Tensor, name: str, wants: bool = False) -> None:
             )
 
 
-def _stand_in(x: Tensor) -> Tensor:
+def stand_in(x: Tensor) -> Tensor:
     """The tensor's old state, for the tape; the saved version shows that its memory changes."""
     old = object.__new__(Tensor)
     old.__dict__.update(x.__dict__)
@@ -251,10 +251,10 @@ def rebase(x: Tensor, y: Tensor, views: tuple[Any, ...] = ()) -> None:
     if not (lazy or everywhere) and not (here.grad and (x.node is not None or base.node is not None)):
         return
     _check_scatter(x)
-    old = _stand_in(base)
+    old = stand_in(base)
     if not (lazy or everywhere):  # the base's memory holds the change already: scatter only extends the graph
         old.blob = Blob(local_data(base, "in place"))
-    part = _stand_in(x)
+    part = stand_in(x)
     part._view_of = None
     whole = op.scatter(old, part, *view.attributes)
     if lazy:

@@ -1,5 +1,5 @@
-"""The entry of `name_`: generated once per op, as in `entry.py`. The fast path needs a plain thread, local operands at
-hand, memory without other pending access, and no gradient; `in_place` does the rest.
+"""The entry of `name_`: generated once per op, as in `entry.py`. The fast paths need a plain thread, local operands at
+hand, memory without other pending access, and no gradient or a tensor that is no view; `in_place` does the rest.
 """
 
 from __future__ import annotations
@@ -8,14 +8,35 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from weft.autograd.entry import PLAIN, any_wanting, at_hand, data_of, header_of, in_general, refits, wanting
-from weft.autograd.inplace import in_place
+from weft.autograd.call import edge, in_own_dtypes
+from weft.autograd.entry import (
+    PLAIN,
+    any_other,
+    any_wanting,
+    at_hand,
+    data_of,
+    edges_of,
+    edges_of_call,
+    header_of,
+    in_general,
+    promoted,
+    refits,
+    saved_by,
+    tuple_of,
+    wanting,
+)
+from weft.autograd.freshness import set_node
+from weft.autograd.inplace import in_place, stand_in
+from weft.autograd.node import Node
 from weft.autograd.plain import again
 from weft.core.dispatch import changed, here, hooks
 from weft.core.late import written_late
 from weft.ops.declaration import OPS, Op
 from weft.ops.explain import ABSENT, missing, refit
+from weft.tensor.blob import Blob
+from weft.tensor.counters import counters
 from weft.tensor.tensor import Tensor
+from weft.tensor.written import next_sequence
 from weft.vm.dependency import writable
 
 
@@ -26,7 +47,10 @@ def make_overwriting(op: Op) -> Callable[..., Any]:
     space: dict[str, Any] = {
         "here": here, "changed": changed, "op": op, "kernel": op.inplace_kernel, "again": again, "in_place": in_place,
         "absent": ABSENT, "refit": refit, "missing": missing, "writable": writable,
-        "data_of": data_of, "any_wanting": any_wanting, "guarded": guarded,
+        "data_of": data_of, "any_wanting": any_wanting, "guarded": guarded, "new": object.__new__, "Node": Node,
+        "edge": edge, "edges_of": edges_of, "stand_in": stand_in, "next_sequence": next_sequence,
+        "counters": counters, "set_node": set_node, "in_own_dtypes": in_own_dtypes, "any_other": any_other,
+        "Blob": Blob,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
     }  # fmt: skip
     name = f"{op.name}_"
@@ -60,9 +84,57 @@ def source_of(op: Op) -> str:
         "            except Exception as cause:",
         f"                return again(op, cause, {everything}, in_place)",
         f"            return {x}",
+        *_taped(op, kernel_args),
         *in_general(op, "in_place"),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _taped(op: Op, kernel_args: list[str]) -> list[str]:
+    """Text that runs the kernel and records it, if the first operand is no view."""
+    if op.vjp is None or len(op.returns) > 1 or not op.differentiable[0] or op.writes:
+        return []
+    x, others = op.names[0], [wanting(op, i) for i in op.operands[1:]]
+    checks = [f"ready and here.grad and {x}._view_of is None and (d0.is_floating_point() or d0.is_complex())"]
+    if others:  # a leaf can't be overwritten, and views of what doesn't require a gradient yet must learn of it
+        new = f"not {x}._requires_grad and {x}.blob.access is None and ({' or '.join(others)})"
+        checks.append(f"({x}.node is not None or {new})")
+    else:
+        checks.append(f"{x}.node is not None")
+    saved, versions, attributes = saved_by(op)
+    before: list[str] = []
+    if x in saved:  # the old value: kept, where the gradient reads it
+        before.append(f"old = stand_in({x})")
+        linear = any(x in group for group in op.linear)
+        if others or not linear:
+            before += [f"if {' or '.join(others)}:"] if linear else []
+            before.append(f"{'    ' * linear}old.blob = Blob(d0.clone())")
+        at = saved.index(x)
+        saved[at], versions[at] = "old", "old.blob.now._version"
+    before += [f"v{j} = {v}" for j, v in enumerate(versions) if v != "r0._version"]
+    after = [v if v == "r0._version" else f"v{j}" for j, v in enumerate(versions)]
+    pad = " " * 12
+    return [
+        f"        if {' and '.join(checks)}:",
+        *(f"{pad}{line}" for line in before),
+        f"{pad}made = new(Node)",
+        f"{pad}made.op = op",
+        f"{pad}made.edges = {tuple_of(edges_of_call(op))}",
+        *promoted(op, pad, x, "d0"),
+        f"{pad}r0, b0 = d0, {x}.blob",
+        f"{pad}made.saved = {tuple_of(saved)}",
+        f"{pad}made.attributes = {tuple_of(attributes)}",
+        f"{pad}made.outputs = made.hooks = made.retained = made.origin = None",
+        f"{pad}try:",
+        f"{pad}    kernel({', '.join(kernel_args)})",
+        f"{pad}except Exception as cause:",
+        f"{pad}    return again(op, cause, ({', '.join(op.names)},), in_place)",
+        f"{pad}made.versions = {tuple_of(after)}",
+        f"{pad}counters.overwritten = made.sequence = next_sequence()",
+        f"{pad}set_node({x}, made)",
+        f"{pad}{x}._requires_grad = True",
+        f"{pad}return {x}",
+    ]
 
 
 def unused(x: str) -> str:

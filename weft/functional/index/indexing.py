@@ -38,15 +38,17 @@ from weft.tensor.tensor import Tensor
 
 _fill_over, _copy_over = overwriting(OPS["fill"]), overwriting(OPS["copy"])
 _mask_over = overwriting(OPS["masked_fill"])
+_part_over, _part_filled = overwriting(OPS["basic_index_scatter"]), overwriting(OPS["basic_index_fill"])
 _unbind = ADAPTERS["flow"][unbind.__name__]
 KEYS = (int, slice, tuple, Tensor)  # unambiguous keys
 
 _BASIC = frozenset({int, slice, type(None), type(Ellipsis)})  # the classes of basic indices, which give views
+_ONLY = _BASIC.issuperset
 _PART = Short(
     "basic_index",
     "d0[key] if key.__class__ in basic or (key.__class__ is tuple and only(map(type, key)) and key.count(...) < 2) "
     "else None",
-    names={"basic": _BASIC, "only": _BASIC.issuperset},
+    names={"basic": _BASIC, "only": _ONLY},
 )
 
 
@@ -101,6 +103,11 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
             _put(x, [key], value)
             return
     elif x.spec is None and here.trace is None:
+        tensor = value.__class__ is Tensor
+        taped = here.grad and (x.node is not None or (tensor and value._requires_grad)) and x._view_of is None
+        if taped and (_fits(x, key, value) if tensor else value.__class__ in (int, float) and _is_basic(key)):
+            (_part_over if tensor else _part_filled)(x, value, key)
+            return
         part = _part(x, key)
         if part is not None:
             _write(part, value)
@@ -116,6 +123,24 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         _put(part, gathered, value)
     else:
         _write(part, value)
+
+
+def _is_basic(key: Any) -> bool:
+    """Whether the index gives a view."""
+    kind = key.__class__
+    return kind in _BASIC or (kind is tuple and _ONLY(map(type, key)) and key.count(...) < 2)
+
+
+def _fits(x: Tensor, key: Any, value: Tensor) -> bool:
+    """Whether the value is like the part that the index gives, and isn't the part itself, as after `x[0] += 1`."""
+    memory, given = x.blob.now, value.blob.now
+    if memory is None or given is None or given.dtype is not memory.dtype or not _is_basic(key):
+        return False
+    try:
+        part = memory[key]
+    except IndexError:
+        return False
+    return part.shape == given.shape and part.data_ptr() != given.data_ptr() and part.device == given.device
 
 
 def _write(part: Tensor, value: Any) -> None:

@@ -155,10 +155,28 @@ def basic_index_scatter(base: Tensor, part: Tensor, key: Any) -> Tensor:
     return y
 
 
+basic_index_scatter.inplace(lambda base, part, key: base.__setitem__(key, part))
+
+
 @basic_index_scatter.grad
 def _(dy, key, needs):
-    gone = basic_index_scatter(dy, zeros_like(basic_index(dy, key)), key) if needs[0] else None
-    return gone, basic_index(dy, key) if needs[1] else None
+    return basic_index_fill(dy, 0, key) if needs[0] else None, basic_index(dy, key) if needs[1] else None
+
+
+@op(linear="x", memory_order="first")
+def basic_index_fill(x: Tensor, value: float, key: Any) -> Tensor:
+    """x with `value` at the elements that `basic_index` would read.
+
+    >>> flow._C.basic_index_fill(flow.zeros(3), 1, slice(1, 3)).tolist()
+    [0.0, 1.0, 1.0]
+    """
+    y = x.clone()
+    y[key] = value
+    return y
+
+
+basic_index_fill.inplace(lambda x, value, key: x.__setitem__(key, value))
+basic_index_fill.grad(lambda dy, key: basic_index_fill(dy, 0, key))
 
 
 @basic_index.samples
@@ -171,3 +189,5 @@ def _(rand):
 basic_index_zeros.samples(lambda rand: [(rand(4, 2), (4, 6), (slice(None), slice(1, 5, 2)))])
 
 basic_index_scatter.samples(lambda rand: [(rand(4, 6), rand(4, 2), (slice(None), slice(1, 5, 2)))])
+
+basic_index_fill.samples(lambda rand: [(rand(4, 6), 2.5, (slice(None), slice(1, 5, 2)))])
