@@ -133,3 +133,9 @@ def test_a_tensor_in_the_place_of_a_number(name: str) -> None:
 def test_a_class_is_chosen_by_what_would_work(call: Any, kind: Any, words: str) -> None:
     with pytest.raises(kind, match=f"(?s){words}"):
         call()
+
+
+def test_what_is_tried_for_an_explanation_warns_nobody(recwarn: pytest.WarningsRecorder) -> None:
+    with pytest.raises(ShapeError):
+        flow.ones(3, 4).copy_(flow.ones(3))
+    assert not list(recwarn)

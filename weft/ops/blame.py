@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
@@ -33,7 +34,8 @@ def blamed(op: Op, args: tuple[Any, ...]) -> Found:
     local = _local(op, args)
     if local is None or op.writes or op.conversion:
         return errors.ShapeError, ""
-    with random.seeded(0) if op.random else contextlib.nullcontext():  # the program's generator isn't advanced
+    drawing = random.seeded(0) if op.random else contextlib.nullcontext()  # the program's generator isn't advanced
+    with drawing, warnings.catch_warnings(action="ignore"):  # of the calls that are tried
         return _blamed(op, local)
 
 
