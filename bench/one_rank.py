@@ -65,6 +65,13 @@ def eager(quick: bool) -> list[Row]:
     return found
 
 
+def written(x: Any) -> Any:
+    y = x * 1.0
+    for i in range(8):
+        y[i] = x[i + 1] * 2.0
+    return y
+
+
 FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {  # of torch or Weft, and a tensor of 128 x 128
     "relu6": lambda lib, x: lib.nn.functional.relu6(x),
     "hardswish": lambda lib, x: lib.nn.functional.hardswish(x),
@@ -85,6 +92,8 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {  # of torch or Weft, and a t
     "embedding_bag": lambda lib, x: lib.nn.functional.embedding_bag(lib.arange(512).reshape(128, 4) % 128, x),
     "pdist": lambda lib, x: lib.nn.functional.pdist(x),
     "irfft of rows": lambda lib, x: lib.fft.irfft(lib.complex(x, x)),
+    "8 rows written one by one": lambda lib, x: written(x),
+    "three ops in place": lambda lib, x: (x * 2.0).add_(x).mul_(0.5).relu_(),
 }  # fmt: skip
 
 

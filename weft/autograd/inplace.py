@@ -27,7 +27,7 @@ from weft.ops.declaration import Op
 from weft.ops.explain import check_arguments, explain
 from weft.tensor.blob import Blob, blob_of
 from weft.tensor.data import local_data
-from weft.tensor.tensor import Tensor, View, of_torch
+from weft.tensor.tensor import Tensor, View, of_torch, rewrap
 from weft.tensor.written import mark
 
 
@@ -256,7 +256,11 @@ def rebase(x: Tensor, y: Tensor, views: tuple[Any, ...] = ()) -> None:
         old.blob = Blob(local_data(base, "in place"))
     part = stand_in(x)
     part._view_of = None
-    whole = op.scatter(old, part, *view.attributes)
+    if isinstance(op.scatter, Op) and here.plain and not (lazy or everywhere):
+        whole = rewrap(base)
+        record(op.scatter, (old, part, *view.attributes), (whole,), ())
+    else:
+        whole = op.scatter(old, part, *view.attributes)
     if lazy:
         traced().write(base, whole.value)
     elif everywhere:

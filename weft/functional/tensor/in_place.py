@@ -93,7 +93,7 @@ def number_like(x: Tensor, value: Any) -> Tensor:
         return value
     if x.is_global:
         return constructors.full((), value, x.dtype, None, x.placement, _flat(x))
-    return constructors.full((), value, x.dtype, x.device)
+    return creation.full((), value, dtype=x.dtype, device=x.device)
 
 
 def filling(x: Tensor, value: Any) -> Tensor:

@@ -21,7 +21,6 @@ def diagonal(x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor
 
 diagonal.layout(lambda x, offset, *dims: axes_at("<!> -> <> d!", len(x), dims))
 diagonal.grad(lambda dy, x_shape, offset, dim1, dim2: diagonal_zeros(dy, tuple(x_shape), offset, dim1, dim2))
-diagonal.scattered(lambda base, part, offset, dim1, dim2: diagonal_put(base, part, offset, dim1, dim2))
 diagonal.samples(lambda rand: [rand(4, 6), (rand(4, 3, 6), 1, -1, 0)])
 
 
@@ -46,6 +45,7 @@ def diagonal_put(base: Tensor, part: Tensor, offset: int, dim1: int, dim2: int) 
     return y
 
 
+diagonal.scattered(diagonal_put)
 diagonal_put.layout(lambda base, part, offset, *dims: axes_at("<!>, <> d! -> <!>", len(base), dims))
 
 

@@ -45,7 +45,6 @@ def _(dy, x_shape, dim, start, length, step):
     return narrow_scatter_zeros(dy, tuple(x_shape), dim, start, length, step)
 
 
-narrow.scattered(lambda base, part, dim, start, length, step: narrow_scatter(base, part, dim, start, length, step))
 narrow.samples(lambda rand: [(rand(4, 6), 1, 1, 3), (rand(5, 6), 0, 0, 3, 2), (rand(4, 6), 0, 0, 4)])
 
 
@@ -74,6 +73,7 @@ def narrow_scatter(base: Tensor, part: Tensor, dim: int, start: int, length: int
     return y
 
 
+narrow.scattered(narrow_scatter)
 narrow_scatter.layout(lambda base, part, dim, *_: axes_at("<!>, <p!> -> <!>", len(base), dim))
 
 
@@ -129,7 +129,6 @@ def basic_index(x: Tensor, key: Any) -> Tensor:
 
 basic_index.instead(lambda x, key: x[key])
 basic_index.grad(lambda dy, x_shape, key: basic_index_zeros(dy, tuple(x_shape), key))
-basic_index.scattered(lambda base, part, key: basic_index_scatter(base, part, key))
 
 
 @op(linear="x", returns="dx", shape_of="shape")
@@ -155,6 +154,7 @@ def basic_index_scatter(base: Tensor, part: Tensor, key: Any) -> Tensor:
     return y
 
 
+basic_index.scattered(basic_index_scatter)
 basic_index_scatter.inplace(lambda base, part, key: base.__setitem__(key, part))
 
 
@@ -163,7 +163,7 @@ def _(dy, key, needs):
     return basic_index_fill(dy, 0, key) if needs[0] else None, basic_index(dy, key) if needs[1] else None
 
 
-@op(linear="x", memory_order="first")
+@op(memory_order="first")
 def basic_index_fill(x: Tensor, value: float, key: Any) -> Tensor:
     """x with `value` at the elements that `basic_index` would read.
 
