@@ -118,6 +118,25 @@ def test_parts_written_one_by_one_have_gradients(lib: Any) -> None:
 
 
 @pytest.mark.parametrize("lib", [flow, torch])
+def test_parts_changed_in_place_have_gradients(lib: Any) -> None:
+    x, w = lib.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True), lib.tensor([2.0, 3.0], requires_grad=True)
+    y = x * 1.0
+    row, column, place = y[0], y[:, 1], y.diagonal()
+    y[1] += w
+    row.mul_(w)
+    assert [t.tolist() for t in (y, row, column, place)] == [
+        [[2.0, 6.0], [5.0, 7.0]], [2.0, 6.0], [6.0, 7.0], [2.0, 7.0],
+    ]  # fmt: skip
+    column.mul_(10.0)
+    y.narrow(0, 0, 1).add_(1.0)
+    place.mul_(-1.0)
+    row[:1].sin_().mul_(0.0)
+    assert y.tolist() == [[0.0, 61.0], [5.0, -70.0]]
+    (row.sum() + (y * lib.tensor([[1.0, 2.0], [3.0, 4.0]])).sum() + column.sum()).backward()
+    assert x.grad.tolist() == [[0.0, 120.0], [3.0, -50.0]] and w.grad.tolist() == [3.0, 30.0]
+
+
+@pytest.mark.parametrize("lib", [flow, torch])
 def test_hooks_and_kept_gradients_are_those_of_the_moment(lib: Any) -> None:
     x, seen = lib.ones(2, requires_grad=True), []
     y = x * 2

@@ -17,6 +17,7 @@ from weft.autograd.freshness import (
     shares_memory,
     version_of,
 )
+from weft.autograd.node import Node
 from weft.autograd.plain import plain
 from weft.core.dispatch import here, hooks, in_own_dtypes, traced, without_torchs_casts
 from weft.core.dtype import DType
@@ -229,6 +230,22 @@ def _turn(x: Tensor, y: Tensor, views: tuple[Any, ...] = ()) -> None:
     x._requires_grad = y._requires_grad or x._requires_grad
     if newly and x._view_of is None and here.trace is None:
         require_grad_of_views(x, views)
+
+
+def is_plain_part(x: Tensor) -> bool:
+    """Whether a view is a part, as it is now, of a tensor that is no view and has a gradient: `put_back` will do."""
+    base, op, _, node, _, recorded = x._view_of  # type: ignore[misc]
+    current = node is base.node and node is not None and type(x.node) is Node
+    return current and recorded and base._view_of is None and isinstance(op.scatter, Op)
+
+
+def put_back(x: Tensor) -> None:
+    """Give the base of such a view, which was overwritten, a node for the view's part."""
+    base, op, attributes, before, state, recorded = x._view_of  # type: ignore[misc]
+    whole = Node.of(op.scatter.name, (before, x.node))
+    whole.attributes = attributes
+    set_node(base, whole)
+    x._view_of = (base, op, attributes, STALE, state, recorded)
 
 
 STALE: Final = object()  # no node: the view is computed again

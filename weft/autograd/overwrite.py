@@ -1,5 +1,6 @@
 """The entry of `name_`: generated once per op, as in `entry.py`. The fast paths need a plain thread, local operands at
-hand, memory without other pending access, and no gradient or a tensor that is no view; `in_place` does the rest.
+hand, memory without other pending access, and no gradient or a tensor that is no view of a view; `in_place` does
+the rest.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from weft.autograd.entry import (
     wanting,
 )
 from weft.autograd.freshness import set_node
-from weft.autograd.inplace import in_place, stand_in
+from weft.autograd.inplace import in_place, is_plain_part, put_back, stand_in
 from weft.autograd.node import Node
 from weft.autograd.plain import again
 from weft.core.dispatch import changed, here, hooks
@@ -46,11 +47,11 @@ def make_overwriting(op: Op) -> Callable[..., Any]:
         return _general(op)
     space: dict[str, Any] = {
         "here": here, "changed": changed, "op": op, "kernel": op.inplace_kernel, "again": again, "in_place": in_place,
-        "absent": ABSENT, "refit": refit, "missing": missing, "writable": writable,
-        "data_of": data_of, "any_wanting": any_wanting, "guarded": guarded, "new": object.__new__, "Node": Node,
-        "edge": edge, "edges_of": edges_of, "stand_in": stand_in, "next_sequence": next_sequence,
-        "counters": counters, "set_node": set_node, "in_own_dtypes": in_own_dtypes, "any_other": any_other,
-        "Blob": Blob,
+        "absent": ABSENT, "refit": refit, "missing": missing, "writable": writable, "data_of": data_of,
+        "any_wanting": any_wanting, "guarded": guarded, "new": object.__new__, "Node": Node, "Blob": Blob,
+        "edge": edge, "edges_of": edges_of, "in_own_dtypes": in_own_dtypes, "any_other": any_other,
+        "stand_in": stand_in, "next_sequence": next_sequence, "counters": counters, "set_node": set_node,
+        "is_plain_part": is_plain_part, "put_back": put_back,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
     }  # fmt: skip
     name = f"{op.name}_"
@@ -91,16 +92,16 @@ def source_of(op: Op) -> str:
 
 
 def _taped(op: Op, kernel_args: list[str]) -> list[str]:
-    """Text that runs the kernel and records it, if the first operand is no view."""
+    """Text that runs the kernel and records it, if the first operand is no view of a view."""
     if op.vjp is None or len(op.returns) > 1 or not op.differentiable[0] or op.writes:
         return []
     x, others = op.names[0], [wanting(op, i) for i in op.operands[1:]]
-    checks = [f"ready and here.grad and {x}._view_of is None and (d0.is_floating_point() or d0.is_complex())"]
+    checks = ["ready and here.grad and (d0.is_floating_point() or d0.is_complex())"]
+    own = f"{x}.node is not None and ({x}._view_of is None or is_plain_part({x}))"
     if others:  # a leaf can't be overwritten, and views of what doesn't require a gradient yet must learn of it
-        new = f"not {x}._requires_grad and {x}.blob.access is None and ({' or '.join(others)})"
-        checks.append(f"({x}.node is not None or {new})")
-    else:
-        checks.append(f"{x}.node is not None")
+        new = f"not {x}._requires_grad and {x}.blob.access is None and {x}._view_of is None and ({' or '.join(others)})"
+        own = f"({own} or {new})"
+    checks.append(own)
     saved, versions, attributes = saved_by(op)
     before: list[str] = []
     if x in saved:  # the old value: kept, where the gradient reads it
@@ -133,6 +134,8 @@ def _taped(op: Op, kernel_args: list[str]) -> list[str]:
         f"{pad}counters.overwritten = made.sequence = next_sequence()",
         f"{pad}set_node({x}, made)",
         f"{pad}{x}._requires_grad = True",
+        f"{pad}if {x}._view_of is not None:",
+        f"{pad}    put_back({x})",
         f"{pad}return {x}",
     ]
 
