@@ -222,7 +222,8 @@ def test_restarts_from_lower_and_lower_until_there_are_no_more() -> None:
 def test_the_parts_of_a_sequence_begin_at_their_own_zero_or_go_on_at_the_common_step() -> None:
     def rates(*given: Any, **named: Any) -> list[float]:
         o = flow.optim.SGD([flow.zeros(1, requires_grad=True)], lr=1.0)
-        parts = [lib.LinearLR(o, 0, 1, 4), lib.PolynomialLR(o, decay_batch=10, end_learning_rate=0, power=2.0), lib.StepLR(o, 2, 0.5)]
+        decay = lib.PolynomialLR(o, decay_batch=10, end_learning_rate=0, power=2.0)
+        parts = [lib.LinearLR(o, 0, 1, 4), decay, lib.StepLR(o, 2, 0.5)]
         return steps_of(lib.SequentialLR(o, parts, [3, 6], *given, **named), 9)
 
     lib = flow.optim.lr_scheduler
