@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from argparse import Namespace
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -115,9 +116,11 @@ def test_arguments_by_position_are_read_as_torchs_or_as_oneflows(tmp_path: Path)
 def test_what_torch_saved_is_read(older: bool, tmp_path: Path) -> None:
     model = torch.nn.BatchNorm1d(3)
     state = {"model": model.state_dict(), "step": 3, "rates": [0.1, (1, "a")], "p": model.weight}
+    state["args"] = Namespace(lr=0.1)
     torch.save(state, tmp_path / "x.pt", _use_new_zipfile_serialization=not older)
     found: Any = flow.load(tmp_path / "x.pt", weights_only=True)
     assert isinstance(found["model"], OrderedDict) and found["step"] == 3 and found["rates"] == [0.1, (1, "a")]
+    assert found["args"] == state["args"]
     assert isinstance(found["p"], flow.Tensor) and found["p"].tolist() == [1.0, 1.0, 1.0]
     flow.nn.BatchNorm1d(3).load_state_dict(found["model"])
     P = flow.placement("cpu", ranks=[0])
@@ -150,6 +153,9 @@ def test_what_oneflow_saved_is_read(tmp_path: Path) -> None:
     assert more["b"].dtype is flow.int64 and more["b"].tolist() == [5] and more["again"].tolist() == found["w"].tolist()
     assert more["list"] == [1, 2.5, None, True, (1, 2), "x"]
     assert flow.load(tmp_path, placement=flow.placement("cpu", [0]), sbp=S(0))["w"].sbp == (S(0),)
+    data = {"args": Namespace(lr=0.5, steps=[1])}
+    (tmp_path / "pickled_data").write_bytes(pickle.dumps({"protocol_version": 1, "data": data}, 4))
+    assert flow.load(tmp_path) == data
 
 
 @pytest.mark.parametrize(

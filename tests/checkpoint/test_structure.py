@@ -81,8 +81,12 @@ def test_kinds_of_dicts_and_numbers_come_back_as_pythons_own() -> None:
 
 def test_what_torch_would_save_is_saved() -> None:
     assert again({"a": torch.arange(3), "b": torch.ones(2).view(torch.int32)})["a"].tolist() == [0, 1, 2]
-    with pytest.raises(CheckpointError, match=r"Namespace.*save vars\(x\) instead"):
-        save({"args": argparse.Namespace(lr=1)}, io.BytesIO())
+    args = argparse.Namespace(lr=1, betas=(0.9, 0.95), inner=argparse.Namespace(name="$tuple"))
+    assert again({"args": args}) == {"args": args} and again(args) == args
+    with pytest.raises(CheckpointError, match=r"`args\.run`: it is a function"):
+        save({"args": argparse.Namespace(run=again)}, io.BytesIO())
+    with pytest.raises(CheckpointError, match=r"Options.*save vars\(x\) instead"):
+        save({"args": type("Options", (), {})()}, io.BytesIO())
 
 
 def itself() -> list[Any]:

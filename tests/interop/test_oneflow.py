@@ -80,6 +80,7 @@ def test_what_a_program_asks_of_a_value() -> None:
     inside, x = flow._oneflow_internal, flow.ones(2, placement=flow.placement("cpu", ranks=[0]), sbp=flow.sbp.broadcast)
     assert isinstance(x, inside.Tensor) and isinstance(x.placement, inside.placement)
     assert isinstance(x.dtype, inside.dtype) and isinstance(flow.ones(1).device, inside.device)
+    assert inside.sbp.sbp is flow.sbp.sbp and inside.lazy_mode is lazy_mode
 
 
 def test_dtypes_and_numpys() -> None:

@@ -48,6 +48,9 @@ from oneflow.framework.generator import create_generator
 from oneflow.asyncs.thread import thread
 from oneflow.utils.global_view.to_global import to_global
 from oneflow.nn.modules.loss import CombinedMarginLoss   # torch's file of this name lacks it
+from oneflow.nn.modules.linear import Linear, linear     # a file of layers with a function
+from oneflow.nn.modules.pooling import adaptive_avg_pool2d
+assert Linear is nn.Linear and linear is F.linear and adaptive_avg_pool2d is F.adaptive_avg_pool2d
 assert nms_op is flow.nms and sinh_op is flow.sinh and where.where_op is flow.where
 assert flow.nn.modules.scatter.scatter_nd is flow.scatter_nd and min_max_observer.MinMaxObserver is nn.MinMaxObserver
 assert create_generator("cpu").device.type == "cpu" and flow.asyncs.thread is thread

@@ -219,21 +219,22 @@ def test_restarts_from_lower_and_lower_until_there_are_no_more() -> None:
     assert seen == pytest.approx([1.0, 0.625, 0.5, 0.375, 0.25, 0.25])  # OneFlow 0.9's figures
 
 
-def test_the_parts_of_a_sequence_begin_at_their_own_zero_or_not_at_all() -> None:
+def test_the_parts_of_a_sequence_begin_at_their_own_zero_or_go_on_at_the_common_step() -> None:
     def rates(*given: Any, **named: Any) -> list[float]:
         o = flow.optim.SGD([flow.zeros(1, requires_grad=True)], lr=1.0)
-        parts = [lib.ConstantLR(o, 0.1, 2), lib.ExponentialLR(o, 0.5)]
-        schedule, found = lib.SequentialLR(o, parts, [2], *given, **named), []
-        for _ in range(4):
-            found += schedule.get_last_lr()
-            schedule.step()
-        return found
+        decay = lib.PolynomialLR(o, decay_batch=10, end_learning_rate=0, power=2.0)
+        parts = [lib.LinearLR(o, 0, 1, 4), decay, lib.StepLR(o, 2, 0.5)]
+        return steps_of(lib.SequentialLR(o, parts, [3, 6], *given, **named), 9)
 
     lib = flow.optim.lr_scheduler
-    assert rates() == rates(True) == rates([True]) == rates(interval_rescaling=[True]) == [0.1, 0.1, 1.0, 0.5]
-    for given in ((False,), ([False],)):
-        with pytest.raises(OptionError, match="begins at its own step 0"):
-            rates(*given)
+    own = [0.0, 0.25, 0.5, 1.0, 0.81, 0.64, 1.0, 1.0, 0.5]
+    assert rates() == rates(True) == rates([True, True]) == rates(interval_rescaling=True) == pytest.approx(own)
+    common = [0.0, 0.25, 0.5, 0.49, 0.36, 0.25]  # OneFlow 0.9's figures
+    assert rates(False) == pytest.approx([*common, 0.125, 0.125, 0.0625])
+    assert rates([False, True]) == rates(interval_rescaling=(False, True)) == pytest.approx([*common, *own[6:]])
+    for wrong in ([True], [1, 0], "no"):
+        with pytest.raises(OptionError, match="one for each of the 2 milestones"):
+            rates(interval_rescaling=wrong)
 
 
 def steps_of(schedule: Any, count: int) -> list[float]:

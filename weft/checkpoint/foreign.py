@@ -7,7 +7,9 @@ import math
 import os
 import pickletools
 import re
+import threading
 import warnings
+from argparse import Namespace
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Final
@@ -21,6 +23,7 @@ from weft.core.errors import CheckpointError
 from weft.core.reading import opened, parsed
 
 INDEX: Final = ".safetensors.index.json"
+ALLOWING: Final = threading.Lock()  # torch has one list of the classes that may be read, for all threads
 ENDING: Final = ".safetensors"
 WHOLE: Final = f"model{ENDING}"  # the name of a model's only file
 PICKLED: Final = "pickled_data"  # in OneFlow's folders
@@ -75,7 +78,7 @@ def unpickled(path: Any, convert: Callable[[torch.Tensor], Any]) -> list[Any]:
     what = "this" if hasattr(path, "read") else named(path)
     archive = start.startswith(b"PK") and not hasattr(path, "read")
     try:
-        with warnings.catch_warnings(action="ignore"):
+        with ALLOWING, torch.serialization.safe_globals([Namespace]), warnings.catch_warnings(action="ignore"):
             loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=archive or None)
     except Exception as cause:
         raise CheckpointError(f"{what} {PICKLE}") from cause
@@ -108,6 +111,7 @@ PLAIN: Final[dict[str, Callable[[], Any]]] = {
     "EMPTY_DICT": dict, "EMPTY_LIST": list, "EMPTY_TUPLE": tuple, "NONE": lambda: None,
     "NEWTRUE": lambda: True, "NEWFALSE": lambda: False,
 }  # fmt: skip
+KINDS: Final = {"collections.OrderedDict": OrderedDict, "argparse.Namespace": Namespace}
 
 
 class Kept:
@@ -189,12 +193,13 @@ def _followed(text: bytes, folder: str) -> Any:
                 stack.append(".".join(last(2)))
             case "REDUCE" | "NEWOBJ":
                 name, given = last(2)
-                ordered = (name, given) == ("collections.OrderedDict", ())
-                stack.append(OrderedDict() if ordered else Kept(folder, name))
+                stack.append(KINDS[name]() if name in KINDS and given == () else Kept(folder, name))
             case "BUILD":
                 (state,) = last(1)
                 if isinstance(top(), Kept):
                     top().name = state["path"]
+                elif isinstance(top(), Namespace):
+                    vars(top()).update(state)
             case name if name in PLAIN:
                 stack.append(PLAIN[name]())
             case name if isinstance(arg, (int, float, str)):

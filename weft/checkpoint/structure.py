@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -33,6 +34,7 @@ class Mark:
     DTYPE = "$dtype"
     ARRAY = "$array"
     VERSIONS = "$versions"
+    NAMESPACE = "$namespace"
 
 
 MARKS: Final = frozenset(v for k, v in vars(Mark).items() if k.isupper())
@@ -101,10 +103,12 @@ def described(value: Any) -> tuple[Any, dict[str, Tensor]]:
         if isinstance(v, (list, tuple)):
             forms = inside(enumerate(v))
             return {Mark.TUPLE: forms} if isinstance(v, tuple) else forms
+        if type(v) is Namespace:  # what argparse made
+            return {Mark.NAMESPACE: walk(vars(v), path, depth + 1)}
         instead = "x.state_dict()" if hasattr(v, "state_dict") else "vars(x)" if hasattr(v, "__dict__") else "list(x)"
         raise refuse(
-            f"it is a {type(v).__name__}. A checkpoint holds tensors, arrays, numbers, strings, None, and dicts, lists "
-            f"and tuples of them; save {instead} instead, say"
+            f"it is a {type(v).__name__}. A checkpoint holds tensors, arrays, numbers, strings, None, and dicts, "
+            f"lists, tuples and argparse's Namespaces of them; save {instead} instead, say"
         )
 
     return walk(value, ""), tensors
@@ -146,6 +150,8 @@ def rebuilt(form: Any, tensor: Callable[[str], Any], parameter: Callable[[Any, b
                 made = {k: walk(x, depth + 1) for k, x in pairs}
                 if len(made) == len(pairs):
                     return made
+            case [(Mark.NAMESPACE, dict(items))]:
+                return Namespace(**walk(items, depth + 1))
             case [(Mark.VERSIONS, [dict(versions), dict(items)])]:
                 versions, items = walk(versions, depth + 1), walk(items, depth + 1)
                 if isinstance(versions, dict) and isinstance(items, dict):

@@ -20,6 +20,7 @@ from weft.core.derived import is_derived, names_of
 WEFT: Final = __name__.partition(".")[0]
 # folders whose modules people use as attributes, without importing them
 SPREAD: Final = ("nn.modules", "nn.utils", "utils.data")
+LAYERS, FUNCTIONS = f"{WEFT}.nn.modules", f"{WEFT}.nn.functional"
 
 
 class Files(MetaPathFinder, Loader):
@@ -47,13 +48,15 @@ class Files(MetaPathFinder, Loader):
 
 
 def _named(home: ModuleType) -> Callable[[str], Any]:
-    """A folder's names, but for those of its files."""
+    """A folder's names, but for those of its files; OneFlow's files of layers have functions, too."""
+    homes = (home, sys.modules[FUNCTIONS]) if home.__name__ == LAYERS else (home,)
 
     def find(name: str) -> Any:
-        found = None if name.startswith("__") else getattr(home, name)
-        if found is None or isinstance(found, ModuleType):
-            raise AttributeError(f"{home.__name__}'s file has no {name!r}")
-        return found
+        found = [] if name.startswith("__") else [getattr(place, name, None) for place in homes]
+        for value in found:
+            if value is not None and not isinstance(value, ModuleType):
+                return value
+        raise AttributeError(f"{home.__name__}'s file has no {name!r}")
 
     return find
 

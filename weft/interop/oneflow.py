@@ -21,6 +21,7 @@ from weft.core.errors import ArgumentError, OptionError, TraceError, WeftError
 from weft.core.placement import Placement
 from weft.core.program_line import warn
 from weft.core.rank import current
+from weft.core.sbp import Sbp
 from weft.data import default_collate, default_convert, get_worker_info
 from weft.functional.create import creation
 from weft.graph.blocks import GraphBlock, GraphModule, GraphTensor, Proxy, ProxyModule
@@ -224,9 +225,10 @@ def modules(
         "_oneflow_internal": {
             "Size": torch.Size, "Tensor": Tensor, "TensorTuple": TensorTuple, "device": Device, "dtype": dtypes.DType,
             "placement": Placement, "GetCUDAMemoryUsed": cuda_megabytes, "GetCPUMemoryUsed": host_megabytes,
-            **{d.name: d for d in dtypes.every},
+            "lazy_mode": lazy_mode, **{d.name: d for d in dtypes.every},
         },
         "_oneflow_internal.eager": {"Sync": synchronize},
+        "_oneflow_internal.sbp": {"sbp": Sbp},
         "_oneflow_internal.exception": {"Exception": WeftError, **RAISED},
         "_oneflow_internal.flags": {
             "with_cuda": with_cuda, "cuda_version": get_cuda_version, **dict.fromkeys(WITHOUT, _no),

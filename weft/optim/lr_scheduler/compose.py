@@ -11,6 +11,18 @@ from weft.optim.lr_scheduler.scheduler import LRScheduler
 from weft.optim.optimizer import Optimizer
 
 
+def _rates_at(schedule: LRScheduler, step: int, base_lrs: Sequence[float]) -> list[float]:
+    """A schedule's rates at a step; it is stepped there, since it may be recursive."""
+    if step <= 0 or schedule.last_epoch > step:
+        schedule.update_lrs(base_lrs)
+        schedule.last_epoch = -1
+        schedule._initial_step()
+    while schedule.last_epoch < step:
+        schedule.update_lrs(schedule._last_lr)
+        schedule.step()
+    return list(schedule._last_lr)
+
+
 class WarmUpLR(LRScheduler):
     """OneFlow's warm-up: up to the rate over warmup_iters steps, then the given schedule, or constant.
 
@@ -34,19 +46,7 @@ class WarmUpLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _inner_at(self, step: int) -> list[float]:
-        """The inner schedule's rates at a step; it is stepped there, since it may be recursive."""
-        if self.inner is None:
-            return list(self.base_lrs)
-        if step <= 0:
-            self.update_lrs(self.base_lrs)
-            self.inner.last_epoch = -1
-            self.inner._initial_step()
-        elif self.inner.last_epoch > step:
-            self._inner_at(0)
-        while self.inner.last_epoch < step:
-            self.update_lrs(self.inner._last_lr)
-            self.inner.step()
-        return list(self.inner._last_lr)
+        return list(self.base_lrs) if self.inner is None else _rates_at(self.inner, step, self.base_lrs)
 
     def get_lr(self) -> list[float]:
         t = self.last_epoch
@@ -88,31 +88,33 @@ class _Several(LRScheduler):
 
 
 class SequentialLR(_Several):
-    """One schedule after another; at each milestone the next one starts at its own step 0: OneFlow's
-    `interval_rescaling=True`, and torch's behavior.
+    """One schedule after another. At each milestone the next one starts at its own step 0, as in torch; with OneFlow's
+    `interval_rescaling=False`, or a False for this milestone, it goes on at the common step.
     """
 
     def __init__(
         self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int], last_epoch: int = -1,
-        interval_rescaling: Any = True,
+        interval_rescaling: bool | Sequence[bool] = True,
     ) -> None:  # fmt: skip
         if isinstance(last_epoch, (bool, list, tuple)):  # OneFlow's fourth argument
             last_epoch, interval_rescaling = -1, last_epoch
-        if interval_rescaling is False or (interval_rescaling is not True and not all(interval_rescaling)):
-            raise OptionError(
-                f"SequentialLR(interval_rescaling={interval_rescaling!r}): here each schedule begins at its own step 0 "
-                "as with True. One that depends on the common step is a "
-                "LambdaLR(optimizer, lambda step: ...)"
-            )
         if len(schedulers) < 1 or len(milestones) != len(schedulers) - 1:
             raise OptionError(
                 f"Sequential Schedulers expects one milestone fewer than schedulers; got {len(milestones)} milestones "
                 f"for {len(schedulers)} schedulers"
             )
+        several = isinstance(interval_rescaling, (list, tuple))
+        rescaling = list(interval_rescaling) if several else [interval_rescaling] * len(milestones)
+        if len(rescaling) != len(milestones) or not all(isinstance(r, bool) for r in rescaling):
+            raise OptionError(
+                f"'interval_rescaling' is a bool, or one for each of the {len(milestones)} milestones; "
+                f"got {interval_rescaling!r}"
+            )
         for s in schedulers:
             if s.optimizer is not optimizer:
                 raise OptionError("Sequential Schedulers expects all schedulers to belong to the same optimizer")
         self.optimizer, self.schedulers, self.milestones = optimizer, list(schedulers), list(milestones)
+        self.interval_rescaling = rescaling
         self.last_epoch = last_epoch + 1
         for group in optimizer.param_groups:
             group["lr"] = group["initial_lr"]
@@ -129,10 +131,9 @@ class SequentialLR(_Several):
         i = bisect.bisect_right(self.milestones, self.last_epoch)
         current = self.schedulers[i]
         if i > 0 and self.milestones[i - 1] == self.last_epoch:
-            for group in self.optimizer.param_groups:
-                group["lr"] = group["initial_lr"]
-            current.last_epoch = -1
-            current._initial_step()
+            base_lrs = [group["initial_lr"] for group in self.optimizer.param_groups]
+            for step in (0, 0 if self.interval_rescaling[i - 1] else self.last_epoch):
+                _rates_at(current, step, base_lrs)
         else:
             current.step()
         self._last_lr = current.get_last_lr()
