@@ -345,6 +345,19 @@ def test_what_is_small_or_split_already_stays() -> None:
     spawn_threads(2, run, deadline=60)
 
 
+def test_a_dimension_of_one_stays_on_its_rank() -> None:
+    def run() -> None:
+        place = flow.placement("cpu", [[0, 1], [2, 3]])
+        narrow = nn.Linear(1, 6, bias=False).to_global(placement=place, sbp=[B, S(1)])
+        graph = Train(narrow, flow.optim.AdamW(narrow.parameters(), lr=0.1), {"shard_min_size": 1})
+        graph(
+            flow.ones(4, 1, placement=place, sbp=[S(0), B]), flow.zeros(4, dtype=flow.long, placement=place, sbp=[B, B])
+        )
+        assert narrow.weight.sbp == (S(0), S(1)) == narrow.weight.detach().clone().sbp
+
+    spawn_threads(4, run, deadline=60)
+
+
 def test_what_fails_to_compile_leaves_everything_whole() -> None:
     def run() -> None:
         place = flow.placement("cpu", [0, 1])

@@ -86,8 +86,7 @@ def distribute_tensor(
             for group in mesh.get_all_groups() if src_data_rank is not None else ():
                 collectives.broadcast(whole, group=group, group_src=src_data_rank)
             y = ops.from_local(whole, mesh.placement, (broadcast,) * mesh.ndim, tuple(whole.shape))
-            # a copy of the part alone, which may come in another layout where a dimension is shorter than the mesh
-            y = ops.to_global(ops.clone(ops.to_global(y, mesh.placement, how)), mesh.placement, how)
+            y = ops.clone(ops.to_global(y, mesh.placement, how))  # the part alone
     return y.requires_grad_(tensor.requires_grad)
 
 

@@ -8,8 +8,10 @@ from torch import Tensor
 from weft.core import dtype as dtypes
 from weft.core.dtype import DType
 from weft.core.errors import OptionError
+from weft.core.sbp import split
 from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import OPS, Scalar, op
+from weft.ops.notation import Rule
 from weft.ops.shape.broadcast import fit
 from weft.ops.shape.views import axes
 
@@ -87,6 +89,11 @@ def clone(x: Tensor) -> Tensor:
     [1.0, 1.0]
     """
     return x.clone()
+
+
+@clone.layout
+def _(x):
+    return (Rule((split(dim),), (split(dim),)) for dim in range(len(x)))  # as it lies, also if one rank has it all
 
 
 clone.out(lambda y, x: y.copy_(x))
