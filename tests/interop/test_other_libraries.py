@@ -472,6 +472,12 @@ def test_custom_functions_outside_of_modules() -> None:
         assert x.grad is not None and x.grad.tolist() == [[10.0] * 4] * 3
 
 
+def test_torchs_modules_move_to_the_dtype_of_a_tensor() -> None:
+    for like in (torch.zeros(1, dtype=torch.float64), flow.zeros(1, dtype=flow.float64)):
+        assert torch.nn.Linear(2, 2).to(like).weight.dtype == torch.float64  # type: ignore[call-overload]
+        assert flow.from_torch(torch.nn.Linear(2, 2)).to(like).weight.dtype == flow.float64
+
+
 def test_torchs_modes_of_gradients_are_wefts() -> None:
     x = flow.ones(2, requires_grad=True)
     for mode in (torch.no_grad, torch.inference_mode):

@@ -296,6 +296,39 @@ def test_a_layer_of_wefts_in_a_module_of_torchs_is_trained_with_it() -> None:
     assert model.ours.weight.grad is not None and not model.eval().ours.training
 
 
+class Checked(torch.nn.Module):
+    """A module whose class calls `forward` itself, and which knows the one that holds it."""
+
+    def __init__(self, holder: torch.nn.Module) -> None:
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones(2))
+        object.__setattr__(self, "holder", holder)
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.forward(x)
+        assert isinstance(y, torch.Tensor)
+        return y
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.scale + self.holder.shift
+
+
+class Holding(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.shift = torch.nn.Parameter(torch.ones(2))
+        self.checked = Checked(self)
+
+
+def test_a_module_may_call_itself_and_know_its_holder() -> None:
+    model = flow.from_torch(Holding())
+    assert [name for name, _ in model.named_parameters()] == ["shift", "checked.scale"]
+    assert list(model.checked.children()) == [] and model.checked.holder is model
+    y = model.checked(flow.ones(2))
+    y.sum().backward()
+    assert isinstance(y, flow.Tensor) and y.tolist() == [2.0, 2.0] and model.shift.grad.tolist() == [1.0, 1.0]
+
+
 def test_a_pattern_takes_an_sbp_as_text() -> None:
     P = flow.placement("cpu", [0])
     layer = flow.from_torch(torch.nn.Linear(2, 2)).to_global(P, {"weight": "S(1)"})

@@ -65,6 +65,8 @@ KEEPING: dict[str, Callable[[Any], Any]] = {
     "masked_fill": lambda x: x.masked_fill(x > 0, 1.0),
     "index_put": lambda x: x.index_put((flow.tensor([0]),), flow.ones(3, 8, 8)),
     "sum": lambda x: x.sum(1, keepdim=True),
+    "attention": lambda x: F.scaled_dot_product_attention(x, x, x),
+    "attention of one place": lambda x: F.scaled_dot_product_attention(*x[:, :, :1].chunk(2, 3), x[:, :, :1, :4]),
 }
 
 

@@ -22,12 +22,14 @@ from weft.autograd.trees import leaves
 from weft.core.derived import GIVEN
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
+from weft.interop import registered_ops
 from weft.interop.facade import Facade, Function, inward, on_one_placement, outward
 from weft.interop.inside import inside
 from weft.interop.torch_compositions import COMPOSED
 from weft.tensor.tensor import Tensor
 
 WEFT: Final = __name__.partition(".")[0]
+OPS: Final = (torch._ops.OpOverload, torch._ops.OpOverloadPacket)
 HANDLE: Final = handle_torch_function.__code__
 WEFTS: Final = ("<weft", str(Path(__file__).parents[1]))
 Answer = Callable[[Any, Any], Any]
@@ -72,12 +74,14 @@ def _find(func: Any) -> Answer:
     if ours is not None:
         return _calling(ours)
     body = _body(func)
+    if body is None and isinstance(func, OPS) and (ours := registered_ops.declared(func)) is not None:
+        return _calling(ours)
     return functools.partial(_running, body) if body is not None else functools.partial(_torchs_own, func, name)
 
 
 def _name(func: Any) -> str:
     """A function's public name, like `torch.nn.functional.linear`."""
-    if isinstance(func, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
+    if isinstance(func, OPS):
         return str(getattr(func, "overloadpacket", func))  # aten.slice
     home = getattr(func, "__module__", None) or "torch"
     return str(resolve_name(func) or f"{home}.{getattr(func, '__name__', func)}")
@@ -128,7 +132,7 @@ def _accessor(name: str) -> Answer:
 def _body(func: Any) -> Function | None:
     """The Python implementation of a function of torch's, without dispatch to `__torch_function__`, or None."""
     func = getattr(func, "_torchdynamo_inline", func)  # what torch.jit.script was given
-    if isinstance(func, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
+    if isinstance(func, OPS):
         own = OPDEFS.get(_name(func).replace(".", "::"))  # what torch.library.custom_op was given
         func = func if own is None else own._init_fn
     while hasattr(func, "__wrapped__"):

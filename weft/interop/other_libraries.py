@@ -122,11 +122,17 @@ def _with_other_members(theirs: Function, name: str) -> Function:
 
 
 def _with_torchs_kinds(theirs: Function, name: str) -> Function:
-    """What reads the arguments of `to` of torch's modules: they may be a device and a dtype of Weft's."""
+    """What reads the arguments of `to` of torch's modules: they may be a device, a dtype and a tensor of Weft's."""
+
+    def kind(v: Any) -> Any:
+        if isinstance(v, (Tensor, Facade)):
+            v = outward(v)
+            return torch.empty(0, dtype=v.dtype, device=v.device)
+        return v if isinstance(v, torch.Tensor) else outward(v)
 
     @functools.wraps(theirs)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return theirs(*outward(args), **outward(kwargs))
+        return theirs(*map(kind, args), **{k: kind(v) for k, v in kwargs.items()})
 
     return call
 

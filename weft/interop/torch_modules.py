@@ -326,7 +326,8 @@ def _convert(m: Any) -> None:
     for name in torch.nn.Module().__dict__:
         held.pop(name, None) if name != "training" else None
     plain = {name: value.of for name, value in held.items() if type(value) is Facade}
-    roles.update((name, MODULE) for name, value in held.items() if isinstance(value, Module))  # of Weft's own layers
+    own = [n for n, value in held.items() if isinstance(value, Module) and not isinstance(value, TorchModule)]
+    roles.update(dict.fromkeys(own, MODULE))  # layers of Weft's, which torch doesn't count as members
     held["_roles"] = roles
     held.update(members, **plain)
     object.__setattr__(m, "__class__", _derived_class(type(m)))
@@ -351,7 +352,7 @@ def _derived_class(kind: type) -> type:
             own = isinstance(value, FunctionType) and value is getattr(kind, name)
             if own and name in WRITING:
                 space[name] = on_torchs_tensors(value)
-            elif own and not name.startswith("__") and name != "extra_repr":
+            elif own and (name == "__call__" or not name.startswith("__")) and name != "extra_repr":
                 space[name] = _wrap_method(_applying(value) if name == "_apply" else value)
             elif isinstance(value, property) and value.fget is not None and value is getattr(kind, name):
                 space[name] = value.getter(_wrap_method(value.fget))

@@ -115,6 +115,9 @@ class Order:
             if not op.writes and op.memory_order != "contiguous":
                 strides = alike(v.shape, given[:1] if op.memory_order == "first" else given)
                 made = torch.empty_strided(v.shape, strides, dtype=v.dtype.torch, device="meta")
+        elif op is not None and op.memory_order == "first in rows":
+            given = [self.known[o] for o in node.operands()]
+            made = torch.empty_like(given[0]) if all(x.stride(-1) == 1 for x in given[:3]) else None
         elif node.op == "reshape":
             with contextlib.suppress(RuntimeError):  # a reshape that has to copy
                 made = self.known[node.args[0]].view(node.outputs[0].shape)

@@ -119,7 +119,8 @@ def _in_rows(*tensors: Tensor) -> bool:
 
 
 def _rows(*tensors: Tensor) -> list[Tensor]:
-    return [t if _in_rows(t) else t.contiguous() for t in tensors]
+    """All as they are, or all contiguous: so is then the result, as torch's."""
+    return [*tensors] if _in_rows(*tensors) else [t.contiguous() for t in tensors]
 
 
 def _added(mask: Tensor | None, like: Tensor) -> Tensor | None:
@@ -154,7 +155,7 @@ def _scale(width: int, scale: float | None) -> float:
     return 1 / math.sqrt(width) if scale is None else scale
 
 
-@op(returns="y | logsumexp", promotes=True, contractions=2, strided=True)
+@op(returns="y | logsumexp", promotes=True, contractions=2, strided=True, memory_order="first in rows")
 def scaled_dot_product_attention(
     q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
     scale: float | None = None,
