@@ -58,7 +58,8 @@ def _declared(func: Any) -> Op | None:
     def grad(*saved: Any) -> Any:
         args, needs, dys = saved[: len(given)], saved[len(given)], saved[len(given) + 1 :]
         with _lock:
-            found = _gradient(func, tuple(zip(names, kinds, strict=True)), needs)(dys, *args)
+            gradient = _gradient(func, tuple(zip(names, kinds, strict=True)), needs)
+        found = gradient(dys, *args)
         parts, wanted = iter(found if isinstance(found, tuple) else (found,)), iter(needs)
         operands = [a for a, kind in zip(args, kinds, strict=True) if kind != "Any"]
         return tuple(mapped([*operands], lambda _: next(parts) if next(wanted) else None))
