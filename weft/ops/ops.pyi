@@ -185,8 +185,9 @@ from weft.ops.shape.diagonal import (
 from weft.ops.shape.flips import flip as flip, roll as roll
 from weft.ops.shape.joining import cat as cat, in_a_row as in_a_row, stack as stack
 from weft.ops.shape.slicing import (
-    basic_index as basic_index, basic_index_scatter as basic_index_scatter, basic_index_zeros as basic_index_zeros,
-    narrow as narrow, narrow_scatter as narrow_scatter, narrow_scatter_zeros as narrow_scatter_zeros, select as select
+    basic_index as basic_index, basic_index_fill as basic_index_fill, basic_index_scatter as basic_index_scatter,
+    basic_index_zeros as basic_index_zeros, narrow as narrow, narrow_scatter as narrow_scatter,
+    narrow_scatter_zeros as narrow_scatter_zeros, select as select
 )
 from weft.ops.shape.strided import (
     as_strided as as_strided, as_strided_zeros as as_strided_zeros, fold_tensor as fold_tensor,
