@@ -145,8 +145,9 @@ def test_trees_go_there_and_back() -> None:
         assert there["w"].sbp == (B,) and there["more"][0].shape == (4,) and isinstance(there["more"][1], tuple)
         back = to_local(there)
         assert back["w"].is_local and back["more"][1][0].tolist() == [1.0] * 4
-        with pytest.warns(UserWarning, match="is not a tensor"):
-            assert to_global({"step": 3}, place, B) == {"step": 3}
+        with pytest.warns(UserWarning, match="is not a tensor") as told:
+            assert to_global({"step": 3, "of": 4}, place, B) == {"step": 3, "of": 4}
+        assert len({str(w.message) for w in told}) == 1  # which Python shows once for a line
         grouped = defaultdict(list, a=[flow.ones(2)])
         assert to_global(grouped, place, B)["a"][0].is_global and to_global(grouped, place, B)["b"] == []
 

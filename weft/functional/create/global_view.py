@@ -140,7 +140,7 @@ def _converted(tree: Any, convert: Callable[[Tensor], Tensor], telling: bool, na
         if isinstance(value, Tensor):
             return convert(value)
         if telling and value is not None:
-            warn(f"{name}(): {type(value).__name__} {value!r:.40} is not a tensor, and is kept as it is")
+            warn(f"{name}(): a value of type {type(value).__name__} is not a tensor, and is kept as it is")
         return value
 
     return mapped(tree, leaf)
