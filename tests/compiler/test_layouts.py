@@ -15,7 +15,7 @@ import weft as flow
 from weft import nn
 from weft.compiler.options import Options
 from weft.compiler.passes import apply, layouts, memory_budget
-from weft.compiler.passes.layouts import Problem
+from weft.compiler.passes.layouts import Problem, _Program
 from weft.job.movements import movements
 from weft.job.text import parse
 from weft.launch import spawn_threads
@@ -116,6 +116,28 @@ def test_it_is_the_best_of_all_combinations(text: str) -> None:
     assert problem.seconds(chosen) <= best * 1.04 + 1e-12
     assert problem.held(chosen) <= held * 1.02
     assert problem.seconds(problem.improved(problem.traced())) <= problem.seconds(problem.traced())
+
+
+@pytest.mark.parametrize(("grid", "axes"), [("[[0,1],[2,3]]", 2), ("[[0,1]]", 1), ("[[[0],[1]]]", 1)])
+def test_axes_of_a_grid_are_chosen_one_after_the_other(grid: str, axes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Together their layouts are so many that a small model took minutes."""
+    whole, sizes = "B, " * (grid.count("[[[") + 1), list[int]()
+    least = _Program.least
+    monkeypatch.setattr(_Program, "least", lambda self, costs: (sizes.append(len(costs)), least(self, costs))[1])
+    rows = f"""job grid
+%x = input() : float32[2048,64] cpu:{grid} ({whole}S(1))
+%w = input() : float32[64,2048] cpu:{grid} ({whole}B)
+%m = matmul(%x, %w) : float32[2048,2048] cpu:{grid} ({whole}B)
+%r = relu(%m) : float32[2048,2048] cpu:{grid} ({whole}B)
+%s = sum(%r, (1,), True) : float32[2048,1] cpu:{grid} ({whole}B)
+out: output(%s)
+"""
+    problem = Problem.of(parse(rows))
+    chosen = problem.solve()
+    assert len(sizes) == 2 * axes  # for time, then for memory
+    together = _Program(problem)
+    assert max(sizes) * 5 < len(together.costs)
+    assert problem.seconds(chosen) <= problem.seconds(together.solved(problem.traced())) * 1.04
 
 
 def test_what_moves_is_told() -> None:

@@ -6,7 +6,8 @@ minimised: what a rank computes, and what moves between a node and its readers. 
 
 It is an integer program: one candidate for each node, one movement for each edge. Readers that want a value in the same
 layout share its movement. HiGHS solves it, mostly at once, as its relaxation tends to be integral; beyond `LARGEST`
-unknowns a local search improves the layouts of the trace node by node instead.
+unknowns a local search improves the layouts of the trace node by node instead. Of a grid, one axis is chosen after the
+other: together they have so many layouts of the same cost that the search takes minutes.
 
 Of choices that are about as fast, within `SLACK`, the one that holds least is taken: the mean of what a rank holds
 while the nodes run one after another.
@@ -19,7 +20,7 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -62,6 +63,11 @@ class Free:
     candidates: tuple[Signature, ...]
     seconds: tuple[float, ...]  # computing time of each candidate
     reads: tuple[Value, ...]
+
+    def narrowed(self, kept: list[int]) -> Free:
+        """With these candidates alone."""
+        some = tuple(self.candidates[c] for c in kept)
+        return replace(self, candidates=some, seconds=tuple(self.seconds[c] for c in kept))
 
 
 class Edge(NamedTuple):
@@ -154,10 +160,21 @@ class Problem:
     # ---- the least -------------------------------------------------------------------------------------
 
     def solve(self) -> Choice:
+        choice, grids = self.traced(), {f.candidates[0].placement.shape for f in self.free}
+        axes = dict.fromkeys(axis for grid in sorted(grids) for axis, ranks in enumerate(grid) if ranks > 1)
+        for axis in axes:
+            kept = [_along(axis, f.candidates, c) for f, c in zip(self.free, choice, strict=True)]
+            part = replace(self, free=list(map(Free.narrowed, self.free, kept)))
+            start = [numbers.index(c) for numbers, c in zip(kept, choice, strict=True)]
+            choice = [numbers[c] for numbers, c in zip(kept, part.together(start), strict=True)]
+        return choice
+
+    def together(self, choice: Choice) -> Choice:
+        """The best choice of all candidates, from this one on."""
         unknowns = sum(len(f.candidates) for f in self.free) + sum(
             len(self.states(e.value)) * len(self.wishes(e)) for e in self.edges
         )
-        return self.improved(self.traced()) if unknowns > LARGEST else _Program(self).solved(self.traced())
+        return self.improved(choice) if unknowns > LARGEST else _Program(self).solved(choice)
 
     def states(self, v: Value) -> list[Spec]:
         """The layouts in which a value may be made."""
@@ -385,6 +402,15 @@ def _spans(job: Job) -> dict[Value, tuple[float, float]]:
             (last.get(v, i) + 1 - first.get(v, i)) / len(job.nodes))
         for v, i in made.items()
     }  # fmt: skip
+
+
+def _along(axis: int, every: tuple[Signature, ...], chosen: int) -> list[int]:
+    """The numbers of those that are as the chosen one on all other axes."""
+
+    def others(s: Signature) -> list[Any]:
+        return [(*spec.nd_sbp[:axis], *spec.nd_sbp[axis + 1 :]) for spec in (*s.inputs, *s.outputs)]
+
+    return [c for c, s in enumerate(every) if others(s) == others(every[chosen])]
 
 
 def _alike(f: Free) -> Signature:
