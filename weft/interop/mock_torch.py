@@ -101,7 +101,8 @@ def _is_spread(path: str, folder: Any) -> bool:
 def _of_tensors() -> frozenset[int]:
     """The ids of torch's functions that take or make tensors, as torch.overrides lists them."""
     listed = overrides.get_overridable_functions().values()
-    return frozenset(map(id, [*overrides.get_ignored_functions(), *(f for functions in listed for f in functions)]))
+    either = [*overrides.get_ignored_functions(), *(f for functions in listed for f in functions)]
+    return frozenset(id(f) for f in either if callable(f))  # torch lists True and False among them
 
 
 def _passed(path: str) -> Any:

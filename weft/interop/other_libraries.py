@@ -122,10 +122,15 @@ def _with_other_members(theirs: Function, name: str) -> Function:
 
 
 def _with_torchs_kinds(theirs: Function, name: str) -> Function:
-    """What reads the arguments of `to` of torch's modules: they may be a device and a dtype of Weft's."""
+    """What reads the arguments of `to` of torch's modules: they may be a device and a dtype of Weft's, or a tensor that
+    has them."""
 
     @functools.wraps(theirs)
     def call(*args: Any, **kwargs: Any) -> Any:
+        like = kwargs.pop("tensor", None)
+        args = args if like is None else (like, *args)
+        if args and isinstance(args[0], (Tensor, torch.Tensor)):
+            args = (args[0].device, args[0].dtype, *args[1:])
         return theirs(*outward(args), **outward(kwargs))
 
     return call
