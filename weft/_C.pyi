@@ -123,14 +123,14 @@ from weft import (
     tanh as tanh, tensor as tensor, tensor_scatter_nd_update as tensor_scatter_nd_update, tensor_split as tensor_split,
     tensordot as tensordot, threshold as threshold, tile as tile, to_dlpack as to_dlpack, to_global as to_global,
     to_local as to_local, topk as topk, trace as trace, transpose as transpose, trapezoid as trapezoid, trapz as trapz,
-    tril as tril, tril_indices as tril_indices, triplet_margin_loss as triplet_margin_loss, triu as triu,
-    triu_indices as triu_indices, trunc as trunc, typename as typename, unbind as unbind, unflatten as unflatten,
-    unique as unique, unique_consecutive as unique_consecutive, unravel_index as unravel_index,
-    unsafe_chunk as unsafe_chunk, unsafe_split as unsafe_split, unsafe_split_with_sizes as unsafe_split_with_sizes,
-    unsqueeze as unsqueeze, use_deterministic_algorithms as use_deterministic_algorithms, vander as vander, var as var,
-    var_mean as var_mean, vdot as vdot, view as view, view_as_complex as view_as_complex, view_as_real as view_as_real,
-    vsplit as vsplit, vstack as vstack, where as where, xlogy as xlogy, zero_ as zero_, zeros as zeros,
-    zeros_like as zeros_like
+    triangular_solve as triangular_solve, tril as tril, tril_indices as tril_indices,
+    triplet_margin_loss as triplet_margin_loss, triu as triu, triu_indices as triu_indices, trunc as trunc,
+    typename as typename, unbind as unbind, unflatten as unflatten, unique as unique,
+    unique_consecutive as unique_consecutive, unravel_index as unravel_index, unsafe_chunk as unsafe_chunk,
+    unsafe_split as unsafe_split, unsafe_split_with_sizes as unsafe_split_with_sizes, unsqueeze as unsqueeze,
+    use_deterministic_algorithms as use_deterministic_algorithms, vander as vander, var as var, var_mean as var_mean,
+    vdot as vdot, view as view, view_as_complex as view_as_complex, view_as_real as view_as_real, vsplit as vsplit,
+    vstack as vstack, where as where, xlogy as xlogy, zero_ as zero_, zeros as zeros, zeros_like as zeros_like
 )
 from weft.nn.functional import (
     adaptive_max_pool1d_with_indices as adaptive_max_pool1d_with_indices,

@@ -13,7 +13,7 @@ from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.core.placement import Placement
 from weft.functional.random.generators import DefaultGenerator
-from weft.functional.results import Extremes, Histogram, Parts, QR, Ranked, SVDWithV, SignAndSize, Triangles
+from weft.functional.results import Extremes, Histogram, Parts, QR, Ranked, SVDWithV, SignAndSize, SolvedTriangle, Triangles
 
 __all__ = [
     "Generator", "GradScaler", "OutOfMemoryError", "Parameter", "Size", "Tensor", "_C", "accelerator", "amp", "asyncs",
@@ -1759,7 +1759,7 @@ def randint(
     """Draws integers from low (by default 0) to high - 1: randint(high, size), randint(low, high, size)."""
 
 def randint_like(
-    x: Tensor, low: _int, high: _int | None = None, *, generator: Any = None, **options: Any
+    x: Tensor, low: _int = 0, high: _int | None = None, *, generator: Any = None, **options: Any
 ) -> Tensor:
     """Draws integers from low to high - 1, like x."""
 
@@ -2181,6 +2181,11 @@ def trapezoid(y: Any, x: Any = None, *, dx: _float = 1.0, dim: _int = -1) -> Any
 
 def trapz(y: Any, x: Any = None, *, dx: _float = 1.0, dim: _int = -1) -> Any:
     """The integral of y over x, or over steps of dx, by the trapezoidal rule."""
+
+def triangular_solve(
+    x: Any, A: Any, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: Any = None
+) -> SolvedTriangle:
+    """The y of A @ y = x for triangular A, and A; torch's older name of `linalg.solve_triangular`."""
 
 def tril(x: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The lower triangle of every matrix, from a diagonal on; zeros elsewhere."""

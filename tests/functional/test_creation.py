@@ -95,6 +95,7 @@ def test_likeness() -> None:
         assert getattr(flow, name)(x, dtype=flow.float32, requires_grad=True).requires_grad
     assert flow.full_like(x, 3).tolist() == [[3.0] * 3] * 2
     assert flow.randint_like(x, 3, 4).tolist() == [[3.0] * 3] * 2
+    assert flow.randint_like(x, high=1).tolist() == [[0.0] * 3] * 2
     g = flow.ones(2, 3, placement=P, sbp=flow.sbp.split(0))
     assert flow.zeros_like(g).placement is P
     for y in (flow.rand_like(g), flow.full_like(g, 2), g.new_zeros(2, 3), g.new_full((2, 3), 1)):

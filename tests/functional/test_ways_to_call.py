@@ -81,6 +81,19 @@ CALLS: dict[str, Callable[[Any, Callable[[torch.Tensor], Any]], Any]] = {
     "split by a tensor": lambda m, t: m.tensor_split(t(X), m.tensor([1, 3]), 2)[1],
     "integral along another dimension": lambda m, t: m.trapezoid(t(X), t(X + X), dim=1),
     "solved by complex triangles": lambda m, t: m.cholesky_solve(t(SQUARE).cdouble(), lower(t).detach()).abs(),
+    **{
+        f"solved by a triangle{', of the upper half' * up}{', turned' * turned}{', of ones' * ones}": (
+            lambda m, t, flags=(up, turned, ones): m.triangular_solve(t(X[0]), t(SQUARE), *flags).solution
+        )
+        for up in (False, True)
+        for turned in (False, True)
+        for ones in (False, True)
+    },
+    "scales first, added": lambda m, t: t(X).clone().add_(2, t(X)),
+    "scales first, subtracted": lambda m, t: m.sub(t(X), 0.5, t(X)),
+    "scales first, quotients": lambda m, t: t(X).addcdiv(-0.5, t(X), t(X) ** 2 + 1),
+    "scales first, matrices": lambda m, t: m.addmm(2, t(SQUARE), 3, t(SQUARE), t(SQUARE)),
+    "scales first, matrices, one": lambda m, t: t(SQUARE).addmm(0.5, t(SQUARE), t(SQUARE)),
     "undone, complex": lambda m, t: m.linalg.pinv(lower(t)).abs(),
     "covariance of complex numbers": lambda m, t: m.cov(lower(t)).abs(),
     "covariance, weighed": lambda m, t: m.cov(m.tensor([1, 2, 4]), aweights=t(ROW[:3].abs())),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.utils._foreach_utils import _group_tensors_by_device_and_dtype
 
 import weft as flow
 from weft.core.derived import since
@@ -129,6 +130,15 @@ LISTS: dict[str, Callable[[Any, Any], Any]] = {
     "max": lambda x, y: torch._foreach_max(x), "copy": lambda x, y: torch._foreach_copy_(x, y),
     **since("2.13", {"mm": lambda x, y: torch._foreach_mm(x, y)}),
 }  # fmt: skip
+
+
+def test_lists_by_device_and_dtype() -> None:
+    kinds = [torch.float32, torch.float64, torch.float32]
+    lists = [[torch.full((1,), 3.0 * i + j, dtype=d) for j, d in enumerate(kinds)] for i in range(2)]
+    both = [_group_tensors_by_device_and_dtype([[t(x) for x in xs] for xs in lists], with_indices=True)
+            for t in (lambda x: x, flow.from_torch)]  # fmt: skip
+    theirs, ours = ({k[1]: ([[x.item() for x in xs] for xs in a], i) for k, (a, i) in g.items()} for g in both)
+    assert ours == {getattr(flow, str(k).partition(".")[2]): v for k, v in theirs.items()}
 
 
 def _scaled(m: Any, sgd: Any) -> tuple[dict[str, Any], list[float]]:

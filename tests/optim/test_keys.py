@@ -63,6 +63,20 @@ def test_ones_own_optimizer_has_the_options_that_it_takes() -> None:
         Own([{"params": [w], "is_muon": True}])
 
 
+def test_ones_own_step_reads_options_of_its_own() -> None:
+    class Own(flow.optim.Optimizer):
+        def step(self) -> None:
+            for group in self.param_groups:
+                for p in group["params"]:
+                    p.data -= group["momentum"] * group["is_muon"]
+
+    w = flow.nn.Parameter(flow.ones(1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Own([{"params": [w], "momentum": 0.5, "is_muon": True}], {}).step()
+    assert w.item() == 0.5
+
+
 def test_a_scale_of_the_rate_is_a_graphs_and_told_in_eager_steps() -> None:
     optimizer = made("SGD", lr_scale=0.1)
     with pytest.warns(UserWarning, match=r"lr_scale=0\.1 .* in a graph only.*group\['lr'\] \*="):

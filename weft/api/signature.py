@@ -174,6 +174,16 @@ def _numbers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, 
     return None if numbers is given else (numbers[:n], dict(zip(kwargs, numbers[n:], strict=True)))
 
 
+def _scales_first(s: Signature, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """The arguments in today's order, if numbers that are keywords now stand before the tensors that they scale, as
+    older programs have them: `x.add_(2, y)`; None if they don't."""
+    scales = [p.name for p in s.params if p.keyword_only and p.name in ("value", "beta", "alpha")]
+    tensors = tuple(a for a in args if isinstance(a, Tensor))
+    numbers = [a for a in args if type(a) in (int, float)]
+    misfit = len(numbers) > len(scales) or len(tensors) + len(numbers) < len(args) or type(args[-1]) in (int, float)
+    return None if misfit or len(tensors) != len(s.positional) else (tensors, dict(zip(scales, numbers, strict=False)))
+
+
 def refused(
     name: str, signatures: tuple[Signature, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> ArgumentError:
@@ -281,6 +291,9 @@ class Door:
             for fitting in (placed, s.numbered(*placed)):
                 if fitting is not None and s.refusal(*fitting) is None:
                     return self._tried(*fitting)
+        older = _scales_first(s, args) if rest and not more else None
+        if older is not None:
+            return self._tried(*older)
         numbers = _numbers(args, {**given, **other} if not rest else other)
         if numbers is not None and s.refusal(*numbers) is None:
             return self._tried(*numbers)

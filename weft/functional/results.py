@@ -30,6 +30,7 @@ Solution = NamedTuple(
     "Solution", [("solution", Tensor), ("residuals", Tensor), ("rank", Tensor), ("singular_values", Tensor)]
 )
 Solved = NamedTuple("Solved", [("result", Tensor), ("info", Tensor)])
+SolvedTriangle = NamedTuple("SolvedTriangle", [("solution", Tensor), ("cloned_coefficient", Tensor)])
 SVD = NamedTuple("SVD", [("U", Tensor), ("S", Tensor), ("Vh", Tensor)])
 SVDWithV = NamedTuple("SVDWithV", [("U", Tensor), ("S", Tensor), ("V", Tensor)])
 Triangles = NamedTuple("Triangles", [("P", Tensor), ("L", Tensor), ("U", Tensor)])

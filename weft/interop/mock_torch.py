@@ -52,7 +52,7 @@ class ModuleWrapper(Late):
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
             return self._target.__all__
-        if name.startswith("__"):
+        if name.startswith("__") and not isinstance(getattr(torch, name, None), ModuleType):  # torch.__config__
             raise AttributeError(name)
         found = _mock.look(f"{self.__name__}.{name}", self._target)
         return found if isinstance(found, Missing) else names_of(self).setdefault(name, found)
@@ -61,7 +61,7 @@ class ModuleWrapper(Late):
         setattr(self._target, name, value)
 
     def __dir__(self) -> list[str]:
-        return dir(self._target)
+        return [name for name in dir(self._target) if name == "__all__" or not name.startswith("__")]
 
     def __repr__(self) -> str:
         return f"<module '{self.__name__}', which is {self._target!r}>"
@@ -101,7 +101,8 @@ def _is_spread(path: str, folder: Any) -> bool:
 def _of_tensors() -> frozenset[int]:
     """The ids of torch's functions that take or make tensors, as torch.overrides lists them."""
     listed = overrides.get_overridable_functions().values()
-    return frozenset(map(id, [*overrides.get_ignored_functions(), *(f for functions in listed for f in functions)]))
+    either = [*overrides.get_ignored_functions(), *(f for functions in listed for f in functions)]
+    return frozenset(id(f) for f in either if callable(f))  # torch lists True and False among them
 
 
 def _passed(path: str) -> Any:

@@ -137,6 +137,24 @@ def _with_torchs_kinds(theirs: Function, name: str) -> Function:
     return call
 
 
+def _grouping(theirs: Function, name: str) -> Function:
+    """What sorts the lists of an optimizer's tensors by the device and dtype of those in the first."""
+
+    @functools.wraps(theirs)
+    def call(lists: Any, with_indices: bool = False) -> Any:
+        if not contains(lists, WEFTS):
+            return theirs(lists, with_indices)
+        groups: dict[Any, tuple[list[list[Any]], list[int]]] = {}
+        for i, first in enumerate(lists[0]):
+            parts, indices = groups.setdefault((first.device, first.dtype), ([[] for _ in lists], []))
+            indices += [i] * with_indices
+            for part, several in zip(parts, lists, strict=True):
+                part += several[i : i + 1]
+        return groups
+
+    return call
+
+
 @functools.cache  # for functions under several names
 def _of_torchs_modules(theirs: Function, name: str) -> Function:
     """What replaces layers of torch's classes, and would leave a module of Weft's as it is, or traces them."""
@@ -330,6 +348,7 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
         # nor count what was compiled
         **since("2.13", {"set_fullgraph_compiled_frame_count": _ours_inside(lambda count: count)}),
     },
+    "torch._C": {"_group_tensors_by_device_and_dtype": _grouping},
     "torch._C._nn": {"_parse_to": _with_torchs_kinds},
     "torch.ao.quantization.quantize": dict.fromkeys(QUANTIZERS, _of_torchs_modules),
     "torch.quantization.quantize": dict.fromkeys(QUANTIZERS, _of_torchs_modules),

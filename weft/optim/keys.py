@@ -66,9 +66,9 @@ class ParamGroup(dict[str, Any]):
 
 def check_keys(optimizer: Any, group: Mapping[str, Any], base: type) -> None:
     """Raise or warn about keys that an optimizer doesn't use; `base` is the base class of optimizers."""
-    if isinstance(group, ParamGroup):  # of another optimizer, such as one around this one
-        return
     kind = type(optimizer)
+    if isinstance(group, ParamGroup) or not kind.step.__module__.startswith("weft."):
+        return  # of another optimizer, such as one around this one; or a program's own step knows what it reads
     known = {*optimizer.defaults, *_options(kind)} - {"params", "defaults"}
     for key in group:
         if key in known or key in NOTES or key == "params":

@@ -8,7 +8,7 @@ from typing import Any, overload
 from weft.core.placement import Placement
 from weft.distributed.mesh import DeviceMesh
 from weft.distributed.tensor.placement_types import Placement
-from weft.functional.results import Extremes, Histogram, Parts, QR, Ranked, SVDWithV, SignAndSize
+from weft.functional.results import Extremes, Histogram, Parts, QR, Ranked, SVDWithV, SignAndSize, SolvedTriangle
 from weft.tensor.hook import RemovableHook
 from weft.tensor.tensor import Tensor
 
@@ -1681,6 +1681,11 @@ class Methods:
 
     def transpose_(self, *args: Any, **options: Any) -> Tensor:
         """`transpose`, in place: the tensor's shape changes."""
+
+    def triangular_solve(
+        self, A: Any, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False
+    ) -> SolvedTriangle:
+        """The y of A @ y = x for triangular A, and A; torch's older name of `linalg.solve_triangular`."""
 
     def tril(self, diagonal: _int = 0) -> Tensor:
         """The lower triangle of every matrix, from a diagonal on; zeros elsewhere."""

@@ -88,6 +88,17 @@ def test_gradients_that_were_found_for_a_part() -> None:
     assert m.to_global(where, S(0)).weight.grad.numpy()[:, 0].tolist() == [1.0, 1.0, 2.0, 2.0]
 
 
+@pytest.mark.parametrize("of", [nn.Linear, torch.nn.Linear])
+@pytest.mark.parametrize(
+    "like", [flow.ones(1).double(), torch.ones(1).double(), torch.device("cpu"), flow.device("cpu")]
+)
+def test_devices_and_tensors_of_either_kind_say_where_to(of: Any, like: Any) -> None:
+    options = [] if isinstance(like, (flow.Tensor, torch.Tensor)) else [flow.float64]
+    if of is nn.Linear and isinstance(like, torch.Tensor):
+        like = flow.from_torch(like)
+    assert of(2, 2).to(like, *options).weight.dtype == flow.float64
+
+
 @on(2)
 def test_other_memory_is_no_part() -> None:
     where = flow.placement("cpu", [0, 1])

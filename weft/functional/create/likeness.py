@@ -135,7 +135,7 @@ _random_like("randn_like", random_tensors.randn, "normal")
 
 
 @public("flow")
-def randint_like(x: Tensor, low: int, high: int | None = None, *, generator: Any = None, **options: Any) -> Tensor:
+def randint_like(x: Tensor, low: int = 0, high: int | None = None, *, generator: Any = None, **options: Any) -> Tensor:
     """Draws integers from low to high - 1, like x."""
     if high is None:
         low, high = 0, low

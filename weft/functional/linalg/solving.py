@@ -18,7 +18,7 @@ from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.functional.linalg.decompositions import lu_unpack, svd, svdvals
 from weft.functional.linalg.properties import matrix_rank, tolerance
-from weft.functional.results import result
+from weft.functional.results import SolvedTriangle, result
 from weft.functional.shape.views import movedim
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
@@ -54,6 +54,15 @@ def cholesky_solve(x: Any, L: Any, upper: bool = False) -> Any:
     """The y of A @ y = x, where L is A's Cholesky factor."""
     lower = L.mH if upper else L
     return ops.solve_triangle(lower.mH, ops.solve_triangle(lower, x), True)
+
+
+@public("flow tensor")
+def triangular_solve(
+    x: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> SolvedTriangle:
+    """The y of A @ y = x for triangular A, and A; torch's older name of `linalg.solve_triangular`."""
+    a = A.mT if transpose else A
+    return result("triangular_solve", ops.solve_triangle(a, x, upper != transpose, unitriangular), A.clone())
 
 
 @in_own_dtypes

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import torch
+
 from weft.core import dtype as dtypes
 from weft.core import sbp as sbps
 from weft.core.device import Device
@@ -30,7 +32,7 @@ def where_to(*args: Any, **kwargs: Any) -> tuple[Device | None, DType | None]:
     for a in args:
         if isinstance(a, Tensor):
             device, dtype = (None if a.is_global else a.device), a.dtype
-        elif isinstance(a, (str, Device)) and device is None:
+        elif isinstance(a, (str, Device, torch.device)) and device is None:
             device = a
         elif isinstance(a, bool):
             continue  # torch's third argument, non_blocking
