@@ -97,6 +97,7 @@ with flow.mock_torch.enable(extra_dict={"torch.special.zeta": "math.hypot"}):
     assert torch.functional.einsum is einsum is flow.einsum
     assert torch.special.zeta(3, 4) == 5 and torch.uint16.itemsize == 2 and torch.Stream and torch.cuda.CUDAGraph
     assert torch._C.DispatchKey and torch.jit._overload_method and torch.ops.aten.relu is helper.torch.ops.aten.relu
+    assert not isinstance(torch.nn.Linear(1, 1), torch.jit.ScriptModule) and torch.jit.ScriptModule().training
     assert torch.__config__.show and torch.cuda._initialized is helper.torch.cuda._initialized
     assert all(hasattr(torch.distributions, name) for name in dir(torch.distributions))
     assert torch._dynamo.mark_static_address(torch.ones(1)) is None

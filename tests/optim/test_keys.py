@@ -65,7 +65,7 @@ def test_ones_own_optimizer_has_the_options_that_it_takes() -> None:
 
 def test_ones_own_step_reads_options_of_its_own() -> None:
     class Own(flow.optim.Optimizer):
-        def step(self) -> None:
+        def step(self, closure: Any = None) -> None:
             for group in self.param_groups:
                 for p in group["params"]:
                     p.data -= group["momentum"] * group["is_muon"]

@@ -24,6 +24,7 @@ from torch import overrides
 from weft.autograd.function import Function
 from weft.core.derived import Late, counterpart, names_of
 from weft.core.errors import ArgumentError, WeftError
+from weft.nn.module.module import Module
 
 WEFT: Final = __name__.partition(".")[0]
 
@@ -180,6 +181,10 @@ def _left_out(*_: Any, **__: Any) -> Callable[[Any], Any]:
     return lambda f: f
 
 
+class ScriptModule(Module):
+    """A module whose methods run as Python, as those do that `torch.jit.script` is given."""
+
+
 ABOUT_TENSORS: Final = (torch.nn.Module, torch.optim.Optimizer, torch.autograd.Function)
 OURS: Final[dict[str, Any]] = {  # replacements in modules that are torch's own
     "torch.ops": OwnOps(),
@@ -190,6 +195,7 @@ OURS: Final[dict[str, Any]] = {  # replacements in modules that are torch's own
     "torch.distributed.tensor.device_mesh": "weft.distributed.mesh",
     "torch.distributed._composable.fsdp": "weft.distributed.fsdp",
     "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler": "weft.amp.GradScaler",
+    "torch.jit.ScriptModule": ScriptModule,
     "torch.library.custom_op": OwnOp.made,
     "torch.library.register_autograd": OwnOp.differentiated,
     "torch.library.register_fake": _left_out,
