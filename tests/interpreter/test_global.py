@@ -170,6 +170,22 @@ def test_a_partial_number_is_made_whole_without_a_word() -> None:
         np.testing.assert_allclose(found, [12.0, float("inf"), np.sin(144.0)], rtol=1e-5)
 
 
+def any_and_all() -> None:
+    place = flow.placement("cpu", ranks=[[0, 1], [2, 3]])
+    for made in (np.zeros((3, 4)), np.ones((3, 4)), np.eye(3, 4), np.eye(3, 4, dtype=np.uint8), np.eye(3, 4) > 0):
+        for sbp in product((B, S(0), S(1)), repeat=2):
+            x = flow.tensor(made, placement=place, sbp=[B, B]).to_global(sbp=sbp)
+            for name, given in product(("any", "all"), ((), (0,), (1,), (0, True))):
+                y, expected = getattr(flow, name)(x, *given), getattr(torch, name)(torch.tensor(made), *given)
+                assert y.dtype.torch is expected.dtype and np.array_equal(y.numpy(), expected.numpy())
+                assert not any(s.is_partial for s in y.sbp)
+
+
+@pytest.mark.filterwarnings("error")
+def test_any_and_all_are_counted_where_slices_are_split() -> None:
+    spawn_threads(4, any_and_all)
+
+
 def written_and_looked_at() -> None:
     """What shares memory with what is told alike on every rank, whatever a rank's own part would share."""
     place = flow.placement("cpu", ranks=[0, 1])

@@ -8,11 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from weft.core import dtype as dtypes
 from weft.ops.declaration import Op, Size, op
 from weft.ops.index.indexing import scatter_add_zeros
 from weft.ops.pointwise.arithmetic import div, mul
 from weft.ops.pointwise.copies import cast
-from weft.ops.pointwise.logic import eq
+from weft.ops.pointwise.logic import eq, ne
 from weft.ops.reduce.sums import dims_of, kept, reduced, sum
 from weft.ops.shape.views import dim_of, reshape, unsqueeze
 
@@ -127,6 +128,16 @@ def _of_all(name: str, kernel: Callable[..., Any], doc: str) -> Op:
     body.__name__, body.__doc__ = name, doc
     declared = op(returns="y*")(body)
     declared.layout(lambda x, dim, keepdim: reduced(len(x), dim, keepdim, "!"))
+
+    @declared.instead
+    def _(x, dim, keepdim):
+        """Counts of what is on each rank, where slices are split: less moves than of slices."""
+        gone = dims_of(dim, x.ndim)
+        if not {s.dim for s in x.sbp if s.is_split} & {*gone}:
+            return NotImplemented
+        counts = sum(cast((ne if name == "any" else eq)(x, 0), dtypes.int64), gone, keepdim)
+        return cast((ne if name == "any" else eq)(counts, 0), dtypes.uint8 if x.dtype is dtypes.uint8 else dtypes.bool_)
+
     declared.samples(lambda rand: [(rand(4, 6) > 0,), (rand(4, 6) > -1, 1), (rand(2, 4, 6) > 1, (0, 2), True)])
 
     return declared
