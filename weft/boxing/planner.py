@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import heapq
 import itertools
+import math
 from collections.abc import Iterator
 
 from weft.boxing import steps
@@ -35,11 +36,16 @@ def route(
 
 def cost(
     shape: tuple[int, ...], dtype: DType, src_placement: Placement, src_nd_sbp: NdSbp,
-    dst_placement: Placement, dst_nd_sbp: NdSbp, links: Links = ONE_HOST,
+    dst_placement: Placement, dst_nd_sbp: NdSbp, links: Links = ONE_HOST, most: float = math.inf,
 ) -> float:  # fmt: skip
-    """The estimated seconds of the cheapest route; 0 if nothing moves."""
+    """The estimated seconds of the cheapest route; 0 if nothing moves. Beyond `most`, on one kind of device, it isn't
+    looked for: the answer is infinite."""
     if src_nd_sbp == dst_nd_sbp and src_placement is dst_placement:
         return 0.0
+    if most < math.inf and src_placement.type == dst_placement.type:
+        ends = State(src_placement, src_nd_sbp), State(dst_placement, dst_nd_sbp)
+        if _search(shape, dtype.itemsize, *ends, links, most) is None:
+            return math.inf
     return _planned(shape, dtype, State(src_placement, src_nd_sbp), State(dst_placement, dst_nd_sbp), links)[1].seconds
 
 
@@ -58,32 +64,44 @@ def _planned(shape: tuple[int, ...], dtype: DType, src: State, dst: State, links
     ends = Spec(shape, dtype, *src), Spec(shape, dtype, *dst)
     kind = dst.placement.type
     if src.placement.type == kind:
-        found = Route(*ends, _search(shape, dtype.itemsize, src, dst, links))
+        found = Route(*ends, _found(shape, dtype.itemsize, src, dst, links))
         return found, cost_of(found, links)
     early = State(Placement(kind, src.placement.ranks), src.nd_sbp)
     late = State(Placement(src.placement.type, dst.placement.ranks), dst.nd_sbp)
     both = (
-        Route(*ends, (steps.Copy(kind), *_search(shape, dtype.itemsize, early, dst, links))),
-        Route(*ends, (*_search(shape, dtype.itemsize, src, late, links), steps.Copy(kind))),
+        Route(*ends, (steps.Copy(kind), *_found(shape, dtype.itemsize, early, dst, links))),
+        Route(*ends, (*_found(shape, dtype.itemsize, src, late, links), steps.Copy(kind))),
     )
     return min(((r, cost_of(r, links)) for r in both), key=lambda pair: pair[1].seconds)
 
 
-def _search(shape: tuple[int, ...], itemsize: int, src: State, dst: State, links: Links) -> tuple[Step, ...]:
+def _found(shape: tuple[int, ...], itemsize: int, src: State, dst: State, links: Links) -> tuple[Step, ...]:
+    steps = _search(shape, itemsize, src, dst, links, math.inf)
+    assert steps is not None, "an exchange leads anywhere"
+    return steps
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _search(
+    shape: tuple[int, ...], itemsize: int, src: State, dst: State, links: Links, most: float
+) -> tuple[Step, ...] | None:
+    """The steps of the cheapest route; None if it takes more than so many seconds."""
     costs, moves = Costs(shape, itemsize, links), _Moves(shape, src, dst)
     best: dict[State, float] = {src: 0.0}
     came: dict[State, tuple[State, Step]] = {}
     done: set[State] = set()
     order = itertools.count()  # ties go to the first found, alike on every rank
     heap: list[tuple[float, int, State]] = [(0.0, next(order), src)]
-    while dst not in done:  # an exchange leads anywhere, so it is reached
+    while dst not in done:
+        if not heap:
+            return None
         seconds, _, state = heapq.heappop(heap)
         if state in done:
             continue
         done.add(state)
         for step, after in moves.of(state):
             total = seconds + (FREE if isinstance(step, steps.Relabel) else costs.of(step, state, after)).seconds
-            if total < best.get(after, float("inf")) and total < best.get(dst, float("inf")):
+            if total <= most and total < best.get(after, math.inf) and total < best.get(dst, math.inf):
                 best[after], came[after] = total, (state, step)
                 heapq.heappush(heap, (total, next(order), after))
     path: list[Step] = []

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from weft.boxing import planner
 from weft.boxing.links import ONE_HOST, Links
+from weft.boxing.steps import State, canonical
 from weft.core import sbp as sbps
 from weft.core.errors import PlacementError, SbpError
 from weft.core.placement import Placement
@@ -79,13 +80,22 @@ def _choose(name: str, frozen: tuple[Any, ...], held: Held, links: Links) -> Sig
     call = _call(name, frozen)
     best: tuple[float, float, int, int] | None = None
     chosen: Combination | None = None
-    for order, combination in enumerate(_legal(call)):
-        ins, outs = combination.inputs, combination.outputs
-        seconds = sum(
-            0.0 if held and nd_sbp in held[i] else _cost(spec, nd_sbp, links)
-            for i, (spec, nd_sbp) in enumerate(zip(call.specs, ins, strict=True))
-        )
-        if best is not None and seconds > best[0]:
+    stays = [_Stays(s, held[i] if held else ()) for i, s in enumerate(call.specs)]
+
+    def moved(combination: Combination) -> int:
+        pairs = zip(call.specs, stays, combination.inputs, strict=True)
+        return sum(spec.bytes for spec, here, nd_sbp in pairs if nd_sbp not in here)
+
+    # what moves least comes first: then few routes of the others, which take time to find, are worth a search
+    for order, combination in sorted(enumerate(_legal(call)), key=lambda pair: moved(pair[1])):
+        ins, outs, seconds = combination.inputs, combination.outputs, 0.0
+        most = math.inf if best is None else best[0]
+        for spec, here, nd_sbp in zip(call.specs, stays, ins, strict=True):
+            if nd_sbp not in here:
+                seconds += _cost(spec, nd_sbp, links, most) if most or not spec.bytes else math.inf
+                if seconds > most:
+                    break
+        if seconds > most:
             continue
         memory = sum(_share(s.shape, call.placement, n) for s, n in zip(call.specs, ins, strict=True))
         memory += sum(_share(f.shape, call.placement, n) for f, n in zip(call.forms, outs, strict=True))
@@ -99,6 +109,21 @@ def _choose(name: str, frozen: tuple[Any, ...], held: Held, links: Links) -> Sig
             + (": an operand that is written can't be moved first" if call.written else "")
         )
     return _signature(call, chosen)
+
+
+class _Stays:
+    """The layouts in which an operand is there: its own under any name, and those held besides. Any other costs."""
+
+    def __init__(self, spec: Spec, held: tuple[NdSbp, ...]) -> None:
+        self.spec, self.known = spec, {spec.nd_sbp: True} | dict.fromkeys(held, True)
+        self.form = canonical(spec.shape, State(spec.placement, spec.nd_sbp))
+
+    def __contains__(self, nd_sbp: NdSbp) -> bool:
+        found = self.known.get(nd_sbp)
+        if found is None:
+            state = State(self.spec.placement, nd_sbp)
+            found = self.known[nd_sbp] = canonical(self.spec.shape, state) == self.form
+        return found
 
 
 @functools.lru_cache(maxsize=1 << 16)
@@ -246,10 +271,10 @@ def _written(op: Op, args: tuple[Any, ...]) -> list[int]:
     return found
 
 
-def _cost(spec: Spec, nd_sbp: NdSbp, links: Links) -> float:
+def _cost(spec: Spec, nd_sbp: NdSbp, links: Links, most: float = math.inf) -> float:
     if spec.nd_sbp == nd_sbp:
         return 0.0
-    return planner.cost(spec.shape, spec.dtype, spec.placement, spec.nd_sbp, spec.placement, nd_sbp, links)
+    return planner.cost(spec.shape, spec.dtype, spec.placement, spec.nd_sbp, spec.placement, nd_sbp, links, most)
 
 
 def _share(shape: tuple[int, ...], placement: Placement, nd_sbp: NdSbp) -> float:
