@@ -152,6 +152,7 @@ def _grouping(theirs: Function, name: str) -> Function:
                 part += several[i : i + 1]
         return groups
 
+    call.__qualname__ = name  # C's function has another
     return call
 
 

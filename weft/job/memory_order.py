@@ -116,8 +116,9 @@ class Order:
                 strides = alike(v.shape, given[:1] if op.memory_order == "first" else given)
                 made = torch.empty_strided(v.shape, strides, dtype=v.dtype.torch, device="meta")
         elif op is not None and op.memory_order == "first in rows":
-            given = [self.known[o] for o in node.operands()]
-            made = torch.empty_like(given[0]) if all(x.stride(-1) == 1 for x in given[:3]) else None
+            first, *_ = given = [self.known[o] for o in node.operands()]
+            if all(x.stride(-1) == 1 for x in given[:3]):  # `empty_like` would load sympy on meta
+                made = torch.empty_strided(first.shape, alike(first.shape, [first]), dtype=first.dtype, device="meta")
         elif node.op == "reshape":
             with contextlib.suppress(RuntimeError):  # a reshape that has to copy
                 made = self.known[node.args[0]].view(node.outputs[0].shape)

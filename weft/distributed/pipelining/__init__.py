@@ -23,7 +23,7 @@ FILES: Final = {
         "ScheduleInterleavedZeroBubble", "ScheduleLoopedBFS", "ScheduleZBVZeroBubble",
     ),
     "stage": ("PipelineStage",), "microbatch": (), "_backward": (), "_utils": (),
-    "_p2p": (), "_recv_buffers": (),  # since 2.15
+    **since("2.15", {"_p2p": (), "_recv_buffers": ()}),
 }  # fmt: skip
 
 
