@@ -118,9 +118,28 @@ def test_it_is_the_best_of_all_combinations(text: str) -> None:
     assert problem.seconds(problem.improved(problem.traced())) <= problem.seconds(problem.traced())
 
 
+def test_a_small_job_on_a_grid_gets_the_best_of_all_combinations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where one axis after the other would take nearly twice as long."""
+    problem = Problem.of(
+        parse("""job crossed
+%x0 = input() : float32[4,2048] cpu:[[0,1],[2,3]] (S(1), S(0))
+%x1 = input() : float32[4,4] cpu:[[0,1],[2,3]] (S(1), S(0))
+%y0 = matmul(%x1, %x0) : float32[4,2048] cpu:[[0,1],[2,3]] (B, B)
+%y1 = relu(%x1) : float32[4,4] cpu:[[0,1],[2,3]] (B, B)
+%y2 = relu(%y1) : float32[4,4] cpu:[[0,1],[2,3]] (B, B)
+out: output(%y2)
+""")
+    )
+    least = min(map(problem.seconds, map(list, itertools.product(*(range(len(f.candidates)) for f in problem.free)))))
+    assert problem.seconds(problem.solve()) <= least * 1.04
+    monkeypatch.setattr(layouts, "TOGETHER", 0)
+    assert problem.seconds(problem.solve()) > least * 1.3
+
+
 @pytest.mark.parametrize(("grid", "axes"), [("[[0,1],[2,3]]", 2), ("[[0,1]]", 1), ("[[[0],[1]]]", 1)])
 def test_axes_of_a_grid_are_chosen_one_after_the_other(grid: str, axes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Together their layouts are so many that a small model took minutes."""
+    monkeypatch.setattr(layouts, "TOGETHER", 0)
     whole, sizes = "B, " * (grid.count("[[[") + 1), list[int]()
     least = _Program.least
     monkeypatch.setattr(_Program, "least", lambda self, costs: (sizes.append(len(costs)), least(self, costs))[1])

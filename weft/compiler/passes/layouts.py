@@ -6,8 +6,8 @@ minimised: what a rank computes, and what moves between a node and its readers. 
 
 It is an integer program: one candidate for each node, one movement for each edge. Readers that want a value in the same
 layout share its movement. HiGHS solves it, mostly at once, as its relaxation tends to be integral; beyond `LARGEST`
-unknowns a local search improves the layouts of the trace node by node instead. Of a grid, one axis is chosen after the
-other: together they have so many layouts of the same cost that the search takes minutes.
+unknowns a local search improves the layouts of the trace node by node instead. Beyond `TOGETHER` unknowns, the axes of
+a grid are chosen one after the other: together they have so many layouts of the same cost that it takes minutes.
 
 Of choices that are about as fast, within `SLACK`, the one that holds least is taken: the mean of what a rank holds
 while the nodes run one after another.
@@ -38,6 +38,7 @@ from weft.ops.infer import freeze
 from weft.plan.usage import show
 
 LARGEST: Final = 30_000  # unknowns of the program
+TOGETHER: Final = 3_000  # unknowns up to which all axes of a grid are chosen together: in seconds
 SLACK: Final = 0.03  # of the least time
 BRANCHES: Final = 1000  # limit of the search, after which the best solution is taken: the same on every rank
 
@@ -160,6 +161,8 @@ class Problem:
     # ---- the least -------------------------------------------------------------------------------------
 
     def solve(self) -> Choice:
+        if self.unknowns <= TOGETHER:
+            return self.together(self.traced())
         choice, grids = self.traced(), {f.candidates[0].placement.shape for f in self.free}
         axes = dict.fromkeys(axis for grid in sorted(grids) for axis, ranks in enumerate(grid) if ranks > 1)
         for axis in axes:
@@ -169,12 +172,14 @@ class Problem:
             choice = [numbers[c] for numbers, c in zip(kept, part.together(start), strict=True)]
         return choice
 
+    @property
+    def unknowns(self) -> int:
+        edges = sum(len(self.states(e.value)) * len(self.wishes(e)) for e in self.edges)
+        return sum(len(f.candidates) for f in self.free) + edges
+
     def together(self, choice: Choice) -> Choice:
         """The best choice of all candidates, from this one on."""
-        unknowns = sum(len(f.candidates) for f in self.free) + sum(
-            len(self.states(e.value)) * len(self.wishes(e)) for e in self.edges
-        )
-        return self.improved(choice) if unknowns > LARGEST else _Program(self).solved(choice)
+        return self.improved(choice) if self.unknowns > LARGEST else _Program(self).solved(choice)
 
     def states(self, v: Value) -> list[Spec]:
         """The layouts in which a value may be made."""
