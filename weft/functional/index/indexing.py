@@ -43,13 +43,15 @@ _unbind = ADAPTERS["flow"][unbind.__name__]
 KEYS = (int, slice, tuple, Tensor)  # unambiguous keys
 
 _BASIC = frozenset({int, slice, type(None), type(Ellipsis)})  # the classes of basic indices, which give views
-_ONLY = _BASIC.issuperset
-_PART = Short(
-    "basic_index",
-    "d0[key] if key.__class__ in basic or (key.__class__ is tuple and only(map(type, key)) and key.count(...) < 2) "
-    "else None",
-    names={"basic": _BASIC, "only": _ONLY},
-)
+
+
+def _is_basic(key: Any) -> bool:
+    """Whether the index gives a view."""
+    kind = key.__class__
+    return kind in _BASIC or (kind is tuple and _BASIC.issuperset(map(type, key)) and key.count(...) < 2)
+
+
+_PART = Short("basic_index", "d0[key] if is_basic(key) else None", names={"is_basic": _is_basic})
 
 
 def _getitem(x: Tensor, key: Any) -> Tensor:
@@ -123,12 +125,6 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         _put(part, gathered, value)
     else:
         _write(part, value)
-
-
-def _is_basic(key: Any) -> bool:
-    """Whether the index gives a view."""
-    kind = key.__class__
-    return kind in _BASIC or (kind is tuple and _ONLY(map(type, key)) and key.count(...) < 2)
 
 
 def _fits(x: Tensor, key: Any, value: Tensor) -> bool:
