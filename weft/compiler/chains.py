@@ -77,7 +77,8 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
         if node.op in NO_CHAIN or is_alias(node, memory):
             made_in.update(dict.fromkeys(node.outputs))
             continue
-        places = [placement_of(v) for v in node.operands()]
+        operands = node.operands()
+        places = [placement_of(v) for v in operands]
         there = placement_of(node.outputs[0]) if node.outputs else (places[0] if places else None)
         crossing = bool(places) and places[0] is not there
         start = places[0] if crossing else there
@@ -90,17 +91,17 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
         depth = 1 if rate else 0  # what is prepared once a launch comes before every micro-batch
         if not (copies or leaving):
             depth = max(depth, (reached if stream else cut).get(line, depth))
-        if stream and not copies and line in reached and all(made_in[v] is None for v in node.operands()):
+        if stream and not copies and line in reached and all(made_in[v] is None for v in operands):
             depth += 1  # it starts where it stands
-        for v in node.operands():
+        for v, place in zip(operands, places, strict=True):
             source = made_in[v]
             if source is not None:
-                moved = source.placement is not placement_of(v) or source.placement is not start
+                moved = source.placement is not place or source.placement is not start
                 moved = moved or (source.micro, source.late, source.stream, source.device) != mine
                 depth = max(depth, source.depth + moved)
                 if source.stream and not (stream or rate):
                     depth = max(depth, awaited.setdefault((line, source), reached.get(line, -1) + 1))
-        used, over = ({memory[v] for v in values if v in memory} for values in (node.operands(), written(node)))
+        used, over = ({memory[v] for v in values if v in memory} for values in (operands, written(node)))
         touched = {k for table, values in ((using, over), (writing, used)) for v in values for k in table.get(v, ())}
         for before in touched:  # who reads a variable must find what was written by then, and nothing later
             apart = (before.micro, before.late, before.stream, before.device) != mine

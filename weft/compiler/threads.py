@@ -21,13 +21,14 @@ GAIN: Final = 0.1  # more threads must save so much of the time
 def one_is_enough(nodes: Sequence[Node], threads: int, sharing: float = SHARING, speed: float = 1.0) -> bool:
     """`sharing` and `speed`, of products as a multiple of the estimate, may be measured."""
     calls = [n for n in nodes if n.op in OPS]
-    if any(v.device_type != "cpu" for n in calls for v in (*n.operands(), *n.outputs)):
+    if any(v.device_type != "cpu" for n in calls for v in n.outputs):
         return False
-    seconds = [work(n, n.signature) / speed for n in calls]
-    saved = sum(t * (1 - 1 / threads) - sharing for n, t in zip(calls, seconds, strict=True) if _shared(n))
-    return saved <= GAIN * sum(seconds)
-
-
-def _shared(node: Node) -> bool:
-    most = max((math.prod(v.shape) for v in (*node.operands(), *node.outputs)), default=0)
-    return most >= GRAIN or multiplications(node) > most
+    saved = total = 0.0
+    for n in calls:
+        products = multiplications(n)
+        seconds = work(n, n.signature, products=products) / speed
+        total += seconds
+        most = max((math.prod(v.shape) for v in (*n.operands(), *n.outputs)), default=0)
+        if most >= GRAIN or products > most:
+            saved += seconds * (1 - 1 / threads) - sharing
+    return saved <= GAIN * total

@@ -38,10 +38,13 @@ def run(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[list[Tensor], 
             f"{FUNCTIONS[op.name]} inside build(): a graph is either local or global as a whole. Convert outside of "
             "it, and give build() the result; a new tensor is global by flow.ones(2, placement=P, sbp=B)"
         )
-    args = tuple(_number(a, op, args) if p.kind == "attribute" else a for a, p in zip(args, op.params, strict=False))
+    args = tuple([_number(a, op, args) if p.kind == "attribute" else a for a, p in zip(args, op.params, strict=False)])
     check_arguments(op, args)
     op = OPS[STRIDELESS.get(op.name, op.name)]
-    values = _computed(op, args, builder) if op.dynamic else emit(op, tuple(_symbol(a, builder) for a in args), builder)
+    if op.dynamic:
+        values = _computed(op, args, builder)
+    else:
+        values = emit(op, tuple([_symbol(a, builder) for a in args]), builder)
     return [of_value(v, v.spec) for v in values], args
 
 
@@ -114,9 +117,9 @@ def _stand_ins(args: tuple[Any, ...], make: Any) -> tuple[Any, ...]:
     def one(a: Any) -> Any:
         if isinstance(a, Value):
             return make(a)
-        return tuple(one(v) for v in a) if isinstance(a, (list, tuple)) else a
+        return tuple([one(v) for v in a]) if isinstance(a, (list, tuple)) else a
 
-    return tuple(map(one, args))
+    return tuple([one(a) for a in args])
 
 
 def _convert(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[Value, ...]:
@@ -137,7 +140,7 @@ def _symbol(a: Any, builder: Builder) -> Any:
             )
         return a.value
     if isinstance(a, (list, tuple)):
-        return tuple(_symbol(v, builder) for v in a)
+        return tuple([_symbol(v, builder) for v in a])
     return a
 
 

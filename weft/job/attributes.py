@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from types import NoneType
+from typing import Any, Final, NamedTuple
 
 from weft.core.dispatch import hooks, tracing
 from weft.core.errors import TraceError
@@ -18,6 +19,8 @@ from weft.core.stored import stored
 from weft.job.aliasing import Memories
 from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor
+
+PLAIN: Final = (bool, int, float, str, NoneType)
 
 
 class Held(NamedTuple):
@@ -79,16 +82,24 @@ class Attributes:
         """The tensors that the program replaced, each with its replacement; the attributes are restored."""
         found, read = [], self._read_as_no_state(was_read)
         for module, held in self._held.values():
-            for each in [*held, *(Held(module, name, None, None) for name in self._late(module, held))]:
+            changed = [each for each in held if not self._is_as_before(each)]
+            late = [Held(module, name, None, None) for name in self._late(module, held)]
+            for each in [*changed, *late]:
                 self._keep_constants(each, was_read)
-            for each in held:
+            for each in changed:
                 pair = self._judged(each, was_read if each.is_state else read)
                 if pair is not None:
                     found.append(pair)
                     stored(module)[each.name] = each.value
-            for name in self._late(module, held):
-                self._judged(Held(module, name, None, None), was_read)
+            for each in late:
+                self._judged(each, was_read)
         return found
+
+    def _is_as_before(self, each: Held) -> bool:
+        """Whether it is the tensor of before the trace, or what holds none."""
+        if isinstance(each.value, Tensor):
+            return each.now is each.value and not self._is_new(each.value)
+        return type(each.value) in PLAIN and each.now is each.value
 
     def _keep_constants(self, each: Held, was_read: Callable[[Tensor], bool]) -> None:
         """Give new tensors that follow from constants alone their data, as the program's tables stay for later calls;

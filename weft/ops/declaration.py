@@ -298,8 +298,13 @@ class Op:
         return self._present(described, args) if isinstance(described, str) else described
 
     def _present(self, text: str, args: tuple[Any, ...]) -> str:
-        places = self._operand_indices(args)
-        return notation.present(text, tuple(len(places[self.names[i]]) for i in self.operands))
+        return notation.present(text, tuple([self._given(i, args[i]) for i in self.operands]))
+
+    def _given(self, i: int, value: Any) -> int:
+        """How many tensors, which shapes stand for, a parameter has."""
+        if self.params[i].kind == "tensors":
+            return sum(v is not None for v in value)
+        return int(isinstance(value, tuple))
 
     def products(
         self, args: tuple[Any, ...], shapes: tuple[tuple[int, ...], ...], outputs: tuple[tuple[int, ...], ...]
@@ -316,9 +321,8 @@ class Op:
         """Which flattened operands each parameter has."""
         places, at = {}, 0
         for i in self.operands:
-            value, p = args[i], self.params[i]
-            count = sum(v is not None for v in value) if p.kind == "tensors" else int(isinstance(value, tuple))
-            places[p.name] = tuple(range(at, at + count))
+            count = self._given(i, args[i])
+            places[self.names[i]] = tuple(range(at, at + count))
             at += count
         return places
 

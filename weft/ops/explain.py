@@ -188,6 +188,8 @@ def wrong(p: Param, value: Any) -> str:
 def check_arguments(op: Op, args: tuple[Any, ...], numbers: bool = True) -> None:
     """Raise if an argument's type isn't the declared one. `numbers`: whether a 0-d tensor is accepted for a number."""
     for p, value in zip(op.params, args, strict=False):  # an update's call leaves defaults out
+        if p.kind == "tensor" and isinstance(value, Tensor):
+            continue
         if value is ABSENT:
             raise missing(op, args)
         if not accepts(p, value, numbers):

@@ -37,12 +37,17 @@ class Between(NamedTuple):
 
 def freeze(value: Any) -> Any:
     """A hashable copy of an argument."""
+    kind = type(value)
+    if kind is Form or value is None:
+        return value
+    if kind is tuple or kind is list:
+        return tuple([freeze(v) for v in value])
     if isinstance(value, slice):
         return Between(value.start, value.stop, value.step)
     if isinstance(value, (int, float, complex)):
-        return Number(value, type(value))
-    if isinstance(value, (list, tuple)) and not isinstance(value, (Form, Number, Between)):
-        return tuple(freeze(v) for v in value)
+        return Number(value, kind)
+    if isinstance(value, (list, tuple)) and not isinstance(value, (Number, Between)):
+        return tuple([freeze(v) for v in value])
     return value
 
 

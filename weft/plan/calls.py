@@ -85,6 +85,11 @@ class Result(msgspec.Struct, frozen=True):
         return math.prod(self.shape) * dtypes.named(self.dtype).itemsize
 
     @property
+    def extent(self) -> int:
+        """The bytes from its first to its last element."""
+        return self.bytes if self.strides is None else self.strided.extent
+
+    @property
     def strided(self) -> Strided:
         strides = contiguous(self.shape) if self.strides is None else self.strides
         return Strided(self.shape, strides, dtypes.named(self.dtype).itemsize)
@@ -353,7 +358,7 @@ def _check_bounds(call: Call, r: Result, arena: int, registers: Mapping[int, int
         verb = "consumes" if call.op == "read" else "produces"
         raise CompileError(f"{shown(call)}: the task {verb} no register {p.register}")
     size = registers[p.register] if p.kind == "register" else arena
-    if p.offset + p.step * (acts - 1) + r.strided.extent > size:
+    if p.offset + p.step * (acts - 1) + r.extent > size:
         raise CompileError(f"{shown(call)}: %{r.name} ends beyond the {size} bytes that are there")
     if p.offset % dtypes.named(r.dtype).itemsize:
         raise CompileError(f"{shown(call)}: %{r.name} of {r.dtype} begins at {p.offset}, between two numbers")
@@ -409,7 +414,7 @@ def _check_overlaps(step: Step, results: Mapping[str, Result], last: Mapping[str
                 continue
             exported = p.kind == "register"  # other tasks read it afterwards
             end = len(step.calls) if exported else max(i, until.get(r.name, i))
-            until_byte = max(row.get(r.name, 0), p.offset + p.step * (acts - 1) + r.strided.extent)
+            until_byte = max(row.get(r.name, 0), p.offset + p.step * (acts - 1) + r.extent)
             span = Span(p.offset, until_byte, i, end, r.name)
             by_memory.setdefault((p.kind, p.register), []).append(span)
     for spans in by_memory.values():

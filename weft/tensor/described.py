@@ -58,7 +58,7 @@ class Described(Methods):
         data = self.blob.data
         if data is not None:  # local and not traced
             return data.shape
-        return Size(self.spec.shape if self.spec is not None else self._meta.shape)
+        return Size((self.spec or self.value or self._meta).shape)
 
     @property
     def _meta(self) -> torch.Tensor:
@@ -76,7 +76,8 @@ class Described(Methods):
         data = self.blob.data
         if data is not None:
             return dtypes.of_torch(data.dtype)
-        return self.spec.dtype if self.spec is not None else dtypes.of_torch(self._meta.dtype)
+        known = self.spec or self.value
+        return known.dtype if known is not None else dtypes.of_torch(self._meta.dtype)
 
     @property
     def device(self) -> Device:
@@ -107,7 +108,7 @@ class Described(Methods):
         data = self.blob.data
         if data is not None:
             return data.ndim
-        return len(self.spec.shape) if self.spec is not None else self._meta.ndim
+        return len((self.spec or self.value or self._meta).shape)
 
     def dim(self) -> int:
         return self.ndim

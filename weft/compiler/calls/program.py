@@ -187,7 +187,8 @@ class _Lowering:
         elif v in self.joined:
             self.strides[v] = self._laid(v).stride()
         elif self._placeable(n):
-            self.strides[v] = None if self.exports.get(v) else _own_strides(self._laid(v))
+            plain = v not in self.ordered or self.exports.get(v)
+            self.strides[v] = None if plain else _own_strides(self._laid(v))
 
     def _laid(self, v: Value) -> torch.Tensor:
         """A value as a meta tensor, its dimensions in the chosen order."""

@@ -436,13 +436,13 @@ def _moving(a: Spec, b: Spec, links: Links) -> float:
     return 0.0 if a is b else planner.cost(a.shape, a.dtype, a.placement, a.nd_sbp, b.placement, b.nd_sbp, links)
 
 
-def work(node: Node, s: Signature | None, threads: int = 1) -> float:
+def work(node: Node, s: Signature | None, threads: int = 1, products: int | None = None) -> float:
     """Estimated computing time of a rank: of its share of memory traffic, or of multiplications, which so many threads
     share. The operands of a node without a signature are local."""
     op = OPS[node.op]
     if op.view:
         return 0.0
-    values, products = [*node.operands(), *node.outputs], multiplications(node)
+    values, products = [*node.operands(), *node.outputs], multiplications(node) if products is None else products
     if s is None:
         passing = sum(v.bytes for v in values)
         type, shared = values[0].device.type if values else "cpu", 1
