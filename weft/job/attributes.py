@@ -57,7 +57,8 @@ class Attributes:
         if "_roles" not in stored(module):
             self.make(module)
         elif id(module) not in self._held:
-            self._held[id(module)] = module, [Held(module, k, v, _copy(v)) for k, v in stored(module).items()]
+            held = [Held(module, k, v, _copy(v)) for k, v in stored(module).items() if k != "_roles"]
+            self._held[id(module)] = module, held
 
     def make(self, module: Any) -> None:
         """Note a module whose `__init__` runs during the trace."""
@@ -118,7 +119,7 @@ class Attributes:
 
     def _late(self, module: Any, held: list[Held]) -> list[str]:
         """The attributes that a module of before the trace has got since."""
-        known = {each.name for each in held}
+        known = {"_roles", *(each.name for each in held)}
         return [] if id(module) in self._born else [n for n in stored(module) if n not in known]
 
     def _read_as_no_state(self, was_read: Callable[[Tensor], bool]) -> Callable[[Tensor], bool]:

@@ -66,21 +66,23 @@ def without_places(text: str) -> str:
 
 def shared_hash(job: Job) -> str:
     """The hash of the job, on which all ranks must agree."""
-    return hashlib.sha256(without_places(show(job)).encode()).hexdigest()[:16]
+    return hashlib.sha256("\n".join([_head(job), *map(_call, job.nodes)]).encode()).hexdigest()[:16]
 
 
 def show_node(n: Node, most: int | None = None) -> str:
     """A node's line of text; lists with more than `most` members are abbreviated."""
+    return _call(n, most) + (f"{PLACE}{n.where}" if n.where else "")
+
+
+def _call(n: Node, most: int | None = None) -> str:
+    """The line without the place in the program, which may differ between ranks."""
     left = some([f"%{v.name}" for v in n.outputs], most)
     forms = some([v.form for v in n.outputs], most)
     marks = {"@micro": n.micro, "@late": n.late, "@ranked": n.ranked, f"@stage({n.stage})": n.stage is not None}
     marked = "".join(f" {word}" for word, on in marks.items() if on)
     called = f"{n.op}({', '.join(_argument(a, most) for a in n.args)})"
     named = "" if n.outputs and n.outputs[0].name == n.name else f"{n.name}: "
-    return (
-        named + (f"{left} = " if left else "") + called + (f" : {forms}" if forms else "") + marked
-        + (f"{PLACE}{n.where}" if n.where else "")
-    )  # fmt: skip
+    return named + (f"{left} = " if left else "") + called + (f" : {forms}" if forms else "") + marked
 
 
 def _argument(a: Any, most: int | None = None) -> str:

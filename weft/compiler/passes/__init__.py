@@ -51,13 +51,15 @@ def apply(job: Job, options: Options, watch: Callable[[str, Job], Any] | None = 
     """
     if options.verify:
         job.verify()
+    before = _parts(job)
     for name, run in PASSES:
-        start, before = time.perf_counter(), _parts(job)
+        start = time.perf_counter()
         run(job, options)
         job.passes.append(Pass(name, time.perf_counter() - start, len(before) // 3, len(job.nodes)))
         after = _parts(job)
         if options.verify and not (len(before) == len(after) and all(map(operator.is_, before, after))):
             job.verify()
+        before = after
         if watch is not None:
             watch(name, job)
 

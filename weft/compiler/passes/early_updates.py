@@ -58,11 +58,14 @@ def _least(n: Node, options: Options) -> int:
 
 def _by_bucket(job: Job, options: Options) -> None:
     """Split updates whose gradients come from different collectives that have streams of their own."""
+    apart = {n for n in job.nodes if not n.micro and device_of(n, options)}
+    if not apart:
+        return
     last: dict[Value, int] = {}  # of the collectives that a value depends on
     nodes: list[Node] = []
     for i, n in enumerate(job.nodes):
         before = max((last.get(v, -1) for v in n.operands()), default=-1)
-        last.update(dict.fromkeys(n.outputs, i if device_of(n, options) and not n.micro else before))
+        last.update(dict.fromkeys(n.outputs, i if n in apart else before))
         groups: dict[int, list[int]] = {}
         for k, v in enumerate(_gradients(n)):
             groups.setdefault(last[v], []).append(k)
