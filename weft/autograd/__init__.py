@@ -21,6 +21,7 @@ from weft.autograd.modes import (
     set_grad_enabled,
 )
 from weft.autograd.numeric_check import gradcheck, gradgradcheck
+from weft.autograd.overwrite import overwriting
 from weft.autograd.plain import taken
 from weft.autograd.variable import Variable
 from weft.core.derived import GIVEN, Derived, lazily
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from weft.autograd import functional
 
 hooks.road = make_entry
+hooks.overwriting = overwriting
 hooks.call = call
 hooks.whole = whole
 hooks.fresh = fresh

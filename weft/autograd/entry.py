@@ -85,9 +85,18 @@ def header_of(op: Op) -> list[str]:
 
 
 def refits(op: Op, then: str) -> list[str]:
-    """Text for arguments that don't fit as given."""
-    given = f"({', '.join(op.names)},)"
-    return ["    if _rest or _more:", f"        return refit(op, {given}, _rest, _more, {then}, in_place)"]
+    """Text for arguments that don't fit as given; with `inplace` alone among them, the call is that of `name_`."""
+    refitted = f"return refit(op, ({', '.join(op.names)},), _rest, _more, {then}, in_place)"
+    if then != "call" or not taking_inplace(op):
+        return ["    if _rest or _more:", f"        {refitted}"]
+    again = [f"{p.name}={p.name}" if p.keyword_only else p.name for p in op.params]
+    return [
+        "    if _rest or _more:",
+        "        if _rest or len(_more) > 1 or 'inplace' not in _more:",
+        f"            {refitted}",
+        "        if _more['inplace']:",
+        f"            return hooks.overwriting(op)({', '.join(again)})",
+    ]
 
 
 def in_general(op: Op, run: str) -> list[str]:

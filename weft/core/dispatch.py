@@ -78,6 +78,7 @@ class Hooks:
     """The functions that upper layers provide to lower ones. Filled once, at import."""
 
     road: Callable[[Any], Callable[..., Any]]  # autograd: the entry of an op
+    overwriting: Callable[[Any], Callable[..., Any]]  # autograd: the entry of its `name_`
     call: Callable[[Any, tuple[Any, ...]], Any]  # autograd: the general way, with complete arguments
     wait_read: Callable[[Any], Any]  # vm: until nothing pending writes the blob
     wait_write: Callable[[Any], Any]  # vm: until nothing pending reads or writes the blob

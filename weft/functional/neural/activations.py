@@ -8,16 +8,18 @@ import torch
 
 from weft.api.fast_path import in_one
 from weft.api.table import public
-from weft.autograd.inplace import in_place
+from weft.autograd.overwrite import overwriting
 from weft.core.errors import OptionError, ShapeError
 from weft.functional.tensor.conversion import contiguous
 from weft.ops import OPS, ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
 
+_hardtanh_, _leaky_relu_ = overwriting(OPS["hardtanh"]), overwriting(OPS["leaky_relu"])
+
 
 def _held(x: Tensor, low: float, high: float, inplace: bool) -> Tensor:
-    return in_place(OPS["hardtanh"], (x, low, high)) if inplace else ops.hardtanh(x, low, high)
+    return (_hardtanh_ if inplace else ops.hardtanh)(x, low, high)
 
 
 @public("neural")
@@ -81,7 +83,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 @public("neural")
 def leaky_relu(x: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x where positive, negative_slope * x elsewhere."""
-    return in_place(OPS["leaky_relu"], (x, negative_slope)) if inplace else ops.leaky_relu(x, negative_slope)
+    return (_leaky_relu_ if inplace else ops.leaky_relu)(x, negative_slope)
 
 
 @public("neural flow")

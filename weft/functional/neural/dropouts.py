@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.api.table import public
-from weft.autograd.inplace import in_place
+from weft.autograd.overwrite import assign, overwriting
 from weft.core.errors import OptionError, ShapeError
 from weft.functional.create import creation
 from weft.functional.create.creation import drawing
@@ -13,6 +13,7 @@ from weft.functional.create.likeness import fitted
 from weft.ops import OPS, ops
 from weft.tensor.tensor import Tensor
 
+_mul_ = overwriting(OPS["mul"])
 LOWEST = -1.7580993408473766  # the limit of selu at minus infinity
 
 
@@ -36,7 +37,7 @@ def _drop(input: Tensor, p: float, training: bool, inplace: bool, dims: int) -> 
     if not training or p == 0:
         return input
     kept = _drawn(input, p, dims)
-    return in_place(OPS["mul"], (input, kept)) if inplace else ops.mul(input, kept)
+    return (_mul_ if inplace else ops.mul)(input, kept)
 
 
 def _inside(name: str, x: Tensor) -> int:
@@ -79,7 +80,7 @@ def _alpha(input: Tensor, p: float, training: bool, inplace: bool, dims: int | N
     scale = 0.0 if p == 1 else ((LOWEST**2 * p + 1) * (1 - p)) ** -0.5
     kept = ops.ne(_drawn(input.detach(), p, dims), 0)
     made = ops.sub(ops.where(kept, ops.mul(input, scale), LOWEST * scale), LOWEST * scale * p)
-    return in_place(OPS["copy"], (input, made)) if inplace else made
+    return assign(input, made) if inplace else made
 
 
 @public("neural flow")
@@ -116,5 +117,5 @@ def dropout(
         with drawing(generator):
             y = ops.dropout(x, p, True)
     if inplace:
-        y = in_place(OPS["copy"], (x, y))
+        y = assign(x, y)
     return y if addend is None else ops.add(y, addend)

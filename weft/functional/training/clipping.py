@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from weft.autograd import no_grad
-from weft.autograd.inplace import in_place
+from weft.autograd.overwrite import overwriting
 from weft.core import dtype as dtypes
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, OptionError, TraceError
@@ -17,6 +17,7 @@ from weft.tensor.data import whole_data
 from weft.tensor.tensor import Tensor
 
 INFINITY = float("inf")
+_mul_, _clamp_ = overwriting(OPS["mul"]), overwriting(OPS["clamp"])
 
 
 def grads_of(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
@@ -110,7 +111,7 @@ def _scale(grads: list[Tensor], max_norm: float, norm: Tensor) -> None:
             ops.scale_all(group, _on_device_of(factor, group[0]))
             continue
         for g in group:
-            in_place(OPS["mul"], (g, _on_device_of(factor, g)))
+            _mul_(g, _on_device_of(factor, g))
 
 
 def clipped(grads: list[Tensor], max_norm: float, norm_type: float = 2.0) -> list[Tensor]:
@@ -129,7 +130,7 @@ def clip_grad_value(parameters: Tensor | Iterable[Tensor], clip_value: float, fo
     """Clamp every element of every gradient, in place, to [-clip_value, clip_value]."""
     with no_grad():
         for g in grads_of(parameters):
-            in_place(OPS["clamp"], (g, -float(clip_value), float(clip_value)))
+            _clamp_(g, -float(clip_value), float(clip_value))
 
 
 def _on_device_of(factor: Tensor, t: Tensor) -> Tensor:
