@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft as flow
+from bench.memory import peak
 from weft.core.errors import IndexingError, WeftError
 from weft.launch import spawn_threads
 from weft.tensor.tensor import of_torch
@@ -404,3 +405,37 @@ def test_what_is_the_same_along_a_masks_true_elements_is_written_without_their_p
     check(lambda t: t)
     P, B = flow.placement("cpu", ranks=[0, 1]), flow.sbp.broadcast
     spawn_threads(2, lambda: check(lambda t: t.to_global(P, B)), deadline=60)
+
+
+ROWS, AT = 4096, [3, 0]
+WRITES: dict[str, Any] = {
+    "x[i] = v": lambda lib, x, i, v: x.__setitem__(i, v),
+    "x[[3, 0]] = 1": lambda lib, x, i, v: x.__setitem__(AT, 1.0),
+    "x[:, i] = 1": lambda lib, x, i, v: x.__setitem__((slice(None), i), 1.0),
+    "x[i, i] = 1": lambda lib, x, i, v: x.__setitem__((i, i), 1.0),
+    "index_put_": lambda lib, x, i, v: x.index_put_((i,), v),
+    "index_copy_": lambda lib, x, i, v: x.index_copy_(0, i, v),
+    "index_fill_": lambda lib, x, i, v: x.index_fill_(0, i, 2.0),
+    "put_": lambda lib, x, i, v: x.put_(i, v[:, 0]),
+    "scatter_reduce_": lambda lib, x, i, v: x.scatter_reduce_(0, i[:, None].expand(2, 8), v, "amax"),
+    "relu_ as inplace=True": lambda lib, x, i, v: lib.nn.functional.relu(x, inplace=True),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_to_write_few_rows_copies_no_more_than_these(name: str) -> None:
+    reference, v, i = torch.randn(ROWS, 8), torch.randn(2, 8), torch.tensor(AT)
+    x = flow.from_torch(reference.clone())
+    mine, its = flow.from_torch(v), flow.from_torch(i)
+    WRITES[name](torch, reference, i, v)
+    assert peak(lambda: WRITES[name](flow, x, its, mine), 1) < ROWS * 8
+    assert torch.equal(flow.to_torch(x), reference)
+
+
+@pytest.mark.parametrize("places", [AT, list(range(100))])
+def test_a_failing_write_leaves_the_tensor_as_it_was(places: list[int]) -> None:
+    x, i = flow.zeros(8, 2), flow.tensor([*places, 100])
+    for write in (lambda: x.__setitem__(i, 1.0), lambda: x.index_put_((i,), flow.ones(2))):
+        with pytest.raises(IndexError, match="out of bounds for dimension 0 with size 8"):
+            write()
+    assert not x.numpy().any()

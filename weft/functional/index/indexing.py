@@ -10,7 +10,7 @@ import torch
 from weft.api.fast_path import Short, shortened
 from weft.api.table import ADAPTERS, overwriting, public
 from weft.autograd.inplace import check_writable
-from weft.autograd.overwrite import assign
+from weft.autograd.overwrite import assign, guarded
 from weft.core import dtype as dtypes
 from weft.core.dispatch import here
 from weft.core.dtype import bool_
@@ -34,10 +34,12 @@ from weft.functional.shape.splitting import unbind
 from weft.functional.tensor.conversion import cast
 from weft.functional.tensor.in_place import number_like
 from weft.ops import OPS, ops
+from weft.ops.index.indexing import check_places
 from weft.tensor.tensor import Tensor
+from weft.vm.dependency import writable
 
 _fill_over, _copy_over = overwriting(OPS["fill"]), overwriting(OPS["copy"])
-_mask_over = overwriting(OPS["masked_fill"])
+_mask_over, _put_over = overwriting(OPS["masked_fill"]), overwriting(OPS["index_put"])
 _part_over, _part_filled = overwriting(OPS["basic_index_scatter"]), overwriting(OPS["basic_index_fill"])
 _unbind = ADAPTERS["flow"][unbind.__name__]
 KEYS = (int, slice, tuple, Tensor)  # unambiguous keys
@@ -57,14 +59,10 @@ _PART = Short("basic_index", "d0[key] if is_basic(key) else None", names={"is_ba
 def _getitem(x: Tensor, key: Any) -> Tensor:
     """x[key]."""
     kind = type(key)
-    if kind is Tensor:
-        if positions_alone(x, key) or leading_mask(x, key):
-            return ops.index(x, [key])
-    elif kind is list and (places := positions_listed(x, key)) is not None:
-        return ops.index(x, [places])
-    elif kind is tuple and (each := positions_by_dim(x, key)) is not None:
-        return ops.index(x, each)
-    elif kind is int and not x.ndim:
+    places = _places(x, key)
+    if places is not None:
+        return ops.index(x, places)
+    if kind is int and not x.ndim:
         raise IndexingError(f"x[{key}]: invalid index of a 0-dim tensor; read it with x.item()")
     elif kind is slice and not x.ndim:
         raise IndexingError("x[:]: slice() cannot be applied to a 0-dim tensor; write x[...]")
@@ -76,6 +74,17 @@ def _getitem(x: Tensor, key: Any) -> Tensor:
     if any(g is not None for g in gathered):
         return ops.index(x, _as_positions(x, gathered))
     return x if steps else ops.view(x, tuple(x.shape))
+
+
+def _places(x: Tensor, key: Any) -> list[Tensor | None] | None:
+    """The index tensors of a key that has only such, and `:`, for which it has None; None for any other key."""
+    kind = type(key)
+    if kind is Tensor:
+        return [key] if positions_alone(x, key) or leading_mask(x, key) else None
+    if kind is list:
+        places = positions_listed(x, key)
+        return None if places is None else [places]
+    return positions_by_dim(x, key) if kind is tuple else None
 
 
 def _no_part(x: Tensor, key: Any) -> None:
@@ -101,8 +110,10 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         if type(value) in (int, float, bool) and mask_alone(x, key):
             _mask_over(x, key, value)
             return
-        if leading_mask(x, key) or positions_alone(x, key):
-            _put(x, [key], value)
+        places = _places(x, key)
+        if places is not None:
+            if not _put_at_once(x, places, value):
+                _put(x, places, value)
             return
     elif x.spec is None and here.trace is None:
         tensor = value.__class__ is Tensor
@@ -113,6 +124,11 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         part = _part(x, key)
         if part is not None:
             _write(part, value)
+            return
+        places = _places(x, key)
+        if places is not None:
+            if not _put_at_once(x, places, value):
+                _put(x, places, value)
             return
     steps, gathered = parse(x, key)
     if x.spec is not None or here.trace is not None:
@@ -183,14 +199,37 @@ def _as_positions(x: Tensor, gathered: list[Tensor | None]) -> list[Tensor | Non
     return found
 
 
+def _put_at_once(x: Tensor, places: list[Tensor | None], value: Any) -> bool:
+    """Write to gathered elements by torch's own assignment, unless memory has to be waited for, or a gradient cares."""
+    memory, given = x.blob.now, value
+    if not here.plain or memory is None or not writable(x.blob):
+        return False
+    if type(value) is Tensor:
+        given = value.blob.now
+        if value.spec is not None or given is None or given.dtype is not memory.dtype:
+            return False
+    elif type(value) not in (int, float, bool):
+        return False
+    if here.grad and (x._requires_grad or (given is not value and value._requires_grad) or guarded(x._view_of)):
+        return False
+    keys = [slice(None) if p is None else p.blob.now for p in places]
+    try:
+        for dim, k in enumerate(keys):
+            if type(k) is not slice and k.dtype is torch.int64:
+                check_places(k, dim, memory, negative=True)
+        memory[tuple(keys)] = given
+    except (RuntimeError, IndexError):  # the general path's errors say more
+        return False
+    return True
+
+
 def _put(part: Tensor, gathered: list[Tensor | None], value: Any) -> None:
     """Write to gathered elements."""
     alone = _mask_alone(part, gathered, value) if isinstance(value, (int, float)) else None
     if alone is not None:
         part.masked_fill_(*alone)
-        return
-    value = _value(part, value)
-    part.index_put_(_as_positions(part, gathered), value)
+    else:
+        _put_over(part, _as_positions(part, gathered), _value(part, value))
 
 
 def _mask_alone(part: Tensor, gathered: list[Tensor | None], value: Any) -> tuple[Tensor, Any] | None:

@@ -96,6 +96,7 @@ def slice_scatter(
 
 
 @with_in_place
+@in_one(torch.index_copy, derived=True)
 def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """x with the slices at these indices along a dimension replaced.
 
@@ -126,6 +127,7 @@ def _places(name: str, index: Tensor) -> Tensor:
 
 
 @with_in_place
+@in_one(torch.index_fill, derived=True)
 def index_fill(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """x with the slices at these indices along a dimension filled with one value.
 
@@ -150,6 +152,7 @@ def index_fill(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 
 @with_in_place
+@in_one(torch.scatter_reduce, derived=True)
 def scatter_reduce(x: Tensor, dim: int, index: Tensor, src: Any, reduce: str, *, include_self: bool = True) -> Tensor:
     """x with src scattered along a dimension at the index; duplicates are reduced: "sum", "prod", "mean", "amax" or
     "amin". `include_self`: together with x's own elements.
@@ -190,6 +193,7 @@ def index_reduce(
 
 
 @with_in_place
+@in_one(torch.put, derived=True)
 def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """x with the elements at these indices of the flattened x replaced or added to."""
     flat = ops.index_put(ops.reshape(x, (-1,)), [index], ops.reshape(source, tuple(index.shape)), accumulate)
@@ -197,6 +201,7 @@ def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> T
 
 
 @with_in_place
+@in_one(torch.masked_scatter, derived=True)
 def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """x with the source's elements, in order, where the mask is true.
 

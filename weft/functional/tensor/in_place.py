@@ -24,7 +24,7 @@ from weft.functional.tensor.conversion import to
 from weft.ops import OPS, ops
 from weft.ops.create import constructors
 from weft.tensor.data import local_data
-from weft.tensor.tensor import Tensor
+from weft.tensor.tensor import Tensor, of_torch
 
 _fill, _copy = overwriting(OPS["fill"]), overwriting(OPS["copy"])
 
@@ -91,6 +91,9 @@ def number_like(x: Tensor, value: Any) -> Tensor:
     """A number as a 0-d tensor with x's dtype and device or layout."""
     if isinstance(value, Tensor):
         return value
+    memory = x.blob.now
+    if here.plain and memory is not None and x.spec is None:
+        return of_torch(torch.full((), value, dtype=memory.dtype, device=memory.device))
     if x.is_global:
         return constructors.full((), value, x.dtype, None, x.placement, _flat(x))
     return creation.full((), value, dtype=x.dtype, device=x.device)

@@ -106,12 +106,16 @@ def index_put(x: Tensor, indices: Sequence[Tensor | None], value: Tensor, accumu
     return torch.ops.aten.index_put(x, _all_places(x, indices), value, accumulate)
 
 
-def _check_places(index: Tensor, dim: int, x: Tensor, negative: bool = False) -> None:
+FEW = 32  # indices, of which Python finds the extremes sooner
+
+
+def check_places(index: Tensor, dim: int, x: Tensor, negative: bool = False) -> None:
     """Raise for the first index out of range, before a kernel overwrites x."""
     if index.device.type != "cpu" or index.is_complex() or not index.numel() or not -x.dim() <= dim < x.dim():
         return  # no index, or one that the kernel checks itself
     n = x.shape[dim]
-    low, high = (int(v) for v in index.aminmax())
+    few = index.tolist() if index.dim() == 1 and index.numel() <= FEW else index.aminmax()
+    low, high = int(min(few)), int(max(few))
     if low < (-n if negative else 0) or high >= n:
         raise IndexError(f"index {high if high >= n else low} is out of bounds for dimension {dim} with size {n}")
 
@@ -147,8 +151,10 @@ def _(x, indices, value, accumulate):
     for i in indices:
         mask = i is not None and i.dtype in MASKS
         if i is not None and not mask:
-            _check_places(i, at, x, negative=True)
+            check_places(i, at, x, negative=True)
         at += i.dim() if i is not None and mask else 1
+    if all(i is not None for i in indices):
+        return x.index_put_(tuple(indices), value, accumulate)
     return torch.ops.aten.index_put_(x, _all_places(x, indices), value, accumulate)
 
 
@@ -248,7 +254,7 @@ scatter_add.layout(scattering)
 
 @scatter_add.inplace
 def _(x, dim, index, src):
-    _check_places(index, dim, x)
+    check_places(index, dim, x)
     return x.scatter_add_(dim, index, src)
 
 
@@ -272,7 +278,7 @@ scatter.layout(scattering)
 
 @scatter.inplace
 def _(x, dim, index, src):
-    _check_places(index, dim, x)
+    check_places(index, dim, x)
     return x.scatter_(dim, index, src)
 
 
@@ -327,7 +333,7 @@ index_add.layout(lambda x, dim, *_: axes_at("<g!>, i!, <i!> -> <g!>", len(x), di
 
 @index_add.inplace
 def _(x, dim, index, source, alpha):
-    _check_places(index, dim, x)
+    check_places(index, dim, x)
     return x.index_add_(dim, index, source, alpha=alpha)
 
 
