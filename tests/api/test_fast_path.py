@@ -136,6 +136,7 @@ def test_a_view_that_was_made_on_the_fast_path_follows_its_base() -> None:
 A, B, C, V, I = (flow.randn(*s, dtype=flow.float64) for s in ((4, 4), (4, 4), (2, 4, 4), (4,), (1,)))
 IDS, HOLES = flow.tensor([3, 0, 3, 1]), flow.where(A > 0.5, float("nan"), A)
 # (arguments, options) by name: functions that torch has as one kernel
+FAR = flow.tensor([1, 9])
 SQUARE = flow.eye(3) * 2 + 0.1
 ROWS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "addcmul addcdiv addcmul_ addcdiv_": [
@@ -182,9 +183,6 @@ ROWS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "cdist": [((A, B), {}), ((A, B, 1.0), {}), ((A, V), {}), ((A, B), {"compute_mode": "no"})],
     "tensordot": [((A, B), {}), ((A, B, 1), {}), ((A, C), {"dims": ([0], [1])}), ((A, V, 2), {})],
     "pdist": [((A,), {}), ((A, 1.0), {})],
-    "index_copy index_copy_": [((A, 0, flow.tensor([1]), A[:1]), {}), ((A, 0, flow.tensor([9]), A[:1]), {})],
-    "index_fill index_fill_": [((A, 1, flow.tensor([1, 0]), 2.0), {}), ((A, 5, flow.tensor([1]), 2.0), {})],
-    "masked_scatter masked_scatter_": [((A, A > 0, A), {}), ((A, A > 0, A[:0]), {})],
     "combinations": [((V,), {}), ((V, 3, True), {}), ((A,), {})],
     "cholesky_inverse": [((SQUARE,), {}), ((SQUARE, True), {}), ((V,), {})],
     "multi_margin_loss": [((A, flow.tensor([0, 1, 2, 3])), {"reduction": r}) for r in ("mean", "none", "most")],
@@ -202,6 +200,31 @@ ROWS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         ((A,), {"p": 2, "dim": 1}),
         ((A, 2, 0, True), {}),
         ((IDS,), {}),
+    ],
+    "index_copy index_copy_": [
+        ((A, 0, IDS[:2], B[:2]), {}),
+        ((A.t(), 1, IDS[:2], B[:, :2]), {}),
+        ((A, 0, IDS, V), {}),
+        ((A, 0, FAR, B[:2]), {}),
+    ],
+    "index_fill index_fill_": [
+        ((A, 0, IDS, 2.0), {}),
+        ((A.t(), 1, IDS.int(), 2), {}),
+        ((A, 0, IDS, V), {}),
+        ((A, 1, FAR, 2.0), {}),
+        ((A, 5, IDS, 2.0), {}),
+    ],
+    "scatter_reduce scatter_reduce_": [
+        ((A, 0, IDS.expand(4, 4), B, reduce), {"include_self": own})
+        for reduce in ("sum", "mean", "prod", "amax", "most")
+        for own in (True, False)
+    ],
+    "put put_": [((A, IDS, V), {}), ((A, IDS, V, True), {}), ((A, IDS, V[:2]), {}), ((A, FAR * 2, V[:2]), {})],
+    "masked_scatter masked_scatter_": [
+        ((A, B > 0, C), {}),
+        ((A.t(), V > 0, B), {}),
+        ((A, B, C), {}),
+        ((A, A > 0, A[:0]), {}),
     ],
     "one_hot": [((IDS, 5), {}), ((IDS,), {}), ((IDS, 2), {}), ((IDS, 5, 2, 1), {}), ((V, 5), {})],
 }
@@ -221,9 +244,11 @@ def test_one_kernel_does_what_the_composition_does(place: str, name: str) -> Non
         if wants and isinstance(first, Tensor) and first.dtype.is_floating_point:
             first.requires_grad = True
             first = first * 1 if name.endswith("_") else first
+        before = first.detach().clone() if isinstance(first, Tensor) else None
         try:
             made = way(first, *rest, **options)
         except WeftError as error:
+            assert before is None or flow.allclose(first, before, equal_nan=True)  # nothing was written
             return type(error)
         assert (made is first) == name.endswith("_")
         return [

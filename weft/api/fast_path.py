@@ -77,19 +77,24 @@ class InOne(NamedTuple):
     writes   the kernel overwrites its first operand, which is returned; otherwise it returns a new tensor, or a bool
     derived  the path is taken where gradients are recorded, too, and torch's autograd gives them: it pays for
              compositions that take far longer
+    over     the kernel of the function's `name_`, by default torch's
     """
 
     kernel: Callable[..., Any]
     call: str = ""
     writes: bool = False
     derived: bool = False
+    over: Callable[..., Any] | None = None
 
 
-def in_one(kernel: Callable[..., Any], call: str = "", writes: bool = False, derived: bool = False) -> Callable[[F], F]:
+def in_one(
+    kernel: Callable[..., Any], call: str = "", writes: bool = False, derived: bool = False,
+    over: Callable[..., Any] | None = None,
+) -> Callable[[F], F]:  # fmt: skip
     """Give a function composed of ops the fast path by torch's kernel; its door takes it."""
 
     def mark(f: F) -> F:
-        f.in_one = InOne(kernel, call, writes, derived)  # type: ignore[attr-defined]
+        f.in_one = InOne(kernel, call, writes, derived, over)  # type: ignore[attr-defined]
         return f
 
     return mark

@@ -22,6 +22,7 @@ from weft.functional.shape.views import movedim
 from weft.functional.tensor.conversion import cast, contiguous
 from weft.functional.tensor.in_place import filling, into, number_like, with_in_place
 from weft.ops import OPS, ops
+from weft.ops.index.indexing import check_places, check_range
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
 
@@ -95,8 +96,37 @@ def slice_scatter(
     return ops.narrow_scatter(x, src, dim, first, length, step)
 
 
+# Kernels of torch's that write, after it is known that they won't stop half way.
+
+
+def _copy_(x: Any, dim: int, index: Any, source: Any) -> Any:
+    check_places(index, dim, x)
+    return x.index_copy_(dim, index, source)
+
+
+def _fill_(x: Any, dim: int, index: Any, value: Any) -> Any:
+    check_places(index, dim, x, negative=True)
+    return x.index_fill_(dim, index, value)
+
+
+def _reduce_(x: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool) -> Any:
+    check_places(index, dim, x)
+    return x.scatter_reduce_(dim, index, src, reduce, include_self=include_self)
+
+
+def _put_(x: Any, index: Any, source: Any, accumulate: bool) -> Any:
+    check_range(index, x.numel(), negative=True)
+    return x.put_(index, source, accumulate)
+
+
+def _masked_(x: Any, mask: Any, source: Any) -> Any:
+    if source.numel() < x.numel() and int(mask.expand_as(x).count_nonzero()) > source.numel():
+        raise IndexError("the mask has more true elements than the source has elements")
+    return x.masked_scatter_(mask, source)
+
+
 @with_in_place
-@in_one(torch.index_copy, derived=True)
+@in_one(torch.index_copy, derived=True, over=_copy_)
 def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """x with the slices at these indices along a dimension replaced.
 
@@ -127,7 +157,7 @@ def _places(name: str, index: Tensor) -> Tensor:
 
 
 @with_in_place
-@in_one(torch.index_fill, derived=True)
+@in_one(torch.index_fill, derived=True, over=_fill_)
 def index_fill(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """x with the slices at these indices along a dimension filled with one value.
 
@@ -152,7 +182,7 @@ def index_fill(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 
 @with_in_place
-@in_one(torch.scatter_reduce, derived=True)
+@in_one(torch.scatter_reduce, derived=True, over=_reduce_)
 def scatter_reduce(x: Tensor, dim: int, index: Tensor, src: Any, reduce: str, *, include_self: bool = True) -> Tensor:
     """x with src scattered along a dimension at the index; duplicates are reduced: "sum", "prod", "mean", "amax" or
     "amin". `include_self`: together with x's own elements.
@@ -193,7 +223,7 @@ def index_reduce(
 
 
 @with_in_place
-@in_one(torch.put, derived=True)
+@in_one(torch.put, derived=True, over=_put_)
 def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """x with the elements at these indices of the flattened x replaced or added to."""
     flat = ops.index_put(ops.reshape(x, (-1,)), [index], ops.reshape(source, tuple(index.shape)), accumulate)
@@ -201,7 +231,7 @@ def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> T
 
 
 @with_in_place
-@in_one(torch.masked_scatter, derived=True)
+@in_one(torch.masked_scatter, derived=True, over=_masked_)
 def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """x with the source's elements, in order, where the mask is true.
 

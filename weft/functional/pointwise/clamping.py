@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
+from weft.api.fast_path import in_one, shortened
 from weft.api.table import public
 from weft.functional.create.creation import get_default_dtype
 from weft.functional.pointwise.arithmetic import _clamp_
@@ -45,18 +48,31 @@ def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     [-1.0, 0.5, 1.0]
     """
     if isinstance(min, Tensor) or isinstance(max, Tensor):
-        if (isinstance(min, float) or isinstance(max, float)) and not x.dtype.differentiable:
-            x = ops.cast(x, get_default_dtype())
-        low = x if min is None else _bounded("lt", "maximum", x, number_like(x, min))
-        return low if max is None else _bounded("gt", "minimum", low, number_like(x, max))
+        return _between(x, min, max)
     return ops.clamp(x, min, max)
+
+
+@in_one(torch.clamp, derived=True)
+def _limited(x: Tensor, min: Any, max: Any) -> Tensor:
+    if (isinstance(min, float) or isinstance(max, float)) and not x.dtype.differentiable:
+        x = ops.cast(x, get_default_dtype())
+    low = x if min is None else _bounded("lt", "maximum", x, number_like(x, min))
+    return low if max is None else _bounded("gt", "minimum", low, number_like(x, max))
+
+
+@in_one(torch.Tensor.clamp_, writes=True)
+def _limited_in_place(x: Tensor, min: Any, max: Any) -> Tensor:
+    return into(x, clamp, min, max)
+
+
+_between, _between_ = shortened(_limited, _limited), shortened(_limited_in_place, _limited_in_place)
 
 
 @public("flow tensor", "clamp_ clip_")
 def clamp_(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """In-place `clamp`."""
     if isinstance(min, Tensor) or isinstance(max, Tensor):
-        return into(x, clamp, min, max)
+        return _between_(x, min, max)
     return _clamp_(x, min, max)
 
 

@@ -71,7 +71,8 @@ def with_in_place(f: Callable[..., Any]) -> Callable[..., Any]:
 
     if hasattr(f, "in_one"):
         overwrite.__signature__ = inspect.signature(f)
-        overwrite = in_one(getattr(torch.Tensor, f"{name}_"), writes=True)(overwrite)
+        over = f.in_one.over or getattr(torch.Tensor, f"{name}_")  # type: ignore[attr-defined]
+        overwrite = in_one(over, writes=True)(overwrite)
     public("tensor")(overwrite)
     return public("flow tensor")(f)
 

@@ -111,10 +111,14 @@ FEW = 32  # indices, of which Python finds the extremes sooner
 
 def check_places(index: Tensor, dim: int, x: Tensor, negative: bool = False) -> None:
     """Raise for the first index out of range, before a kernel overwrites x."""
-    if index.device.type != "cpu" or index.is_complex() or not index.numel() or not -x.dim() <= dim < x.dim():
+    if -x.dim() <= dim < x.dim():  # else the kernel says so itself
+        check_range(index, x.shape[dim], negative, dim)
+
+
+def check_range(index: Tensor, n: int, negative: bool, dim: int = 0) -> None:
+    if index.device.type != "cpu" or index.is_complex() or not index.numel():
         return  # no index, or one that the kernel checks itself
-    n = x.shape[dim]
-    few = index.tolist() if index.dim() == 1 and index.numel() <= FEW else index.aminmax()
+    few = index.flatten().tolist() if index.numel() <= FEW else index.aminmax()
     low, high = int(min(few)), int(max(few))
     if low < (-n if negative else 0) or high >= n:
         raise IndexError(f"index {high if high >= n else low} is out of bounds for dimension {dim} with size {n}")
