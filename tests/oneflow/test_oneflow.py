@@ -78,6 +78,12 @@ except ModuleNotFoundError as error:
     assert error.name == "oneflow.no_such_module"
 import numpy as np
 assert np.float is float
+import os, shutil
+if flow.env.get_rank() == 0:                              # checkpoints are folders, which programs list and remove
+    flow.save({"x": x}, "epoch_0")
+    assert [n for n in os.listdir() if os.path.isdir(n) and flow.load(n)["x"] == 2] == ["epoch_0"]
+    shutil.rmtree("epoch_0")
+assert isinstance(flow.__git_commit__, str)
 flow.backends.cudnn.set_reserved_mem_mbytes(1000)
 print(flow.env.get_rank(), flow.env.get_world_size(), sys.argv[1:], __name__)
 """
