@@ -38,9 +38,8 @@ def named(path: Any) -> str:
 
 
 def begun(path: Any) -> Any:
-    """The path of a checkpoint that is to be written; where new ones are folders, the folder is made."""
-    new = HABIT.folders and not os.path.lexists(named(path))
-    if new and os.path.isdir(os.path.dirname(os.path.abspath(named(path)))):
+    """The path of a checkpoint that is to be written; where new ones are folders, they are made, as are those above."""
+    if HABIT.folders and not os.path.lexists(named(path)):
         os.makedirs(named(path), exist_ok=True)  # perhaps by another rank, meanwhile
     return path
 
