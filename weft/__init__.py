@@ -187,9 +187,11 @@ for _path, _names in _oneflow.modules(
     _names_of(sys.modules[f"{__name__}.{_above}"] if _above else sys.modules[__name__])[_name] = PATHS[_path]
     sys.modules[f"{__name__}.{_path}"] = PATHS[_path]
 env.__dict__.update(_oneflow.RDMA)
+PATHS["_oneflow_internal"].__dict__["_C"] = _C
 _settings = [path for path in sys.modules if path.partition("torch.")[2].startswith("backends")]
 sys.modules.update({f"{__name__}.{path.removeprefix('torch.')}": sys.modules[path] for path in _settings})
 _unlisted: dict[str, Any] = {"multiprocessing": multiprocessing, "_C": _C, "version": version}
+_unlisted["_oneflow_internal._C"] = _C
 _unlisted["boxing.nccl"] = boxing.nccl  # type: ignore[attr-defined]
 sys.modules.update({f"{__name__}.{path}": module for path, module in _unlisted.items()})
 _files.spread()

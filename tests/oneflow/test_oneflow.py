@@ -63,6 +63,10 @@ assert isinstance(nn.Linear(1, 1).load_state_dict({}, strict=False), _Incompatib
 assert isinstance(SGD([nn.Parameter(flow.ones(1))], lr=0.1).param_groups[0], ParamGroup)
 x = flow.ones(1) + 1
 flow._oneflow_internal.eager.Sync()
+import oneflow._oneflow_internal._C as _C
+assert _C.relu is flow._C.relu is flow._oneflow_internal._C.relu
+from oneflow.nn.modules.module import _addindent  # by which programs print modules in their own way
+assert _addindent("a(\\n  b", 2) == "a(\\n    b"
 assert x.numpy() == 2
 try:
     import oneflow.nn.optimizer.no_such_module
