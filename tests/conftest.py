@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from tests.worlds import nursery, world  # noqa: F401  (fixtures of many folders)
+from weft.checkpoint import place
 
 hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("repeatable")
@@ -34,3 +35,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for marker, (lacking, why) in LACKING.items():
             if lacking and item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=why))
+
+
+@pytest.fixture(autouse=True)
+def _files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checkpoints are files, though some test has imported weft.oneflow."""
+    monkeypatch.setattr(place.HABIT, "folders", False)

@@ -60,6 +60,7 @@ from weft.api.bound import _C, register
 from weft.autograd import recompute, transforms
 from weft.autograd.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from weft.autograd.vmap import vmap
+from weft.checkpoint import hub as _hub  # noqa: F401  (makes weft.hub importable)
 from weft.checkpoint import load, save
 from weft.core import dtype as _dtypes
 from weft.core import errors, sbp
@@ -111,6 +112,7 @@ from weft.tensor.printing import set_printoptions, show
 from weft.tensor.tensor import Tensor
 
 __version__ = "0.1.0"
+__git_commit__ = "unknown"  # which OneFlow's programs write into their logs
 
 # every public function of the table: flow.relu, flow.matmul, flow.ones, ...
 globals().update(table.listed("flow"))
@@ -185,9 +187,11 @@ for _path, _names in _oneflow.modules(
     _names_of(sys.modules[f"{__name__}.{_above}"] if _above else sys.modules[__name__])[_name] = PATHS[_path]
     sys.modules[f"{__name__}.{_path}"] = PATHS[_path]
 env.__dict__.update(_oneflow.RDMA)
+PATHS["_oneflow_internal"].__dict__["_C"] = _C
 _settings = [path for path in sys.modules if path.partition("torch.")[2].startswith("backends")]
 sys.modules.update({f"{__name__}.{path.removeprefix('torch.')}": sys.modules[path] for path in _settings})
 _unlisted: dict[str, Any] = {"multiprocessing": multiprocessing, "_C": _C, "version": version}
+_unlisted["_oneflow_internal._C"] = _C
 _unlisted["boxing.nccl"] = boxing.nccl  # type: ignore[attr-defined]
 sys.modules.update({f"{__name__}.{path}": module for path, module in _unlisted.items()})
 _files.spread()
@@ -202,7 +206,8 @@ if _collecting:
 
 
 distributions: ModuleType
-DERIVED = ("distributions",)  # what is read when it is first used
+hub: ModuleType
+DERIVED = ("distributions", "hub")  # what is read when it is first used
 
 
 def __getattr__(name: str) -> Any:
@@ -228,8 +233,8 @@ __all__ = [
     "checkpoint", "clear_autocast_cache", "comm", "complex128", "complex64", "contiguous_format", "cpu", "cuda", "data",
     "default_generator", "device", "distributed", "distributions", "dtype", "e", "enable_grad", "env", "errors",
     "explain", "fft", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "from_torch", "func",
-    "functional", "get_autocast_cpu_dtype", "get_autocast_dtype",
-    "get_autocast_gpu_dtype", "get_default_dtype", "graph", "inf", "inference_mode", "int16", "int32", "int64", "int8",
+    "functional", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
+    "get_default_dtype", "graph", "hub", "inf", "inference_mode", "int16", "int32", "int64", "int8",
     "is_autocast_cache_enabled", "is_autocast_enabled", "is_grad_enabled", "jit", "launch", "layout", "linalg", "load",
     "memory_format", "mock_torch", "mps", "multiprocessing", "nan", "newaxis", "nn", "no_grad", "optim", "parallel",
     "pi", "placement", "preserve_format", "profiler", "random", "register", "save", "sbp", "set_autocast_cache_enabled",

@@ -22,7 +22,7 @@ __all__ = [
     "default_generator", "device", "distributed", "distributions", "dtype", "e", "enable_grad", "env", "errors",
     "explain", "fft", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "from_torch", "func",
     "functional", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "get_default_dtype",
-    "graph", "inf", "inference_mode", "int16", "int32", "int64", "int8", "is_autocast_cache_enabled",
+    "graph", "hub", "inf", "inference_mode", "int16", "int32", "int64", "int8", "is_autocast_cache_enabled",
     "is_autocast_enabled", "is_grad_enabled", "jit", "launch", "layout", "linalg", "load", "memory_format",
     "mock_torch", "mps", "multiprocessing", "nan", "newaxis", "nn", "no_grad", "optim", "parallel", "pi", "placement",
     "preserve_format", "profiler", "random", "register", "save", "sbp", "set_autocast_cache_enabled",
@@ -39,9 +39,9 @@ from weft import (
     _C as _C, accelerator as accelerator, amp as amp, asyncs as asyncs, autograd as autograd, boxing as boxing,
     checkpoint as checkpoint, comm as comm, cpu as cpu, cuda as cuda, data as data, distributed as distributed,
     distributions as distributions, env as env, fft as fft, func as func, functional as functional, graph as graph,
-    jit as jit, launch as launch, linalg as linalg, mock_torch as mock_torch, mps as mps, nn as nn, optim as optim,
-    parallel as parallel, profiler as profiler, random as random, sbp as sbp, signal as signal, special as special,
-    testing as testing, utils as utils, version as version, vm as vm, xpu as xpu
+    hub as hub, jit as jit, launch as launch, linalg as linalg, mock_torch as mock_torch, mps as mps, nn as nn,
+    optim as optim, parallel as parallel, profiler as profiler, random as random, sbp as sbp, signal as signal,
+    special as special, testing as testing, utils as utils, version as version, vm as vm, xpu as xpu
 )
 from weft.amp.autocast import (
     autocast as autocast, autocast_decorator as autocast_decorator, clear_autocast_cache as clear_autocast_cache,

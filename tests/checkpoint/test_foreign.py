@@ -158,6 +158,11 @@ def test_what_oneflow_saved_is_read(tmp_path: Path) -> None:
     assert flow.load(tmp_path) == data
 
 
+def test_what_a_resumed_program_saves_to_oneflows_folder_is_read_from_then_on(tmp_path: Path) -> None:
+    flow.save({"step": flow.load(oneflows(tmp_path))["more"]["b"] + 1}, tmp_path)
+    assert flow.load(tmp_path)["step"].tolist() == [6]
+
+
 @pytest.mark.parametrize(
     ("written", "instead", "says"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import os
 import resource
 import socket
@@ -163,3 +164,42 @@ def test_what_is_no_path(path: object) -> None:
 def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=f"no folder to save {tmp_path}/missing/x to; os.makedirs"):
         save({"x": flow.ones(2)}, tmp_path / "missing" / "x")
+
+
+def test_new_checkpoints_are_folders_where_programs_expect_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(place.HABIT, "folders", True)
+    path, old = tmp_path / "epoch_0", tmp_path / "old"
+    old.write_bytes(b"")
+    background = save({"x": flow.ones(2)}, tmp_path / "later", wait=False)
+    assert background is not None
+    background.wait()
+    for step in (1, 2):
+        save({"step": step}, path)
+        save({"step": step}, old)  # a file stays one
+        assert load(path) == load(old) == {"step": step} and os.listdir(path) == [place.INSIDE] and old.is_file()
+    assert sorted(p.name for p in tmp_path.iterdir() if p.is_dir()) == ["epoch_0", "later"]
+    save({"w": flow.ones(4)}, tmp_path / "shards", max_shard_size="1KB")
+    assert all(p.is_file() for p in (tmp_path / "shards").iterdir())
+    save({"x": 1}, tmp_path / "1" / "model")  # as programs do that lay models out for a server
+    assert load(tmp_path / "1" / "model") == {"x": 1}
+    stream = io.BytesIO()
+    save({"x": 1}, stream)
+
+
+def test_each_rank_and_the_writer_of_global_tensors_make_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(place.HABIT, "folders", True)
+
+    def run() -> None:
+        both, rank = flow.placement("cpu", [0, 1]), flow.env.get_rank()
+        x = flow.arange(4.0, placement=both, sbp=flow.sbp.split(0))
+        save({"x": x}, tmp_path / "whole", global_dst_rank=1)
+        save({"rank": rank}, tmp_path / "each")  # as programs do where all ranks run one line
+        assert load(tmp_path / "whole", placement=both)["x"].tolist() == [0.0, 1.0, 2.0, 3.0]
+        assert load(tmp_path / "each")["rank"] in (0, 1)
+
+    spawn_threads(2, run)
+    assert (tmp_path / "whole").is_dir() and (tmp_path / "each").is_dir()

@@ -79,6 +79,16 @@ def test_kinds_of_dicts_and_numbers_come_back_as_pythons_own() -> None:
     assert again(value) == {"o": {"a": 1}, "c": {"a": 2, "b": 1}, "n": 0.5, "i": 2, "s": (2, 3)}
 
 
+class Options(dict[str, Any]):
+    """As programs write it, in one line."""
+
+    __getattr__ = dict.__getitem__
+
+
+def test_a_dict_that_gives_its_keys_as_attributes() -> None:
+    assert again(Options(lr=0.1, more=Options(steps=[1, 2]))) == {"lr": 0.1, "more": {"steps": [1, 2]}}
+
+
 def test_what_torch_would_save_is_saved() -> None:
     assert again({"a": torch.arange(3), "b": torch.ones(2).view(torch.int32)})["a"].tolist() == [0, 1, 2]
     args = argparse.Namespace(lr=1, betas=(0.9, 0.95), inner=argparse.Namespace(name="$tuple"))

@@ -88,7 +88,7 @@ import weft as flow
 
 with flow.mock_torch.enable(extra_dict={"torch.special.zeta": "math.hypot"}):
     import torch
-    for name in ("fx", "hub", "library", "overrides", "utils.hooks", "utils._pytree", "nn.attention.flex_attention",
+    for name in ("fx", "library", "overrides", "utils.hooks", "utils._pytree", "nn.attention.flex_attention",
                  "distributed.tensor", "distributed.algorithms", "distributed.nn", "fx.node"):
         exec(f"import torch.{name}")
     importlib.import_module("torch.distributed.nn")         # torch's own writes modules, and imports them

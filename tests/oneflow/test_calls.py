@@ -154,3 +154,12 @@ def test_an_ops_parameter_needs_a_type() -> None:
 
     with pytest.raises(ArgumentError, match=r"parameter 'x' needs a type, .* x: Tensor is an operand"):
         op("_ -> _")(doubled)
+
+
+def test_bytes_with_a_sign_are_masks_as_well() -> None:
+    """OneFlow's comparisons once gave them, and its programs cast to them."""
+    x, chosen = flow.arange(6.0).reshape(2, 3), flow.tensor([[True, False, True], [False, True, False]])
+    mask = chosen.to(flow.int8)
+    assert x[mask].tolist() == x[chosen].tolist() == [0.0, 2.0, 4.0] and x[:, mask[0]].shape == (2, 2)
+    x[mask] = 9
+    assert x.tolist() == [[9.0, 1.0, 9.0], [3.0, 9.0, 5.0]]

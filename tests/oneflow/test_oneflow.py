@@ -63,6 +63,10 @@ assert isinstance(nn.Linear(1, 1).load_state_dict({}, strict=False), _Incompatib
 assert isinstance(SGD([nn.Parameter(flow.ones(1))], lr=0.1).param_groups[0], ParamGroup)
 x = flow.ones(1) + 1
 flow._oneflow_internal.eager.Sync()
+import oneflow._oneflow_internal._C as _C
+assert _C.relu is flow._C.relu is flow._oneflow_internal._C.relu
+from oneflow.nn.modules.module import _addindent  # by which programs print modules in their own way
+assert _addindent("a(\\n  b", 2) == "a(\\n    b"
 assert x.numpy() == 2
 try:
     import oneflow.nn.optimizer.no_such_module
@@ -78,6 +82,12 @@ except ModuleNotFoundError as error:
     assert error.name == "oneflow.no_such_module"
 import numpy as np
 assert np.float is float
+import os, shutil
+if flow.env.get_rank() == 0:                              # checkpoints are folders, which programs list and remove
+    flow.save({"x": x}, "epoch_0")
+    assert [n for n in os.listdir() if os.path.isdir(n) and flow.load(n)["x"] == 2] == ["epoch_0"]
+    shutil.rmtree("epoch_0")
+assert isinstance(flow.__git_commit__, str)
 flow.backends.cudnn.set_reserved_mem_mbytes(1000)
 print(flow.env.get_rank(), flow.env.get_world_size(), sys.argv[1:], __name__)
 """

@@ -60,7 +60,7 @@ def write(path: Any, form: Any, tensors: Mapping[str, torch.Tensor]) -> None:
         _write(made, form, tensors)
         path.write(made.getvalue())
     else:
-        place.replace(path, lambda file: _write(file, form, tensors))
+        place.replace(place.begun(path), lambda file: _write(file, form, tensors))
 
 
 def _write(file: BinaryIO, form: Any, tensors: Mapping[str, torch.Tensor]) -> None:

@@ -18,7 +18,7 @@ import torch
 
 from weft.autograd.trees import mapped
 from weft.checkpoint.file import FOREIGN, PICKLE, SAVED
-from weft.checkpoint.place import named
+from weft.checkpoint.place import INSIDE, named
 from weft.core.errors import CheckpointError
 from weft.core.reading import opened, parsed
 
@@ -71,6 +71,8 @@ def unpickled(path: Any, convert: Callable[[torch.Tensor], Any]) -> list[Any]:
     """What torch.save or OneFlow wrote, in a list that is empty if it is another format; only data is read, no code is
     run."""
     if not hasattr(path, "read") and os.path.isfile(os.path.join(named(path), PICKLED)):
+        if os.path.lexists(os.path.join(named(path), INSIDE)):  # Weft saved to OneFlow's folder, later
+            return []
         return [_oneflows(named(path), convert)]
     start = _start(path)
     if start[8:] == b"{" or not any(start.startswith(magic) for magic in FOREIGN):

@@ -10,6 +10,7 @@ import secrets
 import stat
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any, BinaryIO, Final
 
 from weft.core.errors import ArgumentError, CheckpointError
@@ -18,6 +19,7 @@ from weft.core.reading import other_than_file
 
 INSIDE: Final = "checkpoint.safetensors"  # the file's name in a folder, where one is given
 UNFINISHED: Final = ".weft-unfinished-"  # prefix of temporary files
+HABIT = SimpleNamespace(folders=False)  # whether new checkpoints are folders with the file in them: OneFlow's are
 
 
 def named(path: Any) -> str:
@@ -33,6 +35,13 @@ def named(path: Any) -> str:
     if "\0" in text:
         raise ArgumentError(f"{text!r} is not a path: it holds a null character")
     return text
+
+
+def begun(path: Any) -> Any:
+    """The path of a checkpoint that is to be written; where new ones are folders, they are made, as are those above."""
+    if HABIT.folders and not os.path.lexists(named(path)):
+        os.makedirs(named(path), exist_ok=True)  # perhaps by another rank, meanwhile
+    return path
 
 
 def replace(path: Any, write: Callable[[BinaryIO], object]) -> None:

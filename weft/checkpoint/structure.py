@@ -88,7 +88,7 @@ def described(value: Any) -> tuple[Any, dict[str, Tensor]]:
             return v
         if isinstance(v, DType):
             return {Mark.DTYPE: v.name}
-        versions = getattr(v, "_metadata", None)
+        versions = getattr(v, "__dict__", {}).get("_metadata")  # a dict's own __getattr__ may look for a key
         # a module's state dict, of a later version
         if versions and any(m.get("version", 1) != 1 for m in versions.values()):
             return {Mark.VERSIONS: [walk(dict(versions), "", depth + 1), walk(dict(v), path, depth + 1)]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from torch.nn.modules.module import _addindent
 from torch.nn.modules.utils import _list_with_default, _reverse_repeat_tuple
 
 from weft.functional.neural.sizes import several
@@ -30,6 +31,6 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
 NAMES: Final[dict[str, Any]] = {
     "_ntuple": _ntuple, "_single": _ntuple(1),
     "_pair": _ntuple(2), "_triple": _ntuple(3), "_quadruple": _ntuple(4), "_IncompatibleKeys": IncompatibleKeys,
-    "_list_with_default": _list_with_default, "_reverse_repeat_tuple": _reverse_repeat_tuple,
+    "_addindent": _addindent, "_list_with_default": _list_with_default, "_reverse_repeat_tuple": _reverse_repeat_tuple,
     "consume_prefix_in_state_dict_if_present": consume_prefix_in_state_dict_if_present,
 }  # fmt: skip

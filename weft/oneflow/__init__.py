@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 from weft import optim
+from weft.checkpoint import place
 from weft.core.derived import names_of
 from weft.core.errors import ArgumentError
 from weft.graph.hints import setters
@@ -125,6 +126,7 @@ def _enable() -> None:
     if not any(isinstance(finder, Names) for finder in sys.meta_path):
         sys.meta_path.insert(0, Names())
     sys.modules[THEIRS] = sys.modules[WEFT]
+    place.HABIT.folders = True  # programs list them as folders, and write beside them
     for file, home in HOMES.items():
         folder, _, name = file.rpartition(".")
         above = sys.modules.get(WEFT + folder)

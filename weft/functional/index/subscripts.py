@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from weft.core.dispatch import here
-from weft.core.dtype import uint8
+from weft.core.dtype import int8, uint8
 from weft.core.errors import ArgumentError, IndexingError, OptionError
 from weft.core.program_line import warn
 from weft.core.sbp import broadcast
@@ -163,6 +163,8 @@ def _normal(k: Any) -> Any:
             )
         if k.dtype is uint8:
             warn("indexing with dtype torch.uint8 is now deprecated: that is a mask; write mask.bool(), or i.long()")
+        if k.dtype is int8:  # torch refuses it; OneFlow's comparisons once gave it
+            return k.bool()
         if not k.ndim and here.plain and k.value is None and k.spec is None and not is_mask(k):
             return k.__index__() if k.device.type == "cpu" else k  # a 0-d tensor with data gives a view
         return k
