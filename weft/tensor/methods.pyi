@@ -795,13 +795,13 @@ class Methods:
     def index_copy(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
         """x with the slices at these indices along a dimension replaced."""
 
-    def index_copy_(self, *args: Any, **options: Any) -> Tensor:
+    def index_copy_(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
         """`index_copy`, in place."""
 
     def index_fill(self, dim: _int, index: Tensor, value: Any) -> Tensor:
         """x with the slices at these indices along a dimension filled with one value."""
 
-    def index_fill_(self, *args: Any, **options: Any) -> Tensor:
+    def index_fill_(self, dim: _int, index: Tensor, value: Any) -> Tensor:
         """`index_fill`, in place."""
 
     def index_put(self, indices: Sequence[Tensor | None], value: Tensor, accumulate: _bool = False) -> Tensor:
@@ -1096,7 +1096,7 @@ class Methods:
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
         """x with the source's elements, in order, where the mask is true."""
 
-    def masked_scatter_(self, *args: Any, **options: Any) -> Tensor:
+    def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
         """`masked_scatter`, in place."""
 
     def masked_select(self, mask: Tensor) -> Tensor:
@@ -1327,7 +1327,7 @@ class Methods:
     def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
         """x with the elements at these indices of the flattened x replaced or added to."""
 
-    def put_(self, *args: Any, **options: Any) -> Tensor:
+    def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
         """`put`, in place."""
 
     def qr(self, mode: str = 'reduced') -> QR:
@@ -1461,7 +1461,9 @@ class Methods:
         "amin". `include_self`: together with x's own elements.
         """
 
-    def scatter_reduce_(self, *args: Any, **options: Any) -> Tensor:
+    def scatter_reduce_(
+        self, dim: _int, index: Tensor, src: Any, reduce: str, *, include_self: _bool = True
+    ) -> Tensor:
         """`scatter_reduce`, in place."""
 
     def select(self, dim: _int, index: _int) -> Tensor:

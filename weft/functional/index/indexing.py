@@ -212,7 +212,7 @@ def _put_at_once(x: Tensor, places: list[Tensor | None], value: Any) -> bool:
         return False
     if here.grad and (x._requires_grad or (given is not value and value._requires_grad) or guarded(x._view_of)):
         return False
-    keys = [slice(None) if p is None else p.blob.now for p in places]
+    keys: list[Any] = [slice(None) if p is None else p.blob.now for p in places]
     try:
         for dim, k in enumerate(keys):
             if type(k) is not slice and k.dtype is torch.int64:
