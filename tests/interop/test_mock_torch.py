@@ -197,6 +197,12 @@ with flow.mock_torch.enable():
     assert prune.is_pruned is flow.nn.utils.prune.is_pruned and spectral_norm is flow.nn.utils.spectral_norm
     assert SpectralNorm.__module__ == "weft.nn.utils.spectral_norm" and hessian is flow.autograd.functional.hessian
     assert x.grad.tolist() == [2.0, 2.0] and List[int] and symbolic_opset11.__name__.startswith("torch.onnx")
+
+    class Kept(torch.Tensor, metaclass=torch._C._TensorMeta):
+        pass
+
+    from torch.distributed import ReduceOp
+    assert isinstance(torch.Tensor, torch._C._TensorMeta) and isinstance(ReduceOp.SUM, ReduceOp.RedOpType)
 print("done")
 """
 

@@ -195,6 +195,7 @@ OURS: Final[dict[str, Any]] = {  # replacements in modules that are torch's own
     "torch.distributed.tensor.device_mesh": "weft.distributed.mesh",
     "torch.distributed._composable.fsdp": "weft.distributed.fsdp",
     "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler": "weft.amp.GradScaler",
+    "torch._C._TensorMeta": type,  # the metaclass of tensors, which torch's C++ makes
     "torch.jit.ScriptModule": ScriptModule,
     "torch.library.custom_op": OwnOp.made,
     "torch.library.register_autograd": OwnOp.differentiated,
