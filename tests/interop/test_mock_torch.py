@@ -201,6 +201,13 @@ with flow.mock_torch.enable():
     class Kept(torch.Tensor, metaclass=torch._C._TensorMeta):
         pass
 
+    torch._assert_async(torch.ones(1), "all is well")       # what Weft gives torch's modules alone
+    try:
+        torch._assert_async(torch.zeros(1), "nothing")
+    except RuntimeError as error:
+        assert "nothing" in str(error)
+    else:
+        raise AssertionError
     from torch.distributed import ReduceOp
     assert isinstance(torch.Tensor, torch._C._TensorMeta) and isinstance(ReduceOp.SUM, ReduceOp.RedOpType)
 print("done")

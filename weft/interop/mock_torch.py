@@ -118,7 +118,10 @@ def _passed(path: str) -> Any:
             raise AttributeError(path) from None
     kernel = isinstance(found, BuiltinFunctionType) and hasattr(torch._C._VariableFunctions, found.__name__)  # type: ignore[attr-defined]
     if kernel or id(found) in _of_tensors() or (isinstance(found, type) and issubclass(found, ABOUT_TENSORS)):
-        raise AttributeError(path)
+        composed = _named("weft.interop.torch_compositions.COMPOSED")  # what stands for it in torch's modules
+        if found not in composed:
+            raise AttributeError(path)
+        return composed[found]
     return found
 
 
@@ -200,7 +203,6 @@ OURS: Final[dict[str, Any]] = {  # replacements in modules that are torch's own
     "torch.library.custom_op": OwnOp.made,
     "torch.library.register_autograd": OwnOp.differentiated,
     "torch.library.register_fake": _left_out,
-    "torch._grouped_mm": "weft.interop.torch_compositions._grouped_mm",
     "torch._dynamo.mark_static_address": lambda t, guard=False: None,  # addresses don't matter here
 }
 
