@@ -201,6 +201,10 @@ with flow.mock_torch.enable():
     class Kept(torch.Tensor, metaclass=torch._C._TensorMeta):
         pass
 
+    assert str(torch.float32) == repr(torch.ones(1).dtype) == "torch.float32"   # which programs take apart
+    assert torch.ones(1).type() == "torch.FloatTensor"
+    with flow.mock_torch.disable():
+        assert str(flow.float32) == "weft.float32"
     torch._assert_async(torch.ones(1), "all is well")       # what Weft gives torch's modules alone
     try:
         torch._assert_async(torch.zeros(1), "nothing")

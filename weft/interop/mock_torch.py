@@ -23,6 +23,7 @@ from torch import overrides
 
 from weft.autograd.function import Function
 from weft.core.derived import Late, counterpart, names_of
+from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, WeftError
 from weft.nn.module.module import Module
 
@@ -307,6 +308,7 @@ class _Mock:
         if on != self.on:
             self._swap()
         self.on = on
+        DType.library = "torch" if on else WEFT
 
     def _swap(self) -> None:
         """Swap the named packages' modules: mock and real mode have separate copies."""
