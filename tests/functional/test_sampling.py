@@ -28,6 +28,15 @@ def test_grids_and_what_is_read_at_them(dims: int, align: bool) -> None:
     agree(through(TF), through(F), (theta, x))
 
 
+@pytest.mark.parametrize("align", [False, True])
+@pytest.mark.parametrize("size", [(2, 1, 28, 7), (2, 1, 1, 5), (2, 1, 3, 6, 11)])
+def test_grids_are_rounded_as_torchs(size: tuple[int, ...], align: bool) -> None:
+    """The identity reads exactly at pixels, where a gradient jumps."""
+    theta = torch.eye(len(size) - 2, len(size) - 1).repeat(2, 1, 1)
+    theirs = TF.affine_grid(theta, list(size), align_corners=align)
+    assert torch.equal(F.affine_grid(flow.from_torch(theta), size, align_corners=align).to_torch(), theirs)
+
+
 @pytest.mark.parametrize("padding_mode", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
 def test_ways_of_reading(mode: str, padding_mode: str) -> None:

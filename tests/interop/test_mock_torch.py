@@ -197,6 +197,23 @@ with flow.mock_torch.enable():
     assert prune.is_pruned is flow.nn.utils.prune.is_pruned and spectral_norm is flow.nn.utils.spectral_norm
     assert SpectralNorm.__module__ == "weft.nn.utils.spectral_norm" and hessian is flow.autograd.functional.hessian
     assert x.grad.tolist() == [2.0, 2.0] and List[int] and symbolic_opset11.__name__.startswith("torch.onnx")
+
+    class Kept(torch.Tensor, metaclass=torch._C._TensorMeta):
+        pass
+
+    assert str(torch.float32) == repr(torch.ones(1).dtype) == "torch.float32"   # which programs take apart
+    assert torch.ones(1).type() == "torch.FloatTensor"
+    with flow.mock_torch.disable():
+        assert str(flow.float32) == "weft.float32"
+    torch._assert_async(torch.ones(1), "all is well")       # what Weft gives torch's modules alone
+    try:
+        torch._assert_async(torch.zeros(1), "nothing")
+    except RuntimeError as error:
+        assert "nothing" in str(error)
+    else:
+        raise AssertionError
+    from torch.distributed import ReduceOp
+    assert isinstance(torch.Tensor, torch._C._TensorMeta) and isinstance(ReduceOp.SUM, ReduceOp.RedOpType)
 print("done")
 """
 

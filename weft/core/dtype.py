@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ class DType:
     """The class of `flow.float32` and the other dtypes. Equal means identical; torch's is equal, too."""
 
     __slots__ = ("name", "torch", "is_floating_point", "is_complex", "itemsize")
+    library: ClassVar[str] = "weft"  # "torch" while programs see Weft in its place, as they write and read these texts
 
     def __init__(self, name: str, torch_dtype: torch.dtype) -> None:
         self.name, self.torch = name, torch_dtype
@@ -29,10 +30,9 @@ class DType:
     __hash__ = object.__hash__  # the fastest, as dtypes are keys here: torch's finds no entry of ours
 
     def __repr__(self) -> str:
-        return f"weft.{self.name}"
+        return f"{self.library}.{self.name}"
 
-    def __str__(self) -> str:
-        return f"weft.{self.name}"
+    __str__ = __repr__
 
     def __reduce__(self) -> tuple[object, tuple[str]]:
         return named, (self.name,)

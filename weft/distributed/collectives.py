@@ -19,6 +19,7 @@ class ReduceOp:
 
     SUM, AVG, MAX, MIN, PRODUCT = "sum", "avg", "max", "min", "prod"
     BAND, BOR, BXOR = "band", "bor", "bxor"
+    RedOpType = str  # of each
 
 
 def _ready(group: Any) -> tuple[int, ...] | None:

@@ -23,6 +23,7 @@ from torch import overrides
 
 from weft.autograd.function import Function
 from weft.core.derived import Late, counterpart, names_of
+from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, WeftError
 from weft.nn.module.module import Module
 
@@ -118,7 +119,10 @@ def _passed(path: str) -> Any:
             raise AttributeError(path) from None
     kernel = isinstance(found, BuiltinFunctionType) and hasattr(torch._C._VariableFunctions, found.__name__)  # type: ignore[attr-defined]
     if kernel or id(found) in _of_tensors() or (isinstance(found, type) and issubclass(found, ABOUT_TENSORS)):
-        raise AttributeError(path)
+        composed = _named("weft.interop.torch_compositions.COMPOSED")  # what stands for it in torch's modules
+        if found not in composed:
+            raise AttributeError(path)
+        return composed[found]
     return found
 
 
@@ -195,11 +199,11 @@ OURS: Final[dict[str, Any]] = {  # replacements in modules that are torch's own
     "torch.distributed.tensor.device_mesh": "weft.distributed.mesh",
     "torch.distributed._composable.fsdp": "weft.distributed.fsdp",
     "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler": "weft.amp.GradScaler",
+    "torch._C._TensorMeta": type,  # the metaclass of tensors, which torch's C++ makes
     "torch.jit.ScriptModule": ScriptModule,
     "torch.library.custom_op": OwnOp.made,
     "torch.library.register_autograd": OwnOp.differentiated,
     "torch.library.register_fake": _left_out,
-    "torch._grouped_mm": "weft.interop.torch_compositions._grouped_mm",
     "torch._dynamo.mark_static_address": lambda t, guard=False: None,  # addresses don't matter here
 }
 
@@ -304,6 +308,7 @@ class _Mock:
         if on != self.on:
             self._swap()
         self.on = on
+        DType.library = "torch" if on else WEFT
 
     def _swap(self) -> None:
         """Swap the named packages' modules: mock and real mode have separate copies."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import functools
+from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -114,3 +116,22 @@ def test_of_a_module_from_torch() -> None:
     x = flow.ones(5, 2)
     assert twin[1](twin[0](x))[0].tolist() == net[1](net[0](x))[0].tolist() and twin[0].weight is not net[0].weight
     assert isinstance(flow.to_torch(twin)[1], torch.nn.LSTM)
+
+
+def _mapped(values: Any) -> Any:
+    """As libraries map a function over a tree: tensors doubled, and containers rebuilt by their type."""
+    if isinstance(values, (flow.Tensor, torch.Tensor)):
+        return values.detach() * 2
+    if not isinstance(values, Mapping):
+        return values
+    kind: Any = type(values)
+    return kind(OrderedDict((k, _mapped(v)) for k, v in values.items()))
+
+
+@pytest.mark.parametrize("library", [torch, flow], ids=["torch", "weft"])
+def test_what_is_rebuilt_by_its_type_is_a_dict(library: Any) -> None:
+    net = library.nn.BatchNorm1d(2)
+    made = _mapped(net.__dict__)
+    assert type(made) is type(made["_buffers"]) is dict and made["_parameters"]["weight"].tolist() == [2, 2]
+    net.__dict__.update({"_buffers": made["_buffers"], "eps": made["eps"]})
+    assert net.running_var.tolist() == [2, 2] and net.weight.tolist() == [1, 1] and net.eps == made["eps"]

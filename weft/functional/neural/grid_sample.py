@@ -43,8 +43,10 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     lines: list[Any] = []
     for d in reversed(range(dims)):
         n = tail[d]
-        step = 2.0 / max(n - 1, 1) if align_corners else 2.0 / n
-        line = ops.mul(ops.sub(creation.arange(n, **options), (n - 1) / 2), step)
+        # rounded as torch's, as gradients jump where a position is a pixel's: of the identity, at all
+        line = creation.linspace(-1, 1, n, **options) if n > 1 else creation.zeros(1, **options)
+        if not align_corners:
+            line = ops.div(ops.mul(line, n - 1), n)
         line = ops.reshape(line, (*(1,) * d, n, *(1,) * (dims - 1 - d), 1))
         lines.append(ops.expand(line, (*tail, 1)))
     base = ops.reshape(ops.cat([*lines, creation.ones((*tail, 1), **options)], dims), (1, -1, dims + 1))

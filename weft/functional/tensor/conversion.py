@@ -159,7 +159,7 @@ def type_(x: Tensor, dtype: Any = None) -> Any:
         moved = x if kind is None or x.is_cuda == there else (cuda if there else cpu)(x)
         return cast(moved, kind or dtype)
     names = {kind: name for name, kind in TYPES.items()}
-    return f"weft.{'cuda.' if x.is_cuda else ''}{names[x.dtype]}"
+    return f"{x.dtype.library}.{'cuda.' if x.is_cuda else ''}{names[x.dtype]}"
 
 
 TYPES = {

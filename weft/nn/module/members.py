@@ -17,7 +17,10 @@ ROLES: Final = {table: role for role, table in TABLES.items()}
 
 class Attributes(MutableMapping[str, Any]):
     """A live view of a module's attributes as programs know them that copy or pickle `module.__dict__`: its members lie
-    in three tables."""
+    in three tables. What programs rebuild by its type, as they map a function over a tree, is a dict, as in torch."""
+
+    def __new__(cls, module: Any) -> Any:
+        return dict(module) if isinstance(module, Mapping) else object.__new__(cls)
 
     def __init__(self, module: Any) -> None:
         self.module = module
@@ -33,7 +36,6 @@ class Attributes(MutableMapping[str, Any]):
     def __setitem__(self, name: str, value: Any) -> None:
         has = stored(self.module)
         if name in ROLES:
-            has.setdefault("_roles", {})
             exchange(getattr(self.module, name), value)
         elif role := has.get("_roles", {}).get(name):
             raise ArgumentError(
@@ -78,7 +80,11 @@ class Members(MutableMapping[str, Any]):
     """A live view of a module's members of one role: `module._parameters`.
 
     The members are instance attributes, where Python finds them fastest; only their roles are stored separately.
+    Rebuilt by its type, it is a dict.
     """
+
+    def __new__(cls, module: Any, *role: str) -> Any:
+        return object.__new__(cls) if role else dict(module)
 
     def __init__(self, module: Any, role: str) -> None:
         self.module, self.role = module, role
@@ -140,6 +146,7 @@ class Members(MutableMapping[str, Any]):
 
 
 def exchange(found: Members, values: Mapping[str, Any]) -> None:
+    stored(found.module).setdefault("_roles", {})
     now = dict(values)
     found.clear()
     found.update(now)
