@@ -20,6 +20,8 @@ def ops(quick: bool) -> list[Row]:
     a, b, w = torch.randn(8, 8), torch.randn(8, 8), torch.randn(8, 8, requires_grad=True)
     x, y, v = from_torch(a), from_torch(b), from_torch(w)
     v.requires_grad = True
+    c, rows, row, i = torch.randn(8, 8), torch.randn(100_000, 8), torch.randn(1, 8), torch.tensor([3])
+    z, table, one, j = map(from_torch, (c, rows, row, i))
     pairs: list[tuple[str, Callable[[], Any], Callable[[], Any], float]] = [
         ("eager relu 8x8", lambda: torch.relu(a), lambda: flow.relu(x), 2.2),
         ("eager add 8x8", lambda: torch.add(a, b), lambda: flow.add(x, y), 2.2),
@@ -36,6 +38,18 @@ def ops(quick: bool) -> list[Row]:
         ("eager arange", lambda: torch.arange(8), lambda: flow.arange(8), 2.0),
         ("eager rand 8x8", lambda: torch.rand(8, 8), lambda: flow.rand(8, 8), 2.0),
         ("eager smooth_l1_loss 8x8", lambda: torch_f.smooth_l1_loss(a, b), lambda: f.smooth_l1_loss(x, y), 1.5),
+        (
+            "eager relu(x, inplace=True) 8x8",
+            lambda: torch_f.relu(c, inplace=True),
+            lambda: f.relu(z, inplace=True),
+            2.0,
+        ),
+        (
+            "eager index_copy_, 1 of 100,000 rows",
+            lambda: rows.index_copy_(0, i, row),
+            lambda: table.index_copy_(0, j, one),
+            3.0,
+        ),
     ]
     found = []
     for case, torchs, wefts, limit in pairs:

@@ -116,10 +116,13 @@ def check_places(index: Tensor, dim: int, x: Tensor, negative: bool = False) -> 
 
 
 def check_range(index: Tensor, n: int, negative: bool, dim: int = 0) -> None:
-    if index.device.type != "cpu" or index.is_complex() or not index.numel():
+    if not index.is_cpu or index.is_complex() or not (count := index.numel()):
         return  # no index, or one that the kernel checks itself
-    few = index.flatten().tolist() if index.numel() <= FEW else index.aminmax()
-    low, high = int(min(few)), int(max(few))
+    if count > FEW:
+        low, high = (int(v) for v in index.aminmax())
+    else:
+        few = (index if index.dim() == 1 else index.flatten()).tolist()
+        low, high = int(min(few)), int(max(few))
     if low < (-n if negative else 0) or high >= n:
         raise IndexError(f"index {high if high >= n else low} is out of bounds for dimension {dim} with size {n}")
 
