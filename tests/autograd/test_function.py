@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import weft as flow
-from weft.autograd import Function
+from weft.autograd import Function, sweep
 from weft.autograd.function import once_differentiable
 from weft.core.errors import ArgumentError, AutogradError
 
@@ -18,6 +18,18 @@ class Cube(Function):
     def backward(ctx, dy):
         (x,) = ctx.saved_tensors
         return dy * x * x * 3
+
+
+def test_what_a_function_gave_leaves_no_mark_on_other_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gradient may get the place in memory of one that a program saw, and that is gone."""
+    copies: list[flow.Tensor] = []
+    monkeypatch.setattr(sweep.ops, "clone", lambda g: copies.append(g) or g.detach())
+    weights = [flow.ones(3, 3, requires_grad=True) for _ in range(8)]
+    x = flow.ones(3, 3)
+    for w in weights:
+        x = Cube.apply((x @ w).tanh())
+    x.sum().backward()
+    assert not copies
 
 
 class TwoInTwoOut(Function):

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from weft.boxing.execute import along, combine, perform
+from weft.boxing.execute import along, perform
 from weft.boxing.lowering import HostOf
 from weft.boxing.routes import Route
 from weft.boxing.two_level import Call, Calls
@@ -21,6 +21,7 @@ from weft.core.errors import RankError, SbpError
 from weft.core.placement import Placement
 from weft.core.sbp import NdSbp
 from weft.core.spec import Spec
+from weft.transport.reduction import BINARY
 
 Shards = dict[int, torch.Tensor]
 
@@ -85,7 +86,7 @@ def assemble(shards: Mapping[int, torch.Tensor], spec: Spec) -> torch.Tensor:
         outer: dict[tuple[int, ...], torch.Tensor] = {}
         for place, whole in wholes.items():
             key = place[:-1]
-            outer[key] = combine(outer[key], whole, reduce) if key in outer else whole
+            outer[key] = BINARY[reduce](outer[key], whole) if key in outer else whole
         wholes = outer
     return wholes[()]
 
@@ -156,7 +157,7 @@ class LockStep:
 
 
 def _fold(parts: Sequence[torch.Tensor], reduce: str) -> torch.Tensor:
-    return functools.reduce(lambda a, b: combine(a, b, reduce), parts).clone()
+    return functools.reduce(lambda a, b: BINARY[reduce](a, b), parts).clone()
 
 
 def _all_reduce(each: list[tuple[torch.Tensor, str]]) -> None:

@@ -325,6 +325,18 @@ def global_ops(line: Any, rank: int) -> None:
     flow.comm.barrier()
 
 
+def global_ops_again(line: Any, rank: int) -> None:
+    x = flow.ones(4, placement=flow.placement.all("cpu"), sbp=B)
+    flow.exp(flow.relu(x))
+    flow.comm.barrier()
+    (flow.exp if rank else flow.relu)(x)
+    flow.comm.barrier()
+
+
+_LINE = f"divergences.py:{global_ops_again.__code__.co_firstlineno + 4}"
+AGAIN = tuple(f"{op}(float32[4] cpu:[0,1] (B)) at {_LINE} on rank {rank}" for rank, op in enumerate(("relu", "exp")))
+
+
 def reduces_to(line: Any, rank: int) -> None:
     flow.comm.reduce(flow.ones(4), dst=rank)
 
@@ -366,6 +378,7 @@ PROGRAMS = [
     Divergence("registered buffers", own_registered_buffers, ("Seen.seen",), check="full"),
     Divergence("values under DDP", own_values_in_ddp, ("bias",), check="full"),
     Divergence("global ops", global_ops, ("relu", "exp"), check="full"),
+    Divergence("global ops again", global_ops_again, AGAIN, check="full"),
 ]
 
 

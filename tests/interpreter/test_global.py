@@ -11,6 +11,8 @@ import pytest
 import torch
 
 import weft as flow
+from tests.graphs import Calls
+from weft.core.dtype import kept
 from weft.core.errors import ArgumentError, AutogradError, PlacementError, SbpError, ShapeError
 from weft.launch import spawn_threads
 
@@ -318,3 +320,22 @@ def test_second_derivatives_go_through_what_was_boxed() -> None:
     whole = found[: len(TWICE)]
     for i in (1, 2):
         np.testing.assert_allclose(found[i * len(TWICE) : (i + 1) * len(TWICE)], whole, rtol=1e-4, atol=1e-5)
+
+
+def rearranged(dtype: torch.dtype) -> list[torch.Tensor]:
+    """Each rank has a part of a result, and zeros elsewhere, which are added: of storage formats, too."""
+    place = flow.placement("cpu", [0, 1])
+    found = []
+    for sbp in (S(0), S(1)):
+        x = flow.tensor(torch.arange(15).reshape(5, 3).to(dtype), placement=place, sbp=sbp)
+        for y in (flow.cat([x, x], sbp.dim), x.reshape(-1), Calls(lambda x: x.reshape(-1))(x)):
+            found.append(y.to_global(sbp=B).to_local().to_torch().float())
+    return found
+
+
+@pytest.mark.parametrize("dtype", [kind.torch for kind in kept], ids=str)
+def test_storage_formats_are_rearranged(dtype: torch.dtype) -> None:
+    x = torch.arange(15.0).reshape(5, 3).to(dtype).float()
+    wanted = [y for d in (0, 1) for y in (torch.cat([x, x], d), x.reshape(-1), x.reshape(-1))]
+    for found in spawn_threads(2, rearranged, dtype):
+        assert all(map(torch.equal, found, wanted))

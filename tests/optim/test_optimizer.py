@@ -404,6 +404,23 @@ def test_global_parameters_of_every_layout(name: str) -> None:
         assert got == pytest.approx(norm, rel=1e-5)
 
 
+@pytest.mark.parametrize(("name", "options"), [*ROWS, ("LAMB", {}), ("Adafactor", {}), ("Muon", {})])
+def test_parameters_of_some_ranks_are_updated_by_a_call_of_all(name: str, options: dict[str, Any]) -> None:
+    start = torch.rand(4, 3)
+
+    def run(ranks: list[int]) -> Any:
+        placement, B = flow.placement("cpu", ranks), flow.sbp.broadcast
+        p = flow.nn.Parameter(flow.tensor(start, placement=placement, sbp=B))
+        optimizer = getattr(flow.optim, name)([p], **options)
+        for _ in range(2):
+            p.grad = flow.tensor(start - 0.4, placement=placement, sbp=B)
+            optimizer.step()
+        return p.numpy()
+
+    (alone,) = spawn_threads(1, run, [0])
+    assert [(found == alone).all() for found in spawn_threads(2, run, [1])] == [True, True]
+
+
 @pytest.mark.parametrize(
     ("make", "says"),
     [

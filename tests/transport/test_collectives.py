@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+from weft.core.dtype import kept
 from weft.core.errors import ArgumentError, DtypeError, PlacementError, RankError
 from weft.core.rank import current
 from weft.launch import spawn_threads
@@ -62,6 +63,11 @@ def all_reduces(group: Group) -> None:
             t = terms[group.index].clone()
             group.all_reduce(t, reduce)
             same(t, fold(terms, reduce))
+    for dtype, shape in itertools.product(kept, ((5, 7), (1_100_003,))):
+        terms = [data(r, shape, dtype.torch) for r in group.ranks]
+        t = terms[group.index].clone()
+        group.all_reduce(t)
+        same(t.float(), fold([term.float() for term in terms], "sum"))
     for shape in ((5, 7), (1201, 1003)):
         terms = [data(r, shape, torch.float32) for r in group.ranks]
         t = strided(shape, torch.float32).copy_(terms[group.index])
@@ -110,6 +116,11 @@ def scatters(group: Group) -> None:
                 same(part, before)
         group.reduce_scatter(mine[group.index], mine, reduce)
         same(mine[group.index], right)
+    for dtype in kept:
+        mine = [data(7 * group.ranks[group.index] + i, (3,), dtype.torch) for i in range(group.size)]
+        terms = [data(7 * r + group.index, (3,), dtype.torch).float() for r in group.ranks]
+        group.reduce_scatter(mine[group.index], mine)
+        same(mine[group.index].float(), fold(terms, "sum"))
 
 
 def all_to_alls(group: Group) -> None:

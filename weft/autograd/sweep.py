@@ -6,6 +6,7 @@ import functools
 import heapq
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
+from weakref import ref
 
 from weft.autograd.call import edge
 from weft.autograd.modes import anomaly
@@ -15,7 +16,7 @@ from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, AutogradError, ShapeError
 from weft.core.sbp import broadcast
 from weft.ops import OPS, ops
-from weft.tensor.blob import blob_of
+from weft.tensor.blob import Blob, blob_of
 from weft.tensor.counters import counters
 from weft.tensor.gradient import check_kind
 from weft.tensor.tensor import Tensor, of_shard, rewrap
@@ -59,7 +60,8 @@ class Sweep:
         self.heap: list[tuple[int, Node]] = []
         self.leaves: dict[int, tuple[Tensor, Tensor]] = {}
         self.found: dict[int, Tensor] = {}
-        self.held: set[int] = set()  # blobs of gradients with other references: the user, or a leaf
+        # blobs of gradients with other references, the user's or a leaf's: weakly, since ids of freed ones return
+        self.held: dict[int, ref[Blob]] = {}
         self.anomaly = anomaly()
         self.wanted_leaves: set[int] | None = None
         self.wanted_outputs: dict[Node, list[tuple[int, Tensor]]] = {}
@@ -82,7 +84,7 @@ class Sweep:
             self.reached = self.useful.union(self.wanted_outputs)
         for i, (t, given) in enumerate(zip(outputs, gradients, strict=True)):
             if given is not None:
-                self.held.add(id(blob_of(given)))
+                self._hold(given)
             self._send(places[i], _start(t, given, i))
         if counters.accumulated and self.wanted_leaves is None and here.trace is None:
             self.uses = _uses(self.pending)
@@ -234,7 +236,13 @@ class Sweep:
 
     def _show(self, gradients: Iterable[Tensor | None]) -> None:
         """Keep what a program's own code saw, hooks or functions, from becoming memory of a leaf, to which is added."""
-        self.held.update(id(blob_of(g)) for g in gradients if g is not None)
+        for g in gradients:
+            if g is not None:
+                self._hold(g)
+
+    def _hold(self, g: Tensor) -> None:
+        blob = blob_of(g)
+        self.held[id(blob)] = ref(blob)
 
     def _finish_early(self, node: Node, gradients: Sequence[Tensor | None], results: Sequence[Tensor | None]) -> None:
         """Run the hooks of leaves that have their last gradient, during backward."""
@@ -248,7 +256,7 @@ class Sweep:
                 leaf, total = self.leaves.pop(id(target))
                 place = _memory(total)
                 if g is None or flowing.count(place) > (place == _memory(g)):  # it is shared
-                    self.held.add(id(blob_of(total)))
+                    self._hold(total)
                 self._finish_leaf(leaf, total)
 
     def _finish_leaf(self, leaf: Tensor, g: Tensor) -> None:
@@ -261,9 +269,10 @@ class Sweep:
         if self.wanted_leaves is not None:
             self.found[id(leaf)] = g
         if self.accumulate and leaf._requires_grad:  # it may have been frozen since
-            place = id(blob_of(g))
-            accumulate(leaf, g, self.create_graph, shared=place in self.held)
-            self.held.add(place)
+            blob = blob_of(g)
+            held = self.held.get(id(blob))
+            accumulate(leaf, g, self.create_graph, shared=held is not None and held() is blob)
+            self.held[id(blob)] = ref(blob)
             if leaf._accumulated:
                 for hook in tuple(leaf._accumulated.values()):
                     if hook(leaf) is not None:

@@ -17,7 +17,7 @@ from weft.boxing.lowering import HostOf, LocalStep, lower
 from weft.boxing.part import own_device
 from weft.boxing.routes import Route
 from weft.boxing.segments import cut, segments
-from weft.boxing.two_level import COMBINE, LOCAL, Call, Calls, New, copy
+from weft.boxing.two_level import LOCAL, Call, Calls, New, copy
 from weft.core import shard
 from weft.core.errors import ShapeError
 from weft.transport.base import Transport
@@ -137,10 +137,6 @@ def neutral(reduce: str, dtype: torch.dtype) -> float | int | bool:
         return float("-inf") if reduce == "max" else float("inf")
     info = torch.iinfo(dtype)
     return info.min if reduce == "max" else info.max
-
-
-def combine(a: torch.Tensor, b: torch.Tensor, reduce: str) -> torch.Tensor:
-    return COMBINE[reduce](a, b)
 
 
 def _all_reduce(w: Work, data: torch.Tensor) -> Calls:

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import torch
 
 from weft.core import shard
+from weft.transport.reduction import function_of
 
 
 class Call(NamedTuple):
@@ -30,12 +31,11 @@ class Call(NamedTuple):
 Calls = Generator[Call, None, torch.Tensor]
 New = Callable[[Sequence[int], torch.dtype], torch.Tensor]  # contiguous memory, for as long as the step takes
 
-COMBINE: Final[dict[str, Callable[..., torch.Tensor]]] = {"sum": torch.add, "max": torch.maximum, "min": torch.minimum}
 LOCAL: Final[dict[str, Callable[..., Any]]] = {
     "copy": lambda into, t: into.copy_(t),
     "copy_each": torch._foreach_copy_,
     "fill": lambda into, value: into.fill_(value),
-    "combine": lambda into, a, b, reduce: COMBINE[reduce](a, b, out=into),
+    "combine": lambda into, a, b, reduce: function_of(reduce, into.dtype)(a, b, out=into),
 }
 
 

@@ -36,6 +36,7 @@ class Key(NamedTuple):
 
 
 NO_CHAIN: Final = ("variable", "input", "host", "source", "unpack", "output", "steer")
+LEAVING: Final = ("accumulate", "pack")  # they run in the micro chain that makes their operand
 Line = tuple[Placement | None, bool, Device | None]
 
 
@@ -73,7 +74,9 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
     memory = variables_of(job)
     using: dict[Value, set[Key]] = {}  # the chains that read or write a variable,
     writing: dict[Value, set[Key]] = {}  # and those that write it
-    for node in job.nodes:
+    prepared: dict[Line, int] = {}  # the greatest depth of what runs once a launch before micro-batches, or beside them
+    later = _after_micro_batches(job, memory)
+    for node in (*(n for n in job.nodes if n not in later), *later):
         if node.op in NO_CHAIN or is_alias(node, memory):
             made_in.update(dict.fromkeys(node.outputs))
             continue
@@ -82,7 +85,7 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
         there = placement_of(node.outputs[0]) if node.outputs else (places[0] if places else None)
         crossing = bool(places) and places[0] is not there
         start = places[0] if crossing else there
-        leaving = node.op in ("accumulate", "pack")  # those two run in the micro chain that makes their operand
+        leaving = node.op in LEAVING
         rate = node.micro or leaving
         stream = streams.get(node, "")
         copies = kind_of(stream) == "copy"
@@ -106,6 +109,11 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
         for before in touched:  # who reads a variable must find what was written by then, and nothing later
             apart = (before.micro, before.late, before.stream, before.device) != mine
             depth = max(depth, before.depth + apart)
+        if node in later:
+            depth = max(depth, prepared.get(line, -1) + 1, prepared.get((there, rate, device), -1) + 1 - crossing)
+        elif not rate:
+            prepared[line] = max(prepared.get(line, depth), depth)
+            prepared[there, rate, device] = max(prepared.get((there, rate, device), depth), depth + crossing)
         first = Key(start, rate, depth, node.late, stream, device)
         for table, values in ((using, used), (writing, over)):
             for v in values:
@@ -120,7 +128,23 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
         for v in node.outputs:
             made_in[v] = keys[-1]
     _put_off(job, found, memory, writing)
-    return found
+    return {n: found[n] for n in job.nodes if n in found} if later else found
+
+
+def _after_micro_batches(job: Job, memory: Mapping[Value, Value]) -> dict[Node, None]:
+    """What runs once a launch and needs all micro-batches. In a chain with what is prepared for them it would make
+    micro-batches wait for the last one."""
+    made: set[Value] = set()
+    later: dict[Node, None] = {}
+    for node in job.nodes:
+        over = {memory[v] for v in written(node) if v in memory}
+        if not node.micro and node.op not in LEAVING:
+            if not any(memory.get(v, v) in made for v in (*node.operands(), *over)):
+                continue
+            if node.op not in NO_CHAIN and not is_alias(node, memory):
+                later[node] = None
+        made.update(node.outputs, over)
+    return later
 
 
 def beats(job: Job, streams: Mapping[Node, str], found: Mapping[Node, tuple[Key, ...]]) -> dict[Key, int]:

@@ -71,9 +71,8 @@ def _prepare(op: Op, frozen: tuple[Any, ...], rank: int, links: Links) -> Prepar
 @functools.lru_cache(maxsize=1 << 12)
 def _fingerprint(op: Op, frozen: tuple[Any, ...], placement: Placement) -> tuple[str, int, str, frozenset[int]]:
     """The fingerprint of a call, which ranks compare under WEFT_CHECK=full."""
-    text, at = f"{op.name}({', '.join(map(str, frozen))})", line()
-    shown = text if at is None else f"{text} at {at.brief}"
-    return f"global ops on {placement}", crc32(text.encode()), shown, frozenset(placement.members)
+    text = f"{op.name}({', '.join(map(str, frozen))})"
+    return f"global ops on {placement}", crc32(text.encode()), text, frozenset(placement.members)
 
 
 def _plain(a: Any) -> Any:
@@ -108,7 +107,8 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
         check_arguments(op, args)
         raise
     if here.world_size > 1 and check_of(here) is Check.FULL:
-        fingerprints.of(here).fold(*_fingerprint(op, tuple(map(_key, args)), prepared.placement))
+        (name, number, text, members), at = _fingerprint(op, tuple(map(_key, args)), prepared.placement), line()
+        fingerprints.of(here).fold(name, number, text if at is None else f"{text} at {at.brief}", members)
     if prepared.routes:
         args = _boxed(op, args, prepared.routes)
     if op.random:

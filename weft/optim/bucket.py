@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from weft.core.rank import current
 from weft.core.sbp import broadcast
 from weft.core.spec import Spec
 from weft.tensor.tensor import Tensor, of_shard, of_torch
@@ -52,6 +53,6 @@ def form_of(t: Tensor) -> Any:
 
 
 def whole(value: torch.Tensor, spec: Spec) -> Tensor:
-    """A 0-d tensor, broadcast on a layout's placement."""
-    flat = (broadcast,) * spec.placement.ndim
-    return of_shard(value, Spec((), of_torch(value).dtype, spec.placement, flat))
+    """A 0-d tensor, broadcast on a layout's placement: of nothing on other ranks."""
+    spec = Spec((), of_torch(value).dtype, spec.placement, (broadcast,) * spec.placement.ndim)
+    return of_shard(value.expand(spec.local_shape(current().index)), spec)

@@ -21,6 +21,12 @@ BINARY: dict[str, Callable[..., Any]] = {
     "bxor": torch.bitwise_xor,
 }
 BITS = ("band", "bor", "bxor")
+# Dtypes that torch only keeps and converts, and one in which their sums are computed. Rearranged parts are sums, too:
+# each rank has zeros where another one's part is.
+SUMMED = {
+    torch.uint16: torch.int32, torch.uint32: torch.int64, torch.uint64: torch.int64,
+    torch.float8_e4m3fn: torch.float32, torch.float8_e5m2: torch.float32,
+}  # fmt: skip
 # Dtypes that Gloo and NCCL can't reduce, and a wider one that they can.
 WIDER = {torch.int16: torch.int32, torch.bool: torch.uint8, torch.uint16: torch.int32, torch.uint32: torch.int64}
 OF_BOOL = {"sum": "max", "prod": "min", "max": "max", "min": "min"}  # or, and; bits stay
@@ -37,7 +43,16 @@ def checked(reduce: str, dtype: torch.dtype) -> Callable[..., Any]:
         raise DtypeError(f"{dtype} has no order, so no {reduce}; reduce the real and the imaginary part by themselves")
     if reduce in BITS and (dtype.is_floating_point or dtype.is_complex):
         raise DtypeError(f"{reduce} combines the bits of integers and booleans; got {dtype}")
-    return found
+    return function_of(reduce, dtype)
+
+
+def function_of(reduce: str, dtype: torch.dtype) -> Callable[..., Any]:
+    return add_wider if reduce == "sum" and dtype in SUMMED else BINARY[reduce]
+
+
+def add_wider(a: Tensor, b: Tensor, *, out: Tensor) -> Tensor:
+    wider = SUMMED[a.dtype]
+    return out.copy_(a.to(wider) + b.to(wider))
 
 
 def into(out: Tensor, terms: Sequence[Tensor], reduce: str) -> None:
@@ -70,7 +85,8 @@ def reducible(t: Tensor, reduce: str) -> tuple[Tensor, str]:
             raise DtypeError(f"c10d can't reduce {t.dtype} by {reduce}; WEFT_TRANSPORT=shm can, on one host")
         return torch.view_as_real(t.contiguous()), reduce
     by = OF_BOOL.get(reduce, reduce) if t.dtype == torch.bool else reduce
-    return t.to(WIDER.get(t.dtype, t.dtype)).contiguous(), by
+    wider = WIDER if by != "sum" else WIDER | SUMMED
+    return t.to(wider.get(t.dtype, t.dtype)).contiguous(), by
 
 
 def restore(t: Tensor, work: Tensor) -> None:

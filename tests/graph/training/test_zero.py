@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import weft as flow
-from tests.graphs import Calls
+from tests.graphs import Calls, Trains
 from weft import nn
 from weft.core.errors import CompileError, GraphError, ShapeError
 from weft.core.rank import current
@@ -419,3 +419,47 @@ def test_a_model_that_is_gone_is_forgotten() -> None:
         return found, len(wholes)
 
     assert spawn_threads(2, rank) == [(6, 0)] * 2
+
+
+LAYERS = [  # of weights and biases, each on an axis of ranks of one host, and on one of hosts
+    ([S(0), S(1)], [S(0), S(0)]),
+    ([B, B], [B, S(0)]),
+    ([S(1), S(0)], [B, S(0)]),
+    ([S(1), S(1)], [B, S(0)]),
+]
+
+
+class Rows(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(8, 8) for _ in LAYERS])
+
+    def forward(self, x: flow.Tensor) -> flow.Tensor:
+        for layer in self.layers[1:]:
+            x = layer(x)
+        return x + self.layers[0](x).sum(-1, keepdim=True)
+
+
+def train_rows(ranks: Any) -> Any:
+    place = flow.placement("cpu", ranks)
+    flow.manual_seed(0)
+    model = Rows()
+    for layer, layouts in zip(model.layers, LAYERS, strict=True):
+        for name, sbp in zip(("weight", "bias"), layouts, strict=True):
+            there = flow.tensor(getattr(layer, name).detach().numpy(), placement=place, sbp=sbp[: place.ndim])
+            setattr(layer, name, nn.Parameter(there))
+    graph = Trains(model, flow.optim.SGD(model.parameters(), lr=0.1), steps=4)
+    graph.config.enable_zero(stage=2, shard_min_size=1)
+    values = np.random.default_rng(0).normal(size=(8, 5, 8)).astype(np.float32)
+    x = flow.tensor(values, placement=place, sbp=[S(0), B][: place.ndim])
+    losses = [graph(x).numpy().mean() for _ in range(2)]
+    graph.close()
+    return losses
+
+
+def test_what_is_gathered_for_backward_waits_for_no_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else micro-batches would wait for the last one, which waits for them."""
+    (alone,) = spawn_threads(1, train_rows, [0])
+    monkeypatch.setenv(HOSTS, "0,1,0,1")
+    for found in spawn_threads(4, train_rows, [[0, 1], [2, 3]], deadline=60):
+        assert found == pytest.approx(alone, rel=1e-4)

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import torch
 
 from weft.boxing.execute import execute, execute_together, neutral, reduced
-from weft.boxing.two_level import COMBINE
 from weft.boxing.two_level import Call as Request
 from weft.compiler.arena import aligned
 from weft.compiler.calls.moves import as_view, requests, step_of
 from weft.compiler.calls.source import Memory, Source
 from weft.core import dtype as dtypes
 from weft.plan.calls import Call, Ref, Result
+from weft.transport.reduction import function_of
 
 
 class Carrier(NamedTuple):
@@ -152,7 +152,7 @@ def _request(w: Carrier, call: Call, request: Request) -> None:
     elif request.method == "copy_each":
         w.source.line(f"{w.source.called('copy', torch._foreach_copy_)}({', '.join(given)})")
     elif request.method == "combine":
-        function = COMBINE[request.args[3]]
+        function = function_of(request.args[3], request.args[0].dtype)
         w.source.line(f"{w.source.called(function.__name__, function)}({given[1]}, {given[2]}, out={given[0]})")
     elif request.local:
         w.source.line(f"{given[0]}.{request.method}_({given[1]})")

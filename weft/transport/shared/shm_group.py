@@ -140,7 +140,7 @@ class ShmGroup(Group):
         self._rounds(tag, [(0, t)], [(i, 0, out) for i, out in enumerate(outs) if i != self.index], max(sizes), SLOT)
 
     def _reduce_scatter(self, out: Tensor, parts: Sequence[Tensor], reduce: str) -> None:
-        function, own = reduction.BINARY[reduce], parts[self.index]
+        function, own = reduction.function_of(reduce, out.dtype), parts[self.index]
         lane = SLOT // self.size // LINE * LINE
         sizes = [part.numel() for part in parts]
         tag = self._tag(check.REDUCE_SCATTER, out.dtype, parts, reduce)
