@@ -75,7 +75,7 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
     using: dict[Value, set[Key]] = {}  # the chains that read or write a variable,
     writing: dict[Value, set[Key]] = {}  # and those that write it
     prepared: dict[Line, int] = {}  # the greatest depth of what runs once a launch before micro-batches, or beside them
-    later = _after_micro_batches(job, memory)
+    later = _after_micro_batches(job, memory) if job.micro_batches > 1 else {}
     for node in (*(n for n in job.nodes if n not in later), *later):
         if node.op in NO_CHAIN or is_alias(node, memory):
             made_in.update(dict.fromkeys(node.outputs))
@@ -111,7 +111,7 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
             depth = max(depth, before.depth + apart)
         if node in later:
             depth = max(depth, prepared.get(line, -1) + 1, prepared.get((there, rate, device), -1) + 1 - crossing)
-        elif not rate:
+        elif later and not rate:
             prepared[line] = max(prepared.get(line, depth), depth)
             prepared[there, rate, device] = max(prepared.get((there, rate, device), depth), depth + crossing)
         first = Key(start, rate, depth, node.late, stream, device)
