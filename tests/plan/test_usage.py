@@ -332,6 +332,48 @@ def holds_what_plans_tell() -> None:
     assert abs(measured - given - told) < 0.05 * told, (measured - given, told, str(used))
 
 
+def draws_what_plans_tell() -> None:
+    """A rank draws the whole of a mask that is split, and keeps its part until backward."""
+    place, made = flow.placement("cpu", ranks=[0, 1]), list[Any]()
+
+    def make() -> Callable[[], Any]:
+        layers = [layer for _ in range(3) for layer in (nn.Linear(128, 128), nn.Dropout(0.5))]
+        model = nn.Sequential(*layers).to_global(placement=place, sbp=flow.sbp.broadcast)
+        x = flow.ones(1024, 128, placement=place, sbp=flow.sbp.split(0))
+        graph = train(model, 1)
+        graph.compile(x)
+        made[:] = [x.to_local().nbytes, graph]
+        return lambda: graph(x).numpy()
+
+    measured = peak_of(make, steps=2)
+    given, graph = made
+    used = usage(graph.plan)
+    told = used.total + used.variables
+    assert abs(measured - given - told) < 0.05 * told, (measured - given, told, str(used))
+
+
+def test_what_split_draws_hold_is_told(world: Any) -> None:
+    world("draws_what_plans_tell", 2, "shm").well()
+
+
+def test_the_outputs_of_a_launch_are_told() -> None:
+    class Gives(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(8, 1000)
+
+        def build(self, x: Any) -> Any:
+            y = self.layer(x)
+            return y, {"sum": y.sum(), "weight": self.layer.weight}, y[:2]
+
+    graph, x = Gives(), flow.ones(64, 8)
+    graph.compile(x)
+    given = graph(x)
+    used = usage(graph.plan)
+    assert used.outputs == given[0].nbytes + given[1]["sum"].nbytes + given[1]["weight"].nbytes + given[2].nbytes
+    assert "296.0 KB  outputs of a launch" in graph.memory()
+
+
 @pytest.mark.parametrize("hosts", ["1", "2"])
 def test_what_inline_collectives_allocate_is_told(hosts: str, world: Any) -> None:
     world("holds_what_plans_tell", 4, "c10d", env={HOSTS: hosts}).well()

@@ -200,11 +200,11 @@ class Draws:
         return [random.of(self.rank).on(device)] if calls else []
 
     def text(self, name: Callable[[str, Any], str], call: Call, text: str) -> str:
-        """The source text of a draw: it draws the whole, and keeps this rank's slice."""
+        """The source text of a draw: it draws the whole, and keeps a copy of this rank's slice."""
         around, part = self._around(self.named[call.name]), call.option("part")
         if around is not None:
             text = f"{name('draw', around)}(lambda: {text})"
-        return text if part is None else f"{text}[{name('part', part)}]"
+        return text if part is None else f"{text}[{name('part', part)}].clone()"
 
     def _around(self, n: Node) -> Callable[[Callable[[], Any]], Any] | None:
         source, device = self.calls[n][1:]

@@ -39,12 +39,13 @@ def meanwhile(call: Call, forms: Mapping[str, Result], run: bool = False) -> int
     placed = len(outs) == len(call.results)
     straight = placed and op.out_kernel is not None and bool(outs) and call.option("where") is None and not op.random
     into = outs if straight else ()
+    sliced = sum(r.bytes for r in call.results) if call.option("part") is not None else 0  # copied out of what is drawn
     try:
         if run and op.built_in and not _autograd._profiler_enabled():
             with contextlib.suppress(Exception):  # such values may be impossible
-                return _measured(call.op, args, into, "cpu", torch.get_num_threads())
+                return sliced + _measured(call.op, args, into, "cpu", torch.get_num_threads())
         inside = op.workspace(*(_blank(a, "meta") for a in args)) if op.workspace is not None else 0
-        return inside + _measured(call.op, args, into, "meta", 1)
+        return sliced + inside + _measured(call.op, args, into, "meta", 1)
     except Exception:  # a kernel that reads values doesn't run on meta tensors: only its results are counted
         return sum(r.bytes for r in call.results if not straight)
 

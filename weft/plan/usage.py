@@ -1,4 +1,4 @@
-"""The memory of a rank's plan: registers, the chains' arenas, and what each act allocates besides.
+"""The memory of a rank's plan: registers, the chains' arenas, what each act allocates besides, and the outputs.
 
 Kernels without `out` allocate their results; some need scratch memory, too (`scratch.py`).
 """
@@ -29,13 +29,14 @@ class Part(NamedTuple):
 
 class Usage(NamedTuple):
     """A plan's memory in bytes. Tasks of one stream share an arena. `allocated` is the most that tasks allocate that
-    may act at once."""
+    may act at once; `outputs` are those of one launch, which the program may let go."""
 
     variables: int
     places: dict[str, int]  # of registers, by device
     parts: tuple[Part, ...]
     arenas: int
     allocated: int
+    outputs: int
 
     @property
     def registers(self) -> int:
@@ -44,13 +45,15 @@ class Usage(NamedTuple):
     @property
     def total(self) -> int:
         """All except the variables, which exist without the graph, too."""
-        return self.registers + self.arenas + sum(p.constants for p in self.parts) + self.allocated
+        return self.registers + self.arenas + sum(p.constants for p in self.parts) + self.allocated + self.outputs
 
     def __str__(self) -> str:
         lines = [
             f"{show(self.total)} beside {show(self.variables)} of variables",
             *(f"{show(n):>10}  registers{f' on {at}' * bool(at)}, all copies" for at, n in self.places.items()),
         ]
+        if self.outputs:
+            lines.append(f"{show(self.outputs):>10}  outputs of a launch")
         for p in self.parts:
             if not p.arena + p.constants + p.allocated:
                 continue
@@ -88,7 +91,8 @@ def usage(plan: Plan) -> Usage:
         places[r.device] = places.get(r.device, 0) + r.bytes * r.copies * (not r.offsets)
     places[plan.shared_on] += plan.shared
     most = _most_at_once(plan, list(allocate.values()))
-    return Usage(sum(variables.values()), places, tuple(parts), sum(arenas.values()), most)
+    outputs = sum(map(_outputs, plan.tasks))
+    return Usage(sum(variables.values()), places, tuple(parts), sum(arenas.values()), most, outputs)
 
 
 def _most_at_once(plan: Plan, streams: list[dict[int, int]]) -> int:
@@ -114,6 +118,12 @@ def _most_at_once(plan: Plan, streams: list[dict[int, int]]) -> int:
 
 def _results(step: Step) -> Iterator[Result]:
     return (r for c in step.calls for r in c.results)
+
+
+def _outputs(task: Task) -> int:
+    """The bytes of what a task gives the program."""
+    forms = {r.name: r for r in _results(task.step)}
+    return sum(forms[name].bytes for c in task.step.calls if c.op == "graph.output" for name in c.operands())
 
 
 def _part(task: Task, on_cpu: bool) -> Part:
