@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import NamedTuple
@@ -25,12 +26,13 @@ FREE = Cost(0.0, 0.0)
 
 
 class Costs:
-    """The costs of steps of one tensor, with a cache of intermediate results."""
+    """The costs of steps of one tensor, with a cache of them and of intermediate results."""
 
     def __init__(self, shape: tuple[int, ...], itemsize: int, links: Links) -> None:
         self.shape, self.itemsize, self.links = shape, itemsize, links
         self._bytes: dict[tuple[tuple[int, ...], NdSbp], int] = {}
         self._sides: dict[State, Side] = {}
+        self._known: dict[tuple[type[Step], int, State, State], Cost] = {}
 
     def shard_bytes(self, state: State) -> int:
         """The bytes of the largest shard."""
@@ -45,13 +47,20 @@ class Costs:
         return found
 
     def of(self, step: Step, before: State, after: State) -> Cost:
-        return _RULES[type(step)](self, step, before, after)
+        key = type(step), step.axis if isinstance(step, AxisStep) else -1, before, after
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = _RULES[type(step)](self, step, before, after)
+        return found
 
     def side(self, state: State) -> Side:
         found = self._sides.get(state)
         if found is None:
             found = self._sides[state] = Side(self.shape, state)
         return found
+
+
+costs_of: Callable[[tuple[int, ...], int, Links], Costs] = functools.lru_cache(maxsize=256)(Costs)
 
 
 def _nothing(costs: Costs, step: Step, before: State, after: State) -> Cost:

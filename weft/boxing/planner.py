@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterator
 
 from weft.boxing import steps
-from weft.boxing.costs import FREE, Cost, Costs
+from weft.boxing.costs import FREE, Cost, costs_of
 from weft.boxing.links import ONE_HOST, Links
 from weft.boxing.routes import Route
 from weft.boxing.steps import AxisStep, State, Step, blocked, canonical
@@ -51,7 +51,7 @@ def cost(
 
 def cost_of(found: Route, links: Links = ONE_HOST) -> Cost:
     """The cost of a route: bytes that the busiest rank moves, and seconds, summed over the steps."""
-    costs = Costs(found.shape, found.dtype.itemsize, links)
+    costs = costs_of(found.shape, found.dtype.itemsize, links)
     states = list(found.states())
     each = [costs.of(step, a, b) for step, a, b in zip(found.steps, states, states[1:], strict=False)]
     return Cost(sum(c.moved for c in each), sum(c.seconds for c in each))
@@ -86,7 +86,7 @@ def _search(
     shape: tuple[int, ...], itemsize: int, src: State, dst: State, links: Links, most: float
 ) -> tuple[Step, ...] | None:
     """The steps of the cheapest route; None if it takes more than so many seconds."""
-    costs, moves = Costs(shape, itemsize, links), _Moves(shape, src, dst)
+    costs, moves = costs_of(shape, itemsize, links), _Moves(shape, src, dst)
     best: dict[State, float] = {src: 0.0}
     came: dict[State, tuple[State, Step]] = {}
     done: set[State] = set()
@@ -112,6 +112,9 @@ def _search(
     return tuple(reversed(path))
 
 
+_canonical = functools.lru_cache(maxsize=1 << 14)(canonical)
+
+
 class _Moves:
     """The edges of the search: the steps worth trying from a state."""
 
@@ -119,8 +122,8 @@ class _Moves:
         self.shape, self.src, self.dst = shape, src, dst
         ends = (*src.nd_sbp, *dst.nd_sbp)
         longest = {max(range(len(shape)), key=lambda d: shape[d])} if shape else set()
-        self.dims = sorted({s.dim for s in ends if s.is_split} | longest)
-        self.targets = sorted({s.reduce for s in dst.nd_sbp if s.is_partial})
+        self.dims = tuple(sorted({s.dim for s in ends if s.is_split} | longest))
+        self.targets = tuple(sorted({s.reduce for s in dst.nd_sbp if s.is_partial}))
         self.same = src.placement is dst.placement
         # before an exchange a tensor may be reduced; after it, gathered from slices
         self.gates_out = set(self._gates(src, "P", (sbps.broadcast,)))
@@ -129,7 +132,7 @@ class _Moves:
         if src.placement.members == dst.placement.members:
             others = [src, dst] if self.same else [*self._every(dst.placement), dst]
             for state in dict.fromkeys(others):
-                self.names.setdefault(canonical(shape, state), []).append(state)
+                self.names.setdefault(_canonical(shape, state), []).append(state)
 
     def _gates(self, state: State, kinds: str, others: tuple[Sbp, ...]) -> Iterator[State]:
         choices = [
@@ -144,37 +147,46 @@ class _Moves:
         return (State(placement, nd_sbp) for nd_sbp in itertools.product(kinds, repeat=placement.ndim))
 
     def of(self, state: State) -> Iterator[tuple[Step, State]]:
-        placement, nd_sbp = state
         if self.names:
-            for other in self.names.get(canonical(self.shape, state), ()):
+            for other in self.names.get(_canonical(self.shape, state), ()):
                 if other != state:
                     yield steps.Relabel(state, other), other
-        for axis, s in enumerate(nd_sbp):
-            if placement.shape[axis] == 1:
-                continue  # a relabel does it
-            for step in self._on(axis, s):
-                old, new = step.change()
-                if not blocked(state, axis, old, new):
-                    yield step, State(placement, (*nd_sbp[:axis], new, *nd_sbp[axis + 1 :]))
-        if placement is self.src.placement and state in self.gates_out:
+        yield from _on_axes(state, self.dims, self.targets)
+        if state.placement is self.src.placement and state in self.gates_out:
             for other in self.gates_in:
                 if other != state:
                     yield steps.Exchange(state, other), other
 
-    def _on(self, axis: int, s: Sbp) -> Iterator[AxisStep]:
-        if s.is_partial:
-            yield steps.AllReduce(axis, s.reduce)
-            for dim in self.dims:
-                yield steps.ReduceScatter(axis, dim, s.reduce)
-        elif s.is_split:
-            yield steps.AllGather(axis, s.dim)
-            for dim in self.dims:
-                if dim != s.dim:
-                    yield steps.AllToAll(axis, s.dim, dim)
-            for reduce in self.targets:
-                yield steps.SplitToPartial(axis, s.dim, reduce)
-        else:
-            for dim in self.dims:
-                yield steps.Slice(axis, dim)
-            for reduce in self.targets:
-                yield steps.ToPartial(axis, reduce)
+
+@functools.lru_cache(maxsize=1 << 14)
+def _on_axes(state: State, dims: tuple[int, ...], targets: tuple[str, ...]) -> tuple[tuple[AxisStep, State], ...]:
+    """The steps that change one axis, and where they lead."""
+    placement, nd_sbp = state
+    found: list[tuple[AxisStep, State]] = []
+    for axis, s in enumerate(nd_sbp):
+        if placement.shape[axis] == 1:
+            continue  # a relabel does it
+        for step in _on(axis, s, dims, targets):
+            old, new = step.change()
+            if not blocked(state, axis, old, new):
+                found.append((step, State(placement, (*nd_sbp[:axis], new, *nd_sbp[axis + 1 :]))))
+    return tuple(found)
+
+
+def _on(axis: int, s: Sbp, dims: tuple[int, ...], targets: tuple[str, ...]) -> Iterator[AxisStep]:
+    if s.is_partial:
+        yield steps.AllReduce(axis, s.reduce)
+        for dim in dims:
+            yield steps.ReduceScatter(axis, dim, s.reduce)
+    elif s.is_split:
+        yield steps.AllGather(axis, s.dim)
+        for dim in dims:
+            if dim != s.dim:
+                yield steps.AllToAll(axis, s.dim, dim)
+        for reduce in targets:
+            yield steps.SplitToPartial(axis, s.dim, reduce)
+    else:
+        for dim in dims:
+            yield steps.Slice(axis, dim)
+        for reduce in targets:
+            yield steps.ToPartial(axis, reduce)

@@ -5,6 +5,7 @@ program and reasons; or, `strict`, refuse implicit movements, also while a graph
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -36,8 +37,13 @@ class Movement(NamedTuple):
     route: Route
     moved: int  # bytes, by the rank that moves most
     line: Line | None
-    why: str
     seconds: float
+    reason: Callable[[], str]
+
+    @property
+    def why(self) -> str:
+        """Why it was moved, worked out when it is asked for."""
+        return self.reason()
 
     @property
     def src(self) -> Spec:
@@ -60,12 +66,13 @@ class Movement(NamedTuple):
 
     def __str__(self) -> str:
         src, dst = self.route.src, self.route.dst
+        why = self.why
         form = f"{src.dtype.name}[{','.join(map(str, src.shape))}]"
         to = f"{show(dst.nd_sbp)}" if src.placement is dst.placement else f"{dst.placement} {show(dst.nd_sbp)}"
         return (
             f"{amount(self.moved):>9}  {form} {src.placement} {show(src.nd_sbp)} -> {to}: "
             f"{', '.join(map(str, self.route.steps)) or 'nothing moves'}, for {self.what}"
-            + f", {self.why}" * bool(self.why) + (f"    # {self.line.brief}" if self.line is not None else "")
+            + f", {why}" * bool(why) + (f"    # {self.line.brief}" if self.line is not None else "")
         )  # fmt: skip
 
 
@@ -173,8 +180,8 @@ def moving(route: Route, what: str, planned: bool, args: tuple[Any, ...], op: Op
     finally:
         here.moving = before
     took = time.perf_counter() - start
-    why = "" if op is None else signature.reason(op, args, links_of(current()))
-    moved = Movement(what, planned, route, _bytes(route), line(), why, took)
+    why = str if op is None else functools.partial(signature.reason, op, args, links_of(current()))
+    moved = Movement(what, planned, route, _bytes(route), line(), took, why)
     for each in open_now:
         each.heard(moved)
     return result
