@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import os
-import zipfile
 from collections.abc import Callable
 from typing import Any
 
 from weft.checkpoint.checkpoint import load
 from weft.checkpoint.foreign import PICKLED
 from weft.core.derived import Derived
+
+
+def _zipfile() -> Any:
+    return importlib.import_module("zipfile")  # when it is needed: importing weft is quick
 
 
 def _with_folders(theirs: Callable[[str], bool]) -> Callable[[str], bool]:
@@ -21,7 +25,7 @@ def _read(theirs: Callable[..., Any]) -> Callable[..., Any]:
         inner = _oneflows(file)
         if not inner:
             return theirs(file, folder, map_location, weights_only)
-        with zipfile.ZipFile(file) as archive:
+        with _zipfile().ZipFile(file) as archive:
             archive.extractall(folder)
         return load(os.path.join(folder, inner[0]), map_location)
 
@@ -30,9 +34,9 @@ def _read(theirs: Callable[..., Any]) -> Callable[..., Any]:
 
 def _oneflows(file: str) -> list[str]:
     """The folders in an archive that OneFlow saved."""
-    if not zipfile.is_zipfile(file):
+    if not _zipfile().is_zipfile(file):
         return []
-    with zipfile.ZipFile(file) as archive:
+    with _zipfile().ZipFile(file) as archive:
         return [os.path.dirname(n) for n in archive.namelist() if os.path.basename(n) == PICKLED]
 
 
