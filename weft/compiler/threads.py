@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from weft.compiler.passes.layouts import multiplications, work
 from weft.job.value import Node
@@ -24,11 +24,14 @@ def one_is_enough(nodes: Sequence[Node], threads: int, sharing: float = SHARING,
     if any(v.device_type != "cpu" for n in calls for v in n.outputs):
         return False
     saved = total = 0.0
+    known: dict[Any, tuple[float, bool]] = {}  # by form: the seconds of a call, and whether threads share it
     for n in calls:
-        products = multiplications(n)
-        seconds = work(n, n.signature, products=products) / speed
+        values = *n.operands(), *n.outputs
+        form = n.op, n.signature, tuple([(v.shape, v.dtype) for v in values])
+        if form not in known:
+            products, most = multiplications(n), max((math.prod(v.shape) for v in values), default=0)
+            known[form] = work(n, n.signature, products=products) / speed, most >= GRAIN or products > most
+        seconds, shared = known[form]
         total += seconds
-        most = max((math.prod(v.shape) for v in (*n.operands(), *n.outputs)), default=0)
-        if most >= GRAIN or products > most:
-            saved += seconds * (1 - 1 / threads) - sharing
+        saved += shared * (seconds * (1 - 1 / threads) - sharing)
     return saved <= GAIN * total

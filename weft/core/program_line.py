@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import linecache
 import os
@@ -59,7 +60,10 @@ def _outside(frame: FrameType | None, inside: tuple[str, ...] = INSIDE) -> Frame
 def brief() -> str:
     """file:line of the user's innermost frame, for the nodes of a trace."""
     frame = _outside(sys._getframe(2))
-    return "" if frame is None else f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+    return "" if frame is None else f"{_base(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+_base = functools.lru_cache(maxsize=1 << 10)(os.path.basename)
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:

@@ -104,9 +104,9 @@ class Builder:
 
     def _each_time(self, node: Node) -> bool:
         """Whether a node runs once per micro-batch: because it reads such values, or draws."""
-        if any(map(self.job.is_micro, node.operands())):
-            return True
-        return self.job.micro_batches > 1 and (node.op == "steer" or node.draws)
+        if self.job.micro_batches == 1:
+            return False
+        return node.op == "steer" or node.draws or any(map(self.job.is_micro, node.operands()))
 
     def unique(self, name: str) -> str:
         name = cleaned(name)
