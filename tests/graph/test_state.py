@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -184,6 +185,24 @@ def test_counting_in_python_is_warned_of() -> None:
     model.step = 0
     with pytest.warns(UserWarning, match=r"found Keeper.step = 0 and left 1\. Launches don't"):
         Calls(model)(flow.ones(3, 2))
+
+
+def test_a_flag_that_forward_sets_is_warned_of() -> None:
+    def first(m: Any, x: Any) -> Any:
+        m.begun, before = True, m.begun
+        return x if before else x * 2
+
+    def restored(m: Any, x: Any) -> Any:
+        y, m.begun = first(m, x), False
+        return y
+
+    for forward in (first, restored):
+        model = Keeper(forward)
+        model.begun = False
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            Calls(model)(flow.ones(3, 2))
+        assert ["Keeper.begun = False and left True" in str(w.message) for w in said] == [True] * (forward is first)
 
 
 def test_a_tensor_left_where_there_was_none_is_warned_of() -> None:

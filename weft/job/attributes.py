@@ -22,7 +22,8 @@ from weft.job.aliasing import Memories, overlap
 from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor
 
-PLAIN: Final = (bool, int, float, str, NoneType)
+NUMBERS: Final = (bool, int, float)
+PLAIN: Final = (*NUMBERS, str, NoneType)
 
 
 class Held(NamedTuple):
@@ -163,7 +164,7 @@ class Attributes:
             return self._exchange(each, was_read)
         if old is None and each.is_state:
             self._refuse_new(each)
-        elif type(old) in (int, float) and type(now) in (int, float) and old != now:
+        elif type(old) in NUMBERS and type(now) in NUMBERS and old != now:
             warn(
                 f"build() counts in Python: it found {each} = {old} and left {now}. Launches don't: all go by what it "
                 "was when the graph was traced. A number that shall change is a buffer"
