@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -186,6 +187,24 @@ def test_counting_in_python_is_warned_of() -> None:
         Calls(model)(flow.ones(3, 2))
 
 
+def test_a_flag_that_forward_sets_is_warned_of() -> None:
+    def first(m: Any, x: Any) -> Any:
+        m.begun, before = True, m.begun
+        return x if before else x * 2
+
+    def restored(m: Any, x: Any) -> Any:
+        y, m.begun = first(m, x), False
+        return y
+
+    for forward in (first, restored):
+        model = Keeper(forward)
+        model.begun = False
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            Calls(model)(flow.ones(3, 2))
+        assert ["Keeper.begun = False and left True" in str(w.message) for w in said] == [True] * (forward is first)
+
+
 def test_a_tensor_left_where_there_was_none_is_warned_of() -> None:
     def remembers(m: Any, x: Any) -> Any:
         before, m.last = m.last, x.sum(0)
@@ -205,6 +224,59 @@ def test_a_tensor_left_where_there_was_none_is_warned_of() -> None:
             model.last = there
         with pytest.warns(UserWarning, match=r"found no tensor in Keeper.last and left one there\. Launches don't"):
             Calls(model)(flow.ones(3, 2))
+
+
+VIEWS: dict[str, tuple[tuple[int, ...], Callable[[Any], Any]]] = {
+    "of all": ((1, 2), lambda base: base.view(2)),
+    "of a part": ((2, 2), lambda base: base[1]),
+    "of a view": ((2, 2), lambda base: base.t()[1]),
+}
+
+
+@pytest.mark.parametrize("kind", VIEWS)
+@pytest.mark.parametrize("place", [False, True])
+def test_a_buffer_that_is_a_view_keeps_what_it_is_set_to(kind: str, place: bool) -> None:
+    shape, view = VIEWS[kind]
+
+    def rank() -> list[list[Any]]:
+        where: dict[str, Any] = {"placement": flow.placement("cpu", [0]), "sbp": flow.sbp.broadcast} if place else {}
+        found: list[list[Any]] = []
+        for graph in (False, True):
+            model, base = Keeper(averaged), flow.zeros(*shape, **where)
+            model.register_buffer("mean", view(base))
+            call = Calls(model) if graph else model
+            found.append([results(call(flow.full((3, 2), i + 1.0, **where))) for i in range(3)])
+            found[-1].append(model.mean.tolist())
+        return found
+
+    ((eager, compiled),) = spawn_threads(1, rank)
+    assert compiled == eager
+
+
+def test_what_lies_in_one_memory_is_not_set_apart() -> None:
+    def one(m: Any, x: Any) -> Any:
+        m.mean = m.mean + x[0]
+        return m.mean - m.other
+
+    def both(m: Any, x: Any) -> Any:
+        m.mean, m.other = m.mean + x[0], m.other * 2
+        return m.mean - m.other
+
+    def alike(m: Any, x: Any) -> Any:
+        m.mean = m.other = m.mean + x[0]
+        return m.mean + m.other
+
+    for forward in (one, both, alike):
+        for of in (lambda t: t, lambda t: t.detach(), lambda t: t[:]):
+            model = Keeper(forward)
+            model.register_buffer("other", of(model.mean))
+            graph = Calls(model)
+            if forward is alike:
+                assert [graph(flow.ones(3, 2)).sum().item() for _ in range(2)] == [8.0, 12.0]
+                continue
+            with pytest.raises(TraceError, match=r"sets Keeper\.mean anew, and Keeper\.other lies in the same memory"):
+                graph(flow.ones(3, 2))
+            assert model.mean.tolist() == model.other.tolist() == [1.0, 1.0]
 
 
 def test_state_that_the_next_launch_would_not_see_is_refused() -> None:

@@ -132,17 +132,20 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
 
 
 def _after_micro_batches(job: Job, memory: Mapping[Value, Value]) -> dict[Node, None]:
-    """What runs once a launch and needs all micro-batches. In a chain with what is prepared for them it would make
-    micro-batches wait for the last one."""
+    """What runs once a launch and needs all micro-batches, or overwrites what such a node read. In a chain with what is
+    prepared for them it would make micro-batches wait for the last one."""
     made: set[Value] = set()
+    read: set[Value] = set()
     later: dict[Node, None] = {}
     for node in job.nodes:
         over = {memory[v] for v in written(node) if v in memory}
         if not node.micro and node.op not in LEAVING:
-            if not any(memory.get(v, v) in made for v in (*node.operands(), *over)):
+            used = {memory.get(v, v) for v in node.operands()} | over
+            if made.isdisjoint(used) and read.isdisjoint(over):
                 continue
             if node.op not in NO_CHAIN and not is_alias(node, memory):
                 later[node] = None
+                read |= used
         made.update(node.outputs, over)
     return later
 

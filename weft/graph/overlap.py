@@ -4,20 +4,15 @@ whose value the program has read while it was traced."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
-
-import numpy as np
-import torch
 
 from weft.autograd.freshness import shares_memory
 from weft.compiler.passes.dead_code import written
 from weft.core.errors import GraphError, TraceError
+from weft.job.aliasing import overlap
 from weft.job.job import Job
 from weft.job.value import Value
 from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor, View
-
-MOST_WORK = 1_000_000  # candidates to search: with strides the question is hard in general
 
 
 def refuse_overlaps(job: Job) -> None:
@@ -74,27 +69,5 @@ def _overlapping(variables: dict[Value, Tensor]) -> Iterator[tuple[tuple[Value, 
             low, _, w, u, other = spans[j]
             if low >= high:
                 break
-            if data.device == other.device and _share(data, other):
+            if data.device == other.device and overlap(data, other):
                 yield (v, t), (w, u)
-
-
-class _Place:
-    """A tensor's addresses as an array interface, for numpy to compare; the memory isn't read."""
-
-    def __init__(self, data: torch.Tensor) -> None:
-        size = data.element_size()
-        self.__array_interface__: dict[str, Any] = {
-            "version": 3, "typestr": f"|V{size}", "shape": tuple(data.shape), "data": (data.data_ptr(), True),
-            "strides": tuple(s * size for s in data.stride()),
-        }  # fmt: skip
-
-    def array(self) -> np.ndarray:
-        return np.asarray(self)
-
-
-def _share(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether two tensors share an element, or the search would take too long."""
-    try:
-        return np.shares_memory(_Place(a).array(), _Place(b).array(), max_work=MOST_WORK)  # type: ignore[arg-type]
-    except np.exceptions.TooHardError:
-        return True

@@ -8,11 +8,16 @@ began get it back when it ends.
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
+import torch
 
 from weft.job.value import Value
 from weft.tensor.blob import Alias, Blob, blob_of
 from weft.tensor.tensor import ABSENT, Tensor, View
+
+MOST_WORK: Final = 1_000_000  # candidates to search: with strides the question is hard in general
 
 
 class Memory:
@@ -110,7 +115,10 @@ class Memories:
 
     def data(self, t: Tensor) -> Any:
         """The local memory of a tensor, or that which it had when the trace began."""
-        return self._before[id(t)][1]["blob"].data if id(t) in self._before else t._meta
+        if id(t) not in self._before:
+            return t._meta
+        before = self._before[id(t)][1]
+        return (before["blob"] if before.get("shard") is None else before["shard"]).data
 
     def exchange(self, t: Tensor, other: Tensor) -> None:
         """Let a symbol's tensor share memory with another tensor, and no longer with its former aliases."""
@@ -160,3 +168,25 @@ class Memories:
                 t._grad = grad
         self._before.clear()
         self._of.clear()
+
+
+class _Place:
+    """A tensor's addresses as an array interface, for numpy to compare; the memory isn't read."""
+
+    def __init__(self, data: torch.Tensor) -> None:
+        size = data.element_size()
+        self.__array_interface__: dict[str, Any] = {
+            "version": 3, "typestr": f"|V{size}", "shape": tuple(data.shape), "data": (data.data_ptr(), True),
+            "strides": tuple(s * size for s in data.stride()),
+        }  # fmt: skip
+
+    def array(self) -> np.ndarray:
+        return np.asarray(self)
+
+
+def overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors of one device share an element, or the search would take too long."""
+    try:
+        return np.shares_memory(_Place(a).array(), _Place(b).array(), max_work=MOST_WORK)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True

@@ -12,15 +12,18 @@ from collections.abc import Callable
 from types import NoneType
 from typing import Any, Final, NamedTuple
 
+import torch
+
 from weft.core.dispatch import hooks, tracing
 from weft.core.errors import TraceError
 from weft.core.program_line import warn
 from weft.core.stored import stored
-from weft.job.aliasing import Memories
+from weft.job.aliasing import Memories, overlap
 from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor
 
-PLAIN: Final = (bool, int, float, str, NoneType)
+NUMBERS: Final = (bool, int, float)
+PLAIN: Final = (*NUMBERS, str, NoneType)
 
 
 class Held(NamedTuple):
@@ -81,7 +84,8 @@ class Attributes:
 
     def exchanged(self, was_read: Callable[[Tensor], bool]) -> list[tuple[Tensor, Tensor]]:
         """The tensors that the program replaced, each with its replacement; the attributes are restored."""
-        found, read = [], self._read_as_no_state(was_read)
+        found: list[tuple[Held, tuple[Tensor, Tensor]]] = []
+        read = self._read_as_no_state(was_read)
         for module, held in self._held.values():
             changed = [each for each in held if not self._is_as_before(each)]
             late = [Held(module, name, None, None) for name in self._late(module, held)]
@@ -90,11 +94,37 @@ class Attributes:
             for each in changed:
                 pair = self._judged(each, was_read if each.is_state else read)
                 if pair is not None:
-                    found.append(pair)
-                    stored(module)[each.name] = each.value
+                    found.append((each, pair))
             for each in late:
                 self._judged(each, was_read)
-        return found
+        self._refuse_shared([each for each, _ in found])
+        for each, _ in found:
+            stored(each.module)[each.name] = each.value
+        return [pair for _, pair in found]
+
+    def _refuse_shared(self, changed: list[Held]) -> None:
+        """Refuse to write a replacement into memory that has another buffer or parameter, which shall stay apart."""
+        held = [h for _, held in self._held.values() for h in held]
+        every = {id(m): m for module, _ in self._held.values() for m in module.modules()} if changed else {}
+        held += [Held(m, k, stored(m).get(k), None) for i, m in every.items() if i not in self._held for k in m._roles]
+        there: dict[int, list[tuple[Held, Any]]] = {}
+        for each in held if changed else ():
+            at = self._memory(each.value) if each.is_state and isinstance(each.value, Tensor) else 0
+            if at:
+                there.setdefault(at, []).append((each, self.memories.data(each.value)))
+        for each in changed:
+            data = self.memories.data(each.value)
+            for other, its in there.get(self._memory(each.value), ()):
+                if other.now is not each.now and overlap(data, its):
+                    raise TraceError(
+                        f"build() sets {each} anew, and {other} lies in the same memory, in which launches keep both: "
+                        "give each its own, register_buffer(name, tensor.clone())"
+                    )
+
+    def _memory(self, t: Tensor) -> int:
+        """The address of a tensor's storage; 0 if it has none."""
+        data = self.memories.data(t)
+        return data.untyped_storage().data_ptr() if data.layout is torch.strided and data.numel() else 0
 
     def _is_as_before(self, each: Held) -> bool:
         """Whether it is the tensor of before the trace, or what holds none."""
@@ -134,7 +164,7 @@ class Attributes:
             return self._exchange(each, was_read)
         if old is None and each.is_state:
             self._refuse_new(each)
-        elif type(old) in (int, float) and type(now) in (int, float) and old != now:
+        elif type(old) in NUMBERS and type(now) in NUMBERS and old != now:
             warn(
                 f"build() counts in Python: it found {each} = {old} and left {now}. Launches don't: all go by what it "
                 "was when the graph was traced. A number that shall change is a buffer"

@@ -11,6 +11,7 @@ import torch
 from weft.boxing.signature import Signature
 from weft.core import program_line, random
 from weft.core.device import Device
+from weft.core.dispatch import here, hooks
 from weft.core.dtype import DType, float32, float64
 from weft.core.errors import SbpError, ShapeError, TraceError
 from weft.core.literal import cleaned
@@ -22,7 +23,7 @@ from weft.job.attributes import Attributes
 from weft.job.job import Job
 from weft.job.memory_order import Order
 from weft.job.value import Node, Value
-from weft.ops import ops
+from weft.ops import OPS, ops
 from weft.tensor.blob import Blob, blob_of
 from weft.tensor.tensor import Tensor, of_value
 
@@ -278,8 +279,13 @@ class Builder:
                 "build() sets a parameter anew that backward() found a gradient for; write into it instead"
             )
         now = [ops.clone(t).value if self.memories.stands_over(t) else t.value for _, t in pairs]
+        before, here.grad = here.grad, False
         for (old, _), symbol in zip(pairs, now, strict=True):
-            self.write(old, symbol)
+            if old._view_of is None:
+                self.write(old, symbol)
+            else:
+                hooks.overwriting(OPS["copy"])(old, of_value(symbol, symbol.spec))  # and its base
+        here.grad = before
 
     def settle(self, keep: bool = True) -> None:
         """End the trace: captured tensors become eager again, and the job writes what was written into them."""

@@ -122,6 +122,24 @@ def test_it_trains_as_eagerly(kind: str, micro: int) -> None:
     alike(KINDS[kind], micro=micro)
 
 
+class Cooling(flow.optim.Optimizer):
+    """Written with public functions; it changes what an update reads by something else than a gradient, afterwards."""
+
+    nonnegative = ()
+    first_values: Any = {"heat": 1.0}
+
+    def update(self, group: Any, bucket: Any, grads: list[Any], lr: Any) -> None:
+        with flow.no_grad():
+            for p, g, heat in zip(bucket.params, grads, bucket.states["heat"], strict=True):
+                p.sub_(g * heat * lr)
+                heat.mul_(0.5)
+
+
+@pytest.mark.parametrize("micro", [1, 2])
+def test_what_an_update_read_is_written_behind_it(micro: int) -> None:
+    alike(lambda p: Cooling(p, {"lr": 0.1}), micro=micro)
+
+
 @pytest.mark.parametrize("schedule", [
     lambda o: schedules.StepLR(o, 2, 0.5), lambda o: schedules.CosineAnnealingLR(o, 3),
     lambda o: schedules.WarmupLR(schedules.MultiStepLR(o, [2, 3]), warmup_factor=0.1, warmup_iters=2),
