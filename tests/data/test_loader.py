@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pytest
@@ -14,6 +14,8 @@ import weft as flow
 from tests.worlds import PATIENCE, started
 from weft import data
 from weft.launch.threads import spawn_threads
+
+T_co = TypeVar("T_co", covariant=True)
 
 
 class Point(NamedTuple):
@@ -38,6 +40,14 @@ def test_batches_keep_the_structure_of_samples() -> None:
     assert isinstance(first["pair"][0], flow.Tensor) and first["pair"][0].shape == (3, 1)
     assert first["pair"][1].dtype is flow.int64 and first["point"].y.dtype is flow.float64
     assert len(data.DataLoader(Squares(), batch_size=3, drop_last=True)) == 2
+
+
+@pytest.mark.parametrize("kind", [data.DataLoader, data.DistributedSampler])
+def test_loaders_and_samplers_are_generic_as_torchs(kind: Any) -> None:
+    class Own(kind[T_co]): ...  # as torchdata derives its loader
+
+    for made in (Own, kind[int]):
+        assert made(Squares(), 2).dataset[3]["at"] == 3
 
 
 def test_an_iterator_tells_its_length_and_has_next() -> None:

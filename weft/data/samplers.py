@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.utils.data as theirs
@@ -16,8 +16,10 @@ from weft.core.rank import current
 from weft.tensor.data import own_data
 from weft.tensor.tensor import Tensor, of_torch
 
+T_co = TypeVar("T_co", covariant=True)
 
-class DistributedSampler(TheirDistributedSampler[Any]):
+
+class DistributedSampler(TheirDistributedSampler[T_co]):
     """Splits a dataset among ranks, in shards of equal length; `set_epoch` reshuffles.
 
     By default, the ranks are this world's. In a pipeline or with tensor parallelism, name the data-parallel ones.
