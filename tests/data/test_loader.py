@@ -66,6 +66,14 @@ def test_tensors_by_rows() -> None:
         data.TensorDataset(x, flow.arange(2))
 
 
+def test_a_generator_that_a_sampler_is_given_later_orders_it() -> None:
+    class Seeded(data.RandomSampler): ...  # as accelerate derives its sampler
+
+    ours, reference = Seeded(range(20)), torch.utils.data.RandomSampler(range(20))
+    ours.generator, reference.generator = (lib.Generator().manual_seed(5) for lib in (flow, torch))
+    assert list(ours) == list(reference)
+
+
 def test_shuffling_repeats_under_a_seed_and_visits_all() -> None:
     def order() -> list[int]:
         return [int(b["at"]) for b in data.DataLoader(Squares(), shuffle=True)]

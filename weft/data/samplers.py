@@ -80,15 +80,9 @@ def _source(generator: Any) -> torch.Generator:
 class RandomSampler(theirs.RandomSampler):
     """Every sample once, in random order, repeatable by `flow.manual_seed`; with replacement, random samples."""
 
-    def __init__(
-        self, data_source: Any, replacement: bool = False, num_samples: int | None = None, generator: Any = None
-    ) -> None:
-        super().__init__(data_source, replacement, num_samples)
-        self.named = generator
-
     def __iter__(self) -> Iterator[int]:
-        drawn = _source(self.named)
-        if self.named is None:
+        drawn = _source(self.generator)
+        if self.generator is None:
             seed = int(torch.empty((), dtype=torch.int64).random_(generator=drawn).item())
             drawn = torch.Generator().manual_seed(seed)
         yield from theirs.RandomSampler(self.data_source, self.replacement, self._num_samples, drawn)
