@@ -97,6 +97,24 @@ def test_an_operand_that_was_overwritten_is_noticed(again: bool) -> None:
         out.sum().backward(create_graph=again)
 
 
+OVERWRITTEN: dict[str, Callable[..., Any]] = {
+    "limit": lambda lib, x: (limit := lib.zeros(4), lib.clamp(x, limit)),
+    "index": lambda lib, x: (index := lib.tensor([0]), x.index_copy(0, index, lib.ones(1, 4))),
+    "mask": lambda lib, x: (mask := lib.zeros(3, 4) > 0, x.masked_scatter(mask, lib.ones(12))),
+}
+
+
+@pytest.mark.parametrize("name", OVERWRITTEN)
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("lib", [flow, torch])
+def test_what_has_no_gradient_and_was_overwritten_is_noticed(lib: Any, again: bool, name: str) -> None:
+    x = lib.ones(3, 4, requires_grad=True)
+    read, out = OVERWRITTEN[name](lib, x * 2)
+    read.fill_(True)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        lib.autograd.grad(out.sum(), x, create_graph=again)
+
+
 def test_a_second_backward_needs_what_the_first_released() -> None:
     x = flow.randn(3, 4, requires_grad=True)
     loss = flow.nn.functional.pdist(x).sum()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pytest
@@ -14,6 +14,8 @@ import weft as flow
 from tests.worlds import PATIENCE, started
 from weft import data
 from weft.launch.threads import spawn_threads
+
+T_co = TypeVar("T_co", covariant=True)
 
 
 class Point(NamedTuple):
@@ -40,6 +42,14 @@ def test_batches_keep_the_structure_of_samples() -> None:
     assert len(data.DataLoader(Squares(), batch_size=3, drop_last=True)) == 2
 
 
+@pytest.mark.parametrize("kind", [data.DataLoader, data.DistributedSampler])
+def test_loaders_and_samplers_are_generic_as_torchs(kind: Any) -> None:
+    class Own(kind[T_co]): ...  # as torchdata derives its loader
+
+    for made in (Own, kind[int]):
+        assert made(Squares(), 2).dataset[3]["at"] == 3
+
+
 def test_an_iterator_tells_its_length_and_has_next() -> None:
     batches = iter(data.DataLoader(Squares(), batch_size=3))
     assert (
@@ -54,6 +64,14 @@ def test_tensors_by_rows() -> None:
     assert [b[0].tolist() for b in batches] == [[[0, 1], [2, 3]], [[4, 5]]]
     with pytest.raises(flow.errors.ShapeError, match="the same length"):
         data.TensorDataset(x, flow.arange(2))
+
+
+def test_a_generator_that_a_sampler_is_given_later_orders_it() -> None:
+    class Seeded(data.RandomSampler): ...  # as accelerate derives its sampler
+
+    ours, reference = Seeded(range(20)), torch.utils.data.RandomSampler(range(20))
+    ours.generator, reference.generator = (lib.Generator().manual_seed(5) for lib in (flow, torch))
+    assert list(ours) == list(reference)
 
 
 def test_shuffling_repeats_under_a_seed_and_visits_all() -> None:

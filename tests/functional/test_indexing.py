@@ -114,10 +114,10 @@ def test_writing_leaves_what_torch_leaves(key: tuple[Any, ...], kind: str) -> No
 
 
 @settings(max_examples=60)
-@given(keys())
-def test_the_gradient_of_writing_reaches_both_sides(key: tuple[Any, ...]) -> None:
+@given(keys(), st.sampled_from([(), (1,), (1, 1)]))
+def test_the_gradient_of_writing_reaches_both_sides(key: tuple[Any, ...], ahead: tuple[int, ...]) -> None:
     x, reference = pair()
-    shape = reference[twin(key)].shape
+    shape = (*ahead, *reference[twin(key)].shape)
     value, twin_value = flow.ones(shape, requires_grad=True), torch.ones(shape, requires_grad=True)
     x.requires_grad_()
     reference.requires_grad_()

@@ -43,11 +43,12 @@ class TorchsCall:
             raise AutogradError(str(error)) from error
         return tuple([g if g is None else of_torch(g) for g in found])
 
-    def _composed(self, dy: Any, args: list[Any], wanting: list[int], versions: list[int]) -> tuple[Any, ...]:
+    def _composed(self, dy: Any, args: list[Any], wanting: list[int], versions: dict[int, int]) -> tuple[Any, ...]:
         given, again = list(args), here.grad
+        for i, was in versions.items():  # an index or a limit, too, which is read again
+            check_unwritten(args[i], was, f"argument {i} of {self.name}()", "Give a copy, t.clone()")
         with enable_grad():
-            for i, was in zip(wanting, versions, strict=True):
-                check_unwritten(args[i], was, f"argument {i} of {self.name}()", "Give a copy, t.clone()")
+            for i in wanting:
                 given[i] = ops.mul(args[i], 1)
             inputs = [given[i] for i in wanting]
             n = len(given) - len(self.keywords)
@@ -83,7 +84,7 @@ def taped(
         return None
     y, node = of_torch(result.detach()), TorchNode()
     node.op, node.sequence, node.edges = op, next_sequence(), tuple(edges)  # type: ignore[assignment]
-    node.saved, node.versions = (result, leaves, args, wanting, [version(args[i]) for i in wanting]), ()
+    node.saved, node.versions = (result, leaves, args, wanting, {i: version(args[i]) for i in operands}), ()
     node.attributes = ()
     y.node, y._requires_grad = node, True
     return y

@@ -17,7 +17,7 @@ import torch
 import torch.utils.data as theirs
 
 from weft.core import random
-from weft.data.samplers import Late, RandomSampler
+from weft.data.samplers import Late, RandomSampler, T_co
 from weft.tensor.array import forwards
 from weft.tensor.data import own_data
 from weft.tensor.tensor import Tensor, of_torch
@@ -120,7 +120,7 @@ class Batches:
         return len(self.theirs)
 
 
-class DataLoader(theirs.DataLoader):
+class DataLoader(theirs.DataLoader[T_co]):
     """Batches of a dataset, in order or shuffled; arguments as torch's.
 
     Shuffling draws from the rank's generator, so `flow.manual_seed` makes it repeatable. Workers start as torch's do:

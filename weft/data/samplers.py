@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.utils.data as theirs
@@ -16,8 +16,10 @@ from weft.core.rank import current
 from weft.tensor.data import own_data
 from weft.tensor.tensor import Tensor, of_torch
 
+T_co = TypeVar("T_co", covariant=True)
 
-class DistributedSampler(TheirDistributedSampler[Any]):
+
+class DistributedSampler(TheirDistributedSampler[T_co]):
     """Splits a dataset among ranks, in shards of equal length; `set_epoch` reshuffles.
 
     By default, the ranks are this world's. In a pipeline or with tensor parallelism, name the data-parallel ones.
@@ -78,15 +80,9 @@ def _source(generator: Any) -> torch.Generator:
 class RandomSampler(theirs.RandomSampler):
     """Every sample once, in random order, repeatable by `flow.manual_seed`; with replacement, random samples."""
 
-    def __init__(
-        self, data_source: Any, replacement: bool = False, num_samples: int | None = None, generator: Any = None
-    ) -> None:
-        super().__init__(data_source, replacement, num_samples)
-        self.named = generator
-
     def __iter__(self) -> Iterator[int]:
-        drawn = _source(self.named)
-        if self.named is None:
+        drawn = _source(self.generator)
+        if self.generator is None:
             seed = int(torch.empty((), dtype=torch.int64).random_(generator=drawn).item())
             drawn = torch.Generator().manual_seed(seed)
         yield from theirs.RandomSampler(self.data_source, self.replacement, self._num_samples, drawn)

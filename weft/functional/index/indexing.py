@@ -229,7 +229,7 @@ def _put(part: Tensor, gathered: list[Tensor | None], value: Any) -> None:
     if alone is not None:
         part.masked_fill_(*alone)
     else:
-        _put_over(part, _as_positions(part, gathered), _value(part, value))
+        _put_over(part, _as_positions(part, gathered), _spread(part, gathered, value))
 
 
 def _mask_alone(part: Tensor, gathered: list[Tensor | None], value: Any) -> tuple[Tensor, Any] | None:
@@ -267,13 +267,27 @@ def _value(part: Tensor, value: Any) -> Tensor:
 
 
 def _fitting(part: Tensor, value: Any) -> Tensor:
-    """The value without leading dimensions of size one that the part lacks."""
+    """The value for a part that the keys of a view give."""
+    value = _without_ones(_value(part, value), part.ndim)
+    if value.ndim > part.ndim:
+        raise ShapeError(f"a value of shape {list(value.shape)} doesn't fit into a part of shape {list(part.shape)}")
+    return value
+
+
+def _spread(part: Tensor, gathered: list[Tensor | None], value: Any) -> Tensor:
+    """The value for the elements that are gathered from a part."""
     value = _value(part, value)
-    shape, extra = tuple(value.shape), value.ndim - part.ndim
+    if not value.ndim or value.shape[0] != 1:
+        return value
+    named = [(g.ndim, 1) if is_mask(g) else (1, g.ndim) for g in gathered if g is not None]
+    return _without_ones(value, part.ndim - sum(covered for covered, _ in named) + max(n for _, n in named))
+
+
+def _without_ones(value: Tensor, ndim: int) -> Tensor:
+    """The value without leading dimensions of size one beyond so many dimensions."""
+    shape, extra = tuple(value.shape), value.ndim - ndim
     if extra > 0 and all(n == 1 for n in shape[:extra]):
-        value = ops.reshape(value, shape[extra:])
-    elif extra > 0:
-        raise ShapeError(f"a value of shape {list(shape)} doesn't fit into a part of shape {list(part.shape)}")
+        return ops.reshape(value, shape[extra:])
     return value
 
 
@@ -289,7 +303,7 @@ def _replace(x: Tensor, steps: list[Step], gathered: list[Tensor | None], value:
         mask, value = alone
         whole = ops.where(mask, value, part) if isinstance(value, Tensor) else ops.masked_fill(part, mask, value)
     elif any(g is not None for g in gathered):
-        whole = ops.index_put(part, _as_positions(part, gathered), _value(part, value))
+        whole = ops.index_put(part, _as_positions(part, gathered), _spread(part, gathered, value))
     else:
         whole = ops.copy(part, _fitting(part, value))
     for (op, attributes), before in zip(reversed(steps), reversed(stages), strict=True):
