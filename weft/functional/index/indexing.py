@@ -213,6 +213,8 @@ def _put_at_once(x: Tensor, places: list[Tensor | None], value: Any) -> bool:
     if here.grad and (x._requires_grad or (given is not value and value._requires_grad) or guarded(x._view_of)):
         return False
     keys: list[Any] = [slice(None) if p is None else p.blob.now for p in places]
+    if any(k is None for k in keys):  # it is being computed
+        return False
     try:
         for dim, k in enumerate(keys):
             if type(k) is not slice and k.dtype is torch.int64:
