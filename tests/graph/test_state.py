@@ -506,3 +506,44 @@ def test_a_new_buffer_that_follows_from_constants_is_kept_as_eagerly(before: tup
     with pytest.raises(TraceError, match=r"build\(\) makes Keeper.last"):
         Calls(model)(x)
     assert not hasattr(model, "last")
+
+
+class Mean(nn.Module):
+    """A running mean in a buffer, which may be a view of a tensor that isn't the module's."""
+
+    def __init__(self, view: bool, anew: bool) -> None:
+        super().__init__()
+        self.anew = anew
+        self.register_buffer("mean", flow.zeros(1, 3).view(3) if view else flow.zeros(3))
+
+    def forward(self, x: Any) -> Any:
+        if self.anew:
+            self.mean = self.mean * 0.5 + x.mean(0)
+        else:
+            self.mean.mul_(0.5).add_(x.mean(0))
+        return x + self.mean
+
+
+class MicroBatches(nn.Graph):
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+        self.config.set_gradient_accumulation_steps(2)
+
+    def build(self, x: Any) -> Any:
+        return self.model(x)
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_a_buffer_that_is_a_view_goes_from_micro_batch_to_micro_batch(anew: bool) -> None:
+    found = []
+    for view in (False, True):
+        model = Mean(view, anew)
+        graph = MicroBatches(model)
+        found.append([*(graph(flow.arange(12.0).view(4, 3) * i).tolist() for i in range(3)), model.mean.tolist()])
+    assert found[0] == found[1]
+    one = Mean(False, anew)
+    for i in range(3):
+        for rows in (flow.arange(12.0).view(4, 3) * i).chunk(2):
+            one(rows)
+    assert one.mean.tolist() == found[1][-1]

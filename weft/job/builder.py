@@ -263,13 +263,23 @@ class Builder:
         """
         kept = t.value is None and t._view_of is None and not self.memories.is_made(t)
         if kept and id(blob_of(t)) not in self._written:
-            v = self.capture(t)
+            self.capture(t)
             self._written[id(blob_of(t))] = t
             if self.job.micro_batches > 1 and not self.updating:
-                self.job.producer[v].micro = True
+                for v in self._over(t):
+                    self.job.producer[v].micro = True
                 for node in self.job.nodes:
                     node.micro = node.micro or (node.op not in LEAVING and any(map(self.job.is_micro, node.operands())))
         self.memories.write(t, symbol)
+
+    def _over(self, t: Tensor) -> list[Value]:
+        """The variables of a captured tensor's memory: its own, and those of views that were captured apart."""
+        at = blob_of(t).data
+        there = 0 if at is None else at.untyped_storage()._cdata
+        return [
+            v for blob, v in self._values.values()
+            if blob is blob_of(t) or (blob.data is not None and blob.data.untyped_storage()._cdata == there)
+        ]  # fmt: skip
 
     def _write_what_was_exchanged(self) -> None:
         """Write tensors that build() assigned to modules' attributes into the old ones, for the next launch."""
@@ -280,12 +290,14 @@ class Builder:
             )
         now = [ops.clone(t).value if self.memories.stands_over(t) else t.value for _, t in pairs]
         before, here.grad = here.grad, False
-        for (old, _), symbol in zip(pairs, now, strict=True):
-            if old._view_of is None:
-                self.write(old, symbol)
-            else:
-                hooks.overwriting(OPS["copy"])(old, of_value(symbol, symbol.spec))  # and its base
-        here.grad = before
+        try:
+            for (old, _), symbol in zip(pairs, now, strict=True):
+                if old._view_of is None:
+                    self.write(old, symbol)
+                else:
+                    hooks.overwriting(OPS["copy"])(old, of_value(symbol, symbol.spec))  # and its base
+        finally:
+            here.grad = before
 
     def settle(self, keep: bool = True) -> None:
         """End the trace: captured tensors become eager again, and the job writes what was written into them."""
@@ -298,7 +310,8 @@ class Builder:
                 if t.spec is not None and y.spec is not t.spec:
                     y = ops.to_global(y, t.spec.placement, t.spec.nd_sbp)
                 ops.store(t, y)
-            self.job.producer[self._values[id(blob_of(t))][1]].micro = False
+            for v in self._over(t):
+                self.job.producer[v].micro = False
         self._written.clear()
         if not keep:
             self.attributes.restore()
