@@ -43,7 +43,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     lines: list[Any] = []
     for d in reversed(range(dims)):
         n = tail[d]
-        # rounded as torch's, as gradients jump where a position is a pixel's: of the identity, at all
+        # rounded as torch rounds: the gradient of grid_sample jumps at pixels, where the identity has all positions
         line = creation.linspace(-1, 1, n, **options) if n > 1 else creation.zeros(1, **options)
         if not align_corners:
             line = ops.div(ops.mul(line, n - 1), n)

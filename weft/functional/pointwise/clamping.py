@@ -54,6 +54,7 @@ def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
 
 @in_one(torch.clamp, derived=True)
 def _limited(x: Tensor, min: Any, max: Any) -> Tensor:
+    """x limited by tensors."""
     if (isinstance(min, float) or isinstance(max, float)) and not x.dtype.differentiable:
         x = ops.cast(x, get_default_dtype())
     low = x if min is None else _bounded("lt", "maximum", x, number_like(x, min))
