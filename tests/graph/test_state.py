@@ -176,15 +176,74 @@ def test_what_build_adds_to_containers_is_refused_and_taken_out(add: Callable[[A
     assert list(model.state_dict()) == names and not model.those and len(model.chain) == 1
 
 
-def test_counting_in_python_is_warned_of() -> None:
-    def rises(m: Any, x: Any) -> Any:
-        m.step += 1
-        return x * m.step
+class Box:
+    def __init__(self) -> None:
+        self.inside = {"step": 0}
 
-    model = Keeper(rises)
-    model.step = 0
-    with pytest.warns(UserWarning, match=r"found Keeper.step = 0 and left 1\. Launches don't"):
+
+def counted(m: Any) -> None:
+    m.state += 1
+
+
+def swapped(m: Any) -> None:
+    m.linear, m.norm = m.norm, m.linear
+
+
+KEPT: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+    "a number": (0, counted),
+    "an array": (np.zeros(2), counted),
+    "a text": ("a", lambda m: setattr(m, "state", "b")),
+    "none": (None, lambda m: setattr(m, "state", 1)),
+    "a function": (abs, lambda m: setattr(m, "state", swapped)),
+    "a list": ([1], lambda m: m.state.append(1)),
+    "a list in a list": ([[0]], lambda m: m.state[0].append(1)),
+    "a dict": ({"a": 1}, lambda m: m.state.update(a=2)),
+    "a set": ({1}, lambda m: m.state.add("b")),
+    "an object": (Box(), lambda m: m.state.inside.update(step=1)),
+    "modules": (None, swapped),
+}
+
+
+@pytest.mark.parametrize("kind", KEPT)
+def test_what_build_changes_in_python_is_warned_of(kind: str) -> None:
+    state, change = KEPT[kind]
+
+    def changes(m: Any, x: Any) -> Any:
+        change(m)
+        return x * 2
+
+    model = Keeper(changes)
+    model.state = copy.deepcopy(state)
+    name = "linear" if kind == "modules" else "state"
+    with pytest.warns(UserWarning, match=rf"build\(\) changes Keeper\.{name}\b.* in Python\. Launches don't"):
         Calls(model)(flow.ones(3, 2))
+
+
+def test_what_stays_in_python_is_not_warned_of() -> None:
+    def reads(m: Any, x: Any) -> Any:
+        m.state = copy.deepcopy(m.state)
+        m.tables[len(x)] = flow.arange(len(x))
+        return x * m.state[0].inside["step"]
+
+    model = Keeper(reads)
+    model.state, model.tables = [Box(), (1, float("nan")), {1, "b"}, np.ones(2)], {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Calls(model)(flow.ones(3, 2))
+
+
+def test_what_build_changes_of_the_graph_is_warned_of() -> None:
+    class Steps(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.step = 0
+
+        def build(self, x: Any) -> Any:
+            self.step += 1
+            return x * self.step
+
+    with pytest.warns(UserWarning, match=r"build\(\) changes Steps.step from 0 to 1 in Python"):
+        Steps()(flow.ones(2))
 
 
 def test_a_flag_that_forward_sets_is_warned_of() -> None:
@@ -202,7 +261,7 @@ def test_a_flag_that_forward_sets_is_warned_of() -> None:
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             Calls(model)(flow.ones(3, 2))
-        assert ["Keeper.begun = False and left True" in str(w.message) for w in said] == [True] * (forward is first)
+        assert ["Keeper.begun from False to True" in str(w.message) for w in said] == [True] * (forward is first)
 
 
 def test_a_tensor_left_where_there_was_none_is_warned_of() -> None:
@@ -277,6 +336,25 @@ def test_what_lies_in_one_memory_is_not_set_apart() -> None:
             with pytest.raises(TraceError, match=r"sets Keeper\.mean anew, and Keeper\.other lies in the same memory"):
                 graph(flow.ones(3, 2))
             assert model.mean.tolist() == model.other.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("kept", [lambda t: t, lambda t: t[1:], lambda t: [t]])
+def test_a_second_hold_of_a_buffer_that_is_set_anew_is_warned_of(kept: Callable[[Any], Any]) -> None:
+    model = Keeper(averaged)
+    model.register_buffer("mean", flow.ones(2))
+    model.plain = kept(model.mean)
+    with pytest.warns(UserWarning, match=r"sets Keeper\.mean anew, and Keeper\.plain holds the tensor"):
+        Calls(model)(flow.ones(3, 2))
+
+    def apart(m: Any, x: Any) -> Any:
+        m.plain = m.plain + x[0]
+        return m.plain * 2
+
+    model = Keeper(apart)
+    model.register_buffer("mean", flow.ones(2))
+    model.plain = model.mean
+    with pytest.warns(UserWarning, match=r"sets Keeper\.plain anew, where a parameter or a buffer was"):
+        Calls(model)(flow.ones(3, 2))
 
 
 def test_state_that_the_next_launch_would_not_see_is_refused() -> None:
@@ -457,7 +535,7 @@ class Table(nn.Module):
         return x * self.mask[:n, :n] + self.cos[:n, 0] * self.slopes[:n] + self.by_length[n], self.cos
 
 
-@pytest.mark.filterwarnings("ignore:build.. counts in Python")
+@pytest.mark.filterwarnings("ignore:build.. changes")
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_tables_that_the_first_call_makes_stay(ranks: int) -> None:
     def program() -> None:

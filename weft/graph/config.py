@@ -30,6 +30,9 @@ class Proto(str):
             f"config.proto is text here, without {name!r}; a graph's settings are its config's own: {', '.join(OWN)}"
         )
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        getattr(self, name)(value)
+
 
 class GraphConfig:
     """Read when the graph is compiled; later changes are refused."""
@@ -82,6 +85,8 @@ class GraphConfig:
             if name in ASKED:
                 raise GraphError(f"config.{name} is called, not set: self.config.{name}({value!r})")
             raise AttributeError(_unknown(name))
+        if name == "training" and not isinstance(value, bool):
+            raise GraphError(f"config.training = {value!r}: it is True or False")
         super().__setattr__(name, value)
 
     def _still_open(self, what: str) -> None:

@@ -102,6 +102,8 @@ class Graph:
                 f"'{type(self).__name__}' nn.Graph is not allowed to set Tensor attribute named '{name}': a graph "
                 "holds modules. Put the tensor into an nn.Module (a parameter or a buffer) and that into the graph"
             )
+        if name == "config" and not isinstance(value, GraphConfig):
+            raise GraphError(f"a graph's config is called, not set to {value!r}: self.config.enable_amp()")
         if isinstance(value, Module):
             if self._compiled is not None:
                 raise GraphError(f"the graph is compiled already; add {name!r} in __init__")
@@ -281,6 +283,8 @@ class Graph:
         idle("Graph.debug(only_user_py_stack)", not only_user_py_stack)
         idle("Graph.debug(op_repr_with_py_stack)", op_repr_with_py_stack)
         chosen = (0,) if ranks is None else (ranks,) if isinstance(ranks, int) else tuple(ranks)
+        if not all(isinstance(rank, int) for rank in chosen):
+            raise GraphError(f"debug(ranks={ranks!r}): a rank, several, or -1 for all")
         self.__dict__["_debug_level"] = v_level if -1 in chosen or current().index in chosen else -1
 
     def _compile(self, *args: Any, **kwargs: Any) -> Any:

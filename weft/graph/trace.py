@@ -27,6 +27,7 @@ from weft.graph.update import update
 from weft.graph.zero import partition
 from weft.job.builder import Builder
 from weft.job.job import Job
+from weft.job.python_state import watched
 from weft.job.value import Value
 from weft.nn.module.module import Module
 from weft.ops import ops
@@ -62,7 +63,7 @@ def compile_graph(graph: Program, args: tuple[Any, ...], kwargs: dict[str, Any])
             holders = _name_parameters(graph, builder)
             symbols = mapped((args, kwargs), _feeder(builder, graph.name, examples, fed))
             try:
-                with graph.config.casting():
+                with graph.config.casting(), watched(graph):
                     result = graph.build(*symbols[0], **symbols[1])
                 outputs, made = _outputs(result, builder, graph.name)
                 written = _written(fed)

@@ -9,8 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable
-from types import NoneType
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -19,11 +18,9 @@ from weft.core.errors import TraceError
 from weft.core.program_line import warn
 from weft.core.stored import stored
 from weft.job.aliasing import Memories, overlap
+from weft.job.python_state import NOTHING, PLAIN, snapshot, warn_of_change
 from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor
-
-NUMBERS: Final = (bool, int, float)
-PLAIN: Final = (*NUMBERS, str, NoneType)
 
 
 class Held(NamedTuple):
@@ -32,7 +29,8 @@ class Held(NamedTuple):
     module: Any
     name: str
     value: Any
-    inside: Any  # what a list, a tuple or a dict held
+    inside: Any = None  # what a list, a tuple or a dict held
+    was: Any = NOTHING  # the Python state of it
 
     @property
     def now(self) -> Any:
@@ -53,6 +51,7 @@ class Attributes:
         self._times: Counter[tuple[int, str]] = Counter()  # how often attributes were set
         self.others: set[int] = set()  # modules of inner graphs, and those already warned of
         self._born: set[int] = set()  # modules made during the trace
+        self._states: set[int] = set()  # the parameters and buffers of before the trace, by identity
 
     def see(self, module: Any, name: str = "") -> None:
         """Save a module's attributes when the program first calls it, or sets one of them, whose name is given."""
@@ -60,7 +59,7 @@ class Attributes:
         if "_roles" not in stored(module):
             self.make(module)
         elif id(module) not in self._held:
-            held = [Held(module, k, v, _copy(v)) for k, v in stored(module).items() if k != "_roles"]
+            held = [Held(module, k, v, _copy(v), snapshot(v)) for k, v in stored(module).items() if k != "_roles"]
             self._held[id(module)] = module, held
 
     def make(self, module: Any) -> None:
@@ -88,7 +87,7 @@ class Attributes:
         read = self._read_as_no_state(was_read)
         for module, held in self._held.values():
             changed = [each for each in held if not self._is_as_before(each)]
-            late = [Held(module, name, None, None) for name in self._late(module, held)]
+            late = [Held(module, name, None) for name in self._late(module, held)]
             for each in [*changed, *late]:
                 self._keep_constants(each, was_read)
             for each in changed:
@@ -106,20 +105,26 @@ class Attributes:
         """Refuse to write a replacement into memory that has another buffer or parameter, which shall stay apart."""
         held = [h for _, held in self._held.values() for h in held]
         every = {id(m): m for module, _ in self._held.values() for m in module.modules()} if changed else {}
-        held += [Held(m, k, stored(m).get(k), None) for i, m in every.items() if i not in self._held for k in m._roles]
-        there: dict[int, list[tuple[Held, Any]]] = {}
+        held += [Held(m, k, stored(m).get(k)) for i, m in every.items() if i not in self._held for k in m._roles]
+        there: dict[int, list[tuple[Held, Tensor]]] = {}
         for each in held if changed else ():
-            at = self._memory(each.value) if each.is_state and isinstance(each.value, Tensor) else 0
-            if at:
-                there.setdefault(at, []).append((each, self.memories.data(each.value)))
+            for t in _tensors(each.value if each.inside is None else each.inside):
+                there.setdefault(self._memory(t), []).append((each, t))
         for each in changed:
-            data = self.memories.data(each.value)
-            for other, its in there.get(self._memory(each.value), ()):
-                if other.now is not each.now and overlap(data, its):
+            at = self._memory(each.value)
+            for other, t in there.get(at, ()) if at else ():
+                kept = any(now is each.now for now in _tensors(other.now))
+                if kept or not overlap(self.memories.data(each.value), self.memories.data(t)):
+                    continue
+                if other.is_state:
                     raise TraceError(
                         f"build() sets {each} anew, and {other} lies in the same memory, in which launches keep both: "
                         "give each its own, register_buffer(name, tensor.clone())"
                     )
+                warn(
+                    f"build() sets {each} anew, and {other} holds the tensor that was there before. A launch writes "
+                    "into its memory, and so both change: let the other hold a clone()"
+                )
 
     def _memory(self, t: Tensor) -> int:
         """The address of a tensor's storage; 0 if it has none."""
@@ -155,7 +160,8 @@ class Attributes:
     def _read_as_no_state(self, was_read: Callable[[Tensor], bool]) -> Callable[[Tensor], bool]:
         """Whether a tensor was read, though no parameter and no buffer has its memory."""
         everything = [each for _, held in self._held.values() for each in held]
-        states = {id(blob_of(each.value)) for each in everything if each.is_state and isinstance(each.value, Tensor)}
+        found = [each.value for each in everything if each.is_state and isinstance(each.value, Tensor)]
+        states, self._states = {id(blob_of(t)) for t in found}, set(map(id, found))
         return lambda t: id(blob_of(t)) not in states and was_read(t)
 
     def _judged(self, each: Held, was_read: Callable[[Tensor], bool]) -> tuple[Tensor, Tensor] | None:
@@ -164,11 +170,6 @@ class Attributes:
             return self._exchange(each, was_read)
         if old is None and each.is_state:
             self._refuse_new(each)
-        elif type(old) in NUMBERS and type(now) in NUMBERS and old != now:
-            warn(
-                f"build() counts in Python: it found {each} = {old} and left {now}. Launches don't: all go by what it "
-                "was when the graph was traced. A number that shall change is a buffer"
-            )
         elif any(map(was_read, _tensors(each.inside))) and any(map(self._is_new, _tensors(now))):
             raise TraceError(
                 f"build() reads tensors of {each} and then puts others there, which the next launch would not see. "
@@ -180,11 +181,20 @@ class Attributes:
                 "the graph was traced. What a launch leaves to the next is a buffer, register_buffer(name, tensor), "
                 "that __init__ makes; what it shows is an output of build()"
             )
+        elif (left := snapshot(now)) != each.was:
+            warn_of_change(str(each), each.was, left)
         return None
 
     def _exchange(self, each: Held, was_read: Callable[[Tensor], bool]) -> tuple[Tensor, Tensor] | None:
         old, now, read = each.value, each.now, was_read(each.value)
-        if now is old or self._is_new(old) or not isinstance(now, Tensor) or not (each.is_state or read):
+        if now is old or self._is_new(old) or not isinstance(now, Tensor):
+            return None
+        if not (each.is_state or read):
+            if id(old) in self._states and self._is_new(now):
+                warn(
+                    f"build() sets {each} anew, where a parameter or a buffer was. Launches don't: each finds what was "
+                    "there when the graph was traced. What a launch leaves to the next is a buffer of its own"
+                )
             return None
         now = hooks.fresh(now)
         alike = _form(now) == _form(old)

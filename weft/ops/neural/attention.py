@@ -355,10 +355,13 @@ def _by_blocks(grads, dy, q, k, v) -> list[list[tuple[Tensor, ...]]]:
 
 def _products(blocks, scale):
     """Write gradients of causal attention block by block: hidden scores aren't computed, and nothing is copied."""
+    space = None
     for number, block in enumerate(blocks):
         _, _, first, keys, *_ = block[0]
         rows, more = first.shape[1], number > 0
-        p, ds = first.new_empty(2, len(first), rows, keys.shape[1])
+        size = 2, len(first), rows, keys.shape[1]
+        space = first.new_empty(math.prod(size)) if space is None else space  # the first block is the largest
+        p, ds = space[: math.prod(size)].view(size)
         pt, dst, latest = p.mT, ds.mT, p[:, :, -rows:]
         hidden = _hidden(p.dtype, p.device)[:rows, :rows]
         for dq, dy, q, dk, dv, k, kt, vt in block:
