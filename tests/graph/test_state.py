@@ -181,7 +181,7 @@ class Box:
         self.inside = {"step": 0}
 
 
-def counted(m: Any) -> None:
+def counted_up(m: Any) -> None:
     m.state += 1
 
 
@@ -190,8 +190,8 @@ def swapped(m: Any) -> None:
 
 
 KEPT: dict[str, tuple[Any, Callable[[Any], Any]]] = {
-    "a number": (0, counted),
-    "an array": (np.zeros(2), counted),
+    "a number": (0, counted_up),
+    "an array": (np.zeros(2), counted_up),
     "a text": ("a", lambda m: setattr(m, "state", "b")),
     "none": (None, lambda m: setattr(m, "state", 1)),
     "a function": (abs, lambda m: setattr(m, "state", swapped)),
