@@ -18,6 +18,8 @@ from weft.launch import spawn_threads
 
 
 class Keeper(nn.Module):
+    steps = 0
+
     def __init__(self, forward: Callable[[Any, Any], Any]) -> None:
         super().__init__()
         self.mean = nn.Buffer(flow.ones(2))
@@ -199,8 +201,9 @@ KEPT: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "a list in a list": ([[0]], lambda m: m.state[0].append(1)),
     "a dict": ({"a": 1}, lambda m: m.state.update(a=2)),
     "a set": ({1}, lambda m: m.state.add("b")),
+    "a class' number": (..., lambda m: setattr(m, "steps", m.steps + 1)),
     "an object": (Box(), lambda m: m.state.inside.update(step=1)),
-    "modules": (None, swapped),
+    "modules": (..., swapped),
 }
 
 
@@ -214,7 +217,7 @@ def test_what_build_changes_in_python_is_warned_of(kind: str) -> None:
 
     model = Keeper(changes)
     model.state = copy.deepcopy(state)
-    name = "linear" if kind == "modules" else "state"
+    name = {"modules": "linear", "a class' number": "steps"}.get(kind, "state")
     with pytest.warns(UserWarning, match=rf"build\(\) changes Keeper\.{name}\b.* in Python\. Launches don't"):
         Calls(model)(flow.ones(3, 2))
 
@@ -223,10 +226,12 @@ def test_what_stays_in_python_is_not_warned_of() -> None:
     def reads(m: Any, x: Any) -> Any:
         m.state = copy.deepcopy(m.state)
         m.tables[len(x)] = flow.arange(len(x))
+        m.kind = "mean" if m.kind is None else m.kind
         return x * m.state[0].inside["step"]
 
     model = Keeper(reads)
     model.state, model.tables = [Box(), (1, float("nan")), {1, "b"}, np.ones(2)], {}
+    model.kind = None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Calls(model)(flow.ones(3, 2))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import torch
 
@@ -18,9 +18,11 @@ from weft.core.errors import TraceError
 from weft.core.program_line import warn
 from weft.core.stored import stored
 from weft.job.aliasing import Memories, overlap
-from weft.job.python_state import NOTHING, PLAIN, snapshot, warn_of_change
+from weft.job.python_state import PLAIN, Snapshot, change, snapshot, warn_of_change
 from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor
+
+OWN: Final = ("_roles", "_non_persistent", "_hooks")  # what modules themselves keep
 
 
 class Held(NamedTuple):
@@ -30,7 +32,7 @@ class Held(NamedTuple):
     name: str
     value: Any
     inside: Any = None  # what a list, a tuple or a dict held
-    was: Any = NOTHING  # the Python state of it
+    was: Snapshot = {}  # the Python state of it
 
     @property
     def now(self) -> Any:
@@ -51,6 +53,7 @@ class Attributes:
         self._times: Counter[tuple[int, str]] = Counter()  # how often attributes were set
         self.others: set[int] = set()  # modules of inner graphs, and those already warned of
         self._born: set[int] = set()  # modules made during the trace
+        self._told: set[int] = set()  # the objects whose changes were warned of
         self._states: set[int] = set()  # the parameters and buffers of before the trace, by identity
 
     def see(self, module: Any, name: str = "") -> None:
@@ -59,7 +62,7 @@ class Attributes:
         if "_roles" not in stored(module):
             self.make(module)
         elif id(module) not in self._held:
-            held = [Held(module, k, v, _copy(v), snapshot(v)) for k, v in stored(module).items() if k != "_roles"]
+            held = [Held(module, k, v, _copy(v), snapshot(v)) for k, v in stored(module).items() if k not in OWN]
             self._held[id(module)] = module, held
 
     def make(self, module: Any) -> None:
@@ -87,7 +90,9 @@ class Attributes:
         read = self._read_as_no_state(was_read)
         for module, held in self._held.values():
             changed = [each for each in held if not self._is_as_before(each)]
-            late = [Held(module, name, None) for name in self._late(module, held)]
+            late = [
+                Held(module, n, None, None, snapshot(getattr(type(module), n, None))) for n in self._late(module, held)
+            ]
             for each in [*changed, *late]:
                 self._keep_constants(each, was_read)
             for each in changed:
@@ -154,7 +159,7 @@ class Attributes:
 
     def _late(self, module: Any, held: list[Held]) -> list[str]:
         """The attributes that a module of before the trace has got since."""
-        known = {"_roles", *(each.name for each in held)}
+        known = {*OWN, *(each.name for each in held)}
         return [] if id(module) in self._born else [n for n in stored(module) if n not in known]
 
     def _read_as_no_state(self, was_read: Callable[[Tensor], bool]) -> Callable[[Tensor], bool]:
@@ -181,8 +186,9 @@ class Attributes:
                 "the graph was traced. What a launch leaves to the next is a buffer, register_buffer(name, tensor), "
                 "that __init__ makes; what it shows is an output of build()"
             )
-        elif (left := snapshot(now)) != each.was:
-            warn_of_change(str(each), each.was, left)
+        elif id(now) not in self._told and (how := change(each.was, snapshot(now))):
+            self._told.add(id(now))  # other modules may hold the same object
+            warn_of_change(str(each), how)
         return None
 
     def _exchange(self, each: Held, was_read: Callable[[Tensor], bool]) -> tuple[Tensor, Tensor] | None:
@@ -240,6 +246,10 @@ class Attributes:
                 if type(each.value) in (list, dict) and any(map(self._is_new, _tensors(each.value))):
                     each.value.clear()
                     (each.value.extend if isinstance(each.value, list) else each.value.update)(each.inside)
+
+
+def _of_class(module: Any, name: str) -> Snapshot:
+    return snapshot(getattr(type(module), name, None))
 
 
 def _form(t: Any) -> Any:

@@ -18,58 +18,78 @@ from weft.tensor.tensor import Tensor
 NUMBERS: Final = (bool, int, float)
 PLAIN: Final = (*NUMBERS, str, NoneType)
 THINGS: Final = (Stored, FunctionType, BuiltinFunctionType, type)  # which are themselves, whatever they hold
-NOTHING: Final = NoneType, None
 DEPTH: Final = 4  # of containers in containers
 TENSORS: Final = (Tensor, torch.Tensor)
 LONG: Final = 1 << 12  # containers and arrays with more than so much are known by their lengths
 
 
-def snapshot(value: Any, depth: int = DEPTH) -> Any:
+Snapshot = dict[str, Any]  # from the place in a value, "" or ".step" or "[0]", to the number or text there
+
+
+def snapshot(value: Any) -> Snapshot:
     """What a value holds now: numbers and texts, of containers and objects too, and which modules and functions."""
-    kind = type(value)
+    found: Snapshot = {}
+    _note(found, "", value, DEPTH)
+    return found
+
+
+def _note(found: Snapshot, place: str, value: Any, depth: int) -> None:
     if isinstance(value, TENSORS):  # they are judged by what is computed
-        return NOTHING
-    if kind in PLAIN or isinstance(value, np.generic):
-        return kind, value
-    if isinstance(value, THINGS):
-        return id(value)
-    if isinstance(value, np.ndarray):
-        return value.shape, value.tobytes() if value.size <= LONG else None
-    if isinstance(value, (list, tuple, deque, set, frozenset, dict)):
+        return
+    if type(value) in PLAIN or isinstance(value, np.generic):
+        found[place] = value
+    elif isinstance(value, THINGS):
+        found[place] = THINGS, id(value)
+    elif isinstance(value, np.ndarray):
+        found[place] = value.shape, value.tobytes() if value.size <= LONG else None
+    elif isinstance(value, (list, tuple, deque, set, frozenset, dict)):
         if depth == 0 or len(value) > LONG:
-            return kind, len(value)
-        if isinstance(value, dict):
-            return kind, [(str(k), snapshot(v, depth - 1)) for k, v in value.items() if not isinstance(v, TENSORS)]
-        held = [snapshot(v, depth - 1) for v in value if not isinstance(v, TENSORS)]
-        return kind, sorted(held, key=repr) if isinstance(value, (set, frozenset)) else held
-    if depth == 0:
-        return kind
+            found[place] = type(value), len(value)
+        elif isinstance(value, (set, frozenset)):
+            found[place] = {v for v in value if type(v) in PLAIN}
+        else:
+            for k, v in value.items() if isinstance(value, dict) else enumerate(value):
+                _note(found, f"{place}[{k!r}]", v, depth - 1)
+    elif depth and (held := _attributes(value)) is not None:
+        for k, v in held.items():
+            _note(found, f"{place}.{k}", v, depth - 1)
+
+
+def _attributes(value: Any) -> dict[str, Any] | None:
     try:
-        return kind, snapshot(object.__getattribute__(value, "__dict__"), depth - 1)
+        return object.__getattribute__(value, "__dict__")
     except AttributeError:
-        return kind
+        return None
 
 
-def warn_of_change(name: str, before: Any, now: Any) -> None:
-    """Warn that a snapshot isn't as it was before the trace."""
-    change = ""
-    if isinstance(before, tuple) and isinstance(now, tuple) and {before[0], now[0]} <= {*PLAIN}:
-        change = f" from {before[1]!r} to {now[1]!r}"
+def change(before: Snapshot, now: Snapshot) -> str:
+    """Where a value isn't as it was, and how; empty if it is. A text or a flag where nothing was is a choice, made
+    once."""
+    for place in {**before, **now}:
+        old, new = before.get(place), now.get(place)
+        same = type(old) is type(new) and (old is new or old == new)
+        if not same and not (old is None and isinstance(new, (bool, str))):
+            shown = type(old) in PLAIN and type(new) in PLAIN
+            return f"{place} from {old!r} to {new!r}" if shown else place or " "
+    return ""
+
+
+def warn_of_change(name: str, how: str) -> None:
     warn(
-        f"build() changes {name}{change} in Python. Launches don't: all go by what it was when the graph was traced. "
-        "What shall change is a tensor, register_buffer(name, tensor)"
+        f"build() changes {name}{how.rstrip()} in Python. Launches don't: all go by what it was when the graph was "
+        "traced. What shall change is a tensor, register_buffer(name, tensor)"
     )
 
 
 @contextlib.contextmanager
 def watched(graph: Any) -> Iterator[None]:
     """Warn of what `build` changes of its graph's own attributes."""
-    was = _public(graph)
+    before = _public(graph)
     yield
-    for name, left in _public(graph).items():
-        if left != was.get(name, NOTHING):
-            warn_of_change(f"{type(graph).__name__}.{name}", was.get(name, NOTHING), left)
+    for name, now in _public(graph).items():
+        if how := change(before.get(name, {}), now):
+            warn_of_change(f"{type(graph).__name__}.{name}", how)
 
 
-def _public(graph: Any) -> dict[str, Any]:
+def _public(graph: Any) -> dict[str, Snapshot]:
     return {name: snapshot(value) for name, value in vars(graph).items() if not name.startswith("_")}
