@@ -183,3 +183,12 @@ def test_limits_and_questions() -> None:
 def test_errors_teach(call: Any, message: str) -> None:
     with pytest.raises(flow.errors.WeftError, match=message):
         call()
+
+
+@pytest.mark.parametrize("name", ["rand_like", "randn_like", "ones_like"])
+def test_its_own_device_changes_nothing(name: str) -> None:
+    x = flow.arange(6.0).reshape(2, 3).t()
+    for device in ("cpu", "cpu:0", x.device, torch.device("cpu")):
+        flow.manual_seed(0), torch.manual_seed(0)
+        y, expected = getattr(flow, name)(x, device=device), getattr(torch, name)(torch.empty(2, 3).t(), device="cpu")
+        assert y.stride() == expected.stride() and y.tolist() == expected.tolist()

@@ -236,7 +236,8 @@ def _of_making(way: Making, plain: Sequence[str], spread: bool) -> list[str]:
     size = way.size
     seen = {*TAKEN, *IDENTIFIER.findall(f"{way.call} {way.size}")}
     usual = [f"{n} is default_{n}" for n in plain if n not in seen]
-    usual += ["device is None"] if "x.blob" in way.call else ["(device is None or device in cpus)"]
+    there = "device in cpus and x.blob.now.is_cpu" if "x.blob" in way.call else "device in cpus"
+    usual += [f"(device is None or {there})"]
     there = "r0.__class__ is made"  # no number was one of Weft's tensors, which would have made another
     there += "" if "x.blob" in way.call else " and r0.is_cpu"  # torch may have a default
     return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from types import FunctionType
+from types import FunctionType, NoneType
 from typing import Any, TypeVar
 
 from weft.api import cast_rules
@@ -18,10 +18,12 @@ from weft.ops import out_argument
 from weft.ops.declaration import OPERAND_KINDS, Param, written
 from weft.ops.explain import ABSENT, accepts, describe, hint, misplaced, named, wrong
 from weft.ops.keywords import FORMER, known, place_of
+from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
+DECIDING = frozenset({Tensor, Parameter, int, float, bool, NoneType})  # what these hold doesn't matter
 SAID = (WeftError, AssertionError, Warning)  # explained already; a broken invariant; raised by a filter
 
 
@@ -127,11 +129,17 @@ def _text(annotation: Any) -> str:
 def overloaded(name: str, *functions: Function) -> Function:
     """One function made of overloads: the first whose signature fits the arguments is called."""
     signatures = tuple(Signature(f) for f in functions)
+    fitting: dict[Any, Signature] = {}  # by the arguments' types, where these alone decide
 
     @functools.wraps(functions[0])
     def dispatch(*args: Any, **kwargs: Any) -> Any:
+        types = *map(type, args), *map(type, kwargs.values())
+        if (found := fitting.get((types, *kwargs))) is not None:
+            return tried(found, args, kwargs)
         for s in signatures:
             if s.refusal(args, kwargs) is None:
+                if DECIDING.issuperset(types):
+                    fitting[(types, *kwargs)] = s
                 return tried(s, args, kwargs)
         for s in signatures if kwargs else ():
             own = s.renamed(name, kwargs)

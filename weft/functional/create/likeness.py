@@ -12,6 +12,7 @@ from weft.api.fast_path import Making
 from weft.api.table import named, public
 from weft.autograd.freshness import fresh
 from weft.core import dtype as dtypes
+from weft.core.device import Device
 from weft.core.dispatch import here
 from weft.core.idle import idle_format
 from weft.core.sbp import broadcast
@@ -34,6 +35,12 @@ def form(x: Tensor, dtype: Any, device: Any, placement: Any, sbp: Any) -> dict[s
     else:  # random and constant tensors can't be partial
         options |= {"placement": x.placement, "sbp": tuple(broadcast if s.kind == "P" else s for s in x.sbp)}
     return options
+
+
+def _other(x: Tensor, device: Any) -> Any:
+    """The given device, or None if x is there."""
+    there = device is not None and x.is_local and isinstance(device, (str, Device, torch.device))
+    return None if there and Device(device) == x.device else device
 
 
 def strides_of(x: Tensor) -> tuple[int, ...] | None:
@@ -76,6 +83,7 @@ def _like(name: str, op: Any) -> None:
         requires_grad: bool = False, memory_format: Any = None,
     ) -> Tensor:  # fmt: skip
         idle_format("empty_like and the like(memory_format)", memory_format)
+        device = _other(x, device)
         if device is None and placement is None and sbp is None:
             return finished(op(x, None if dtype is None else dtypes.of(dtype)), requires_grad)
         made = getattr(creation, name.removesuffix("_like"))
@@ -94,6 +102,7 @@ def full_like(
 ) -> Tensor:  # fmt: skip
     """A tensor like x, filled with one value."""
     idle_format("empty_like and the like(memory_format)", memory_format)
+    device = _other(x, device)
     if device is None and placement is None and sbp is None:
         value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
         return finished(constructors.full_like(x, value, None if dtype is None else dtypes.of(dtype)), requires_grad)
@@ -122,6 +131,7 @@ def _random_like(name: str, make: Callable[..., Tensor], distribution: str) -> N
         generator: Any = None, requires_grad: bool = False, memory_format: Any = None,
     ) -> Tensor:  # fmt: skip
         idle_format("empty_like and the like(memory_format)", memory_format)
+        device = _other(x, device)
         options = form(x, dtype, device, placement, sbp)
         if device is None and placement is None:
             y = _drawn_like(x, distribution, (0.0, 1.0), generator, options["dtype"])
@@ -140,8 +150,9 @@ def randint_like(x: Tensor, low: int = 0, high: int | None = None, *, generator:
     if high is None:
         low, high = 0, low
     wanted = options.pop("requires_grad", False)
+    options["device"] = _other(x, options.get("device"))
     given = form(x, *(options.get(k) for k in ("dtype", "device", "placement", "sbp")))
-    if low < high and not options.keys() & {"device", "placement"}:
+    if low < high and options["device"] is None and "placement" not in options:
         y = _drawn_like(x, "random", (low, high), generator, given["dtype"])
         if y is not None:
             return finished(y, wanted)
