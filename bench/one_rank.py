@@ -92,6 +92,7 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {  # of torch or Weft, and a t
     "elu": lambda lib, x: lib.nn.functional.elu(x),
     "glu": lambda lib, x: lib.nn.functional.glu(x),
     "norm of rows": lambda lib, x: x.norm(dim=1),
+    "max of rows": lambda lib, x: x.max(1)[0],
     "logsumexp of rows": lambda lib, x: x.logsumexp(1),
     "distances of rows": lambda lib, x: lib.cdist(x, x.detach() + 1),
     "nll_loss": lambda lib, x: lib.nn.functional.nll_loss(x, lib.arange(128)),

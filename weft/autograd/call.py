@@ -210,13 +210,14 @@ def check_unwritten(t: Any, was: int, what: str, instead: str) -> None:
 
 def _zeros_like(y: Tensor) -> Callable[[], Tensor]:
     """A function that makes zeros like y, without keeping y's memory."""
-    if y.value is not None:
-        return lambda: stack.lazy_zeros(y)
-    meta = y._meta
-    shape, dtype, device, spec = meta.shape, meta.dtype, meta.device, y.spec
+    return (lambda: stack.lazy_zeros(y)) if y.value is not None else zeros_of(y._meta, y.spec)
+
+
+def zeros_of(data: torch.Tensor, spec: Any = None) -> Callable[[], Tensor]:
+    shape, dtype, device = data.shape, data.dtype, data.device
 
     def zeros() -> Tensor:
-        data = torch.zeros(shape, dtype=dtype, device=device)
-        return of_torch(data) if spec is None else of_shard(data, spec)
+        zeros = torch.zeros(shape, dtype=dtype, device=device)
+        return of_torch(zeros) if spec is None else of_shard(zeros, spec)
 
     return zeros

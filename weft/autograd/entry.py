@@ -17,9 +17,9 @@ from typing import Any, Final
 
 import torch
 
-from weft.autograd.call import call, edge, in_own_dtypes, record
+from weft.autograd.call import call, edge, in_own_dtypes, zeros_of
 from weft.autograd.inplace import in_place
-from weft.autograd.node import Node
+from weft.autograd.node import Node, Slot
 from weft.autograd.plain import again
 from weft.core.dispatch import changed, here, hooks
 from weft.core.late import written_late
@@ -58,7 +58,8 @@ def space_of(op: Op) -> dict[str, Any]:
     """The names that the text of an entry uses."""
     return {
         "here": here, "changed": changed, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "Node": Node, "op": op,
-        "call": call, "record": record, "edge": edge, "absent": ABSENT, "refit": refit, "missing": missing,
+        "call": call, "Slot": Slot, "zeros_of": zeros_of, "edge": edge, "absent": ABSENT, "refit": refit,
+        "missing": missing,
         "in_place": in_place, "kernel": op.kernel, "Alias": Alias, "shared": shared, "again": again,
         "next_sequence": next_sequence, "in_own_dtypes": in_own_dtypes, "hooks": hooks,
         "data_of": data_of, "any_wanting": any_wanting, "edges_of": edges_of, "any_other": any_other,
@@ -236,25 +237,23 @@ def _record(op: Op) -> list[str]:
     wants = ["wants"] if op.view else [wanting(op, i) for i in op.operands]
     pad = " " * 16
     lines = [f"            if ({' or '.join(wants)}) and here.grad:"]
-    if op.visible > 1:  # rare: use the general recorder
-        outs = ", ".join([f"y{j}" for j in range(op.visible)])
-        hidden = ", ".join(f"r{j}" for j in range(op.visible, len(op.returns)))
-        lines.append(f"{pad}record(op, ({', '.join(op.names)},), ({outs},), ({hidden}{',' if hidden else ''}))")
-        return lines
     saved, versions, attributes = saved_by(op)
+    slots = [j for j in range(op.visible) if op.differentiable[j]]
     lines += [
         f"{pad}made = new(Node)",
         f"{pad}made.op = op",
         f"{pad}made.edges = {tuple_of(edges_of_call(op))}",
-        *promoted(op, pad),
+        *promoted(op, pad, f"y{slots[0]}", f"r{slots[0]}"),
         f"{pad}made.sequence = next_sequence()",  # after those of views that are made anew for the edges
         f"{pad}made.saved = {tuple_of(saved)}",
         f"{pad}made.versions = {tuple_of(versions)}",
         f"{pad}made.attributes = {tuple_of(attributes)}",
         f"{pad}made.outputs = made.hooks = made.retained = made.origin = None",
-        f"{pad}y0.node = made",
-        f"{pad}y0._requires_grad = True",
+        *(f"{pad}y{j}.node = {'made' if op.visible == 1 else f'Slot(made, {j})'}" for j in slots),
+        *(f"{pad}y{j}._requires_grad = True" for j in slots),
     ]
+    if op.visible > 1:
+        lines.append(f"{pad}made.outputs = {tuple_of([f'zeros_of(r{j})' for j in range(op.visible)])}")
     if op.differentiable[0] and any("DType" in p.type for p in op.params):  # the result may be of integers
         lines[0] = (
             f"            if ({' or '.join(wants)}) and here.grad and (r0.is_floating_point() or r0.is_complex()):"
@@ -319,7 +318,7 @@ def saved_by(op: Op) -> tuple[list[str], list[str], list[str]]:
             saved.append(f"tuple([d.shape for d in d{place}])")
             versions.append("0")
         elif kind == "output":
-            saved.append("(b0, None, None)" if place == 0 else f"(Blob(r{place}), None, None)")
+            saved.append(f"({f'b{place}' if place < op.visible else f'Blob(r{place})'}, None, None)")
             versions.append(f"r{place}._version")
         elif kind == "attribute":
             attributes.append(op.names[place])
@@ -336,7 +335,7 @@ def promoted(op: Op, pad: str, y: str = "y0", data: str = "r0") -> list[str]:
 
 def _promotes(op: Op, data: str) -> str:
     """Text that says whether tensors of two dtypes met, where they may."""
-    if op.promotes:
+    if op.promotes or (op.visible > 1 and not op.lists and len(op.operands) > 1):
         return " or ".join(f"{wanting(op, i)} and d{i}.dtype is not {data}.dtype" for i in op.operands)
     if op.lists:
         return " or ".join(f"any_other(d{i}, {data}.dtype)" for i in op.operands if op.params[i].kind == "tensors")
