@@ -53,7 +53,8 @@ class Attributes:
         self._times: Counter[tuple[int, str]] = Counter()  # how often attributes were set
         self.others: set[int] = set()  # modules of inner graphs, and those already warned of
         self._born: set[int] = set()  # modules made during the trace
-        self._told: set[int] = set()  # the objects whose changes were warned of
+        self._snapshots: dict[int, Snapshot] = {}  # of objects, which several modules may hold
+        self._compared: set[tuple[int, int]] = set()  # such, before and after
         self._states: set[int] = set()  # the parameters and buffers of before the trace, by identity
 
     def see(self, module: Any, name: str = "") -> None:
@@ -62,8 +63,15 @@ class Attributes:
         if "_roles" not in stored(module):
             self.make(module)
         elif id(module) not in self._held:
-            held = [Held(module, k, v, _copy(v), snapshot(v)) for k, v in stored(module).items() if k not in OWN]
+            held = [Held(module, k, v, _copy(v), self._state(v)) for k, v in stored(module).items() if k not in OWN]
             self._held[id(module)] = module, held
+
+    def _state(self, value: Any) -> Snapshot:
+        if isinstance(value, Tensor) or type(value) in PLAIN:
+            return snapshot(value)
+        if id(value) not in self._snapshots:
+            self._snapshots[id(value)] = snapshot(value)
+        return self._snapshots[id(value)]
 
     def make(self, module: Any) -> None:
         """Note a module whose `__init__` runs during the trace."""
@@ -186,9 +194,10 @@ class Attributes:
                 "the graph was traced. What a launch leaves to the next is a buffer, register_buffer(name, tensor), "
                 "that __init__ makes; what it shows is an output of build()"
             )
-        elif id(now) not in self._told and (how := change(each.was, snapshot(now))):
-            self._told.add(id(now))  # other modules may hold the same object
-            warn_of_change(str(each), how)
+        elif type(now) in PLAIN or (id(old), id(now)) not in self._compared:
+            self._compared.add((id(old), id(now)))
+            if how := change(each.was, snapshot(now)):
+                warn_of_change(str(each), how)
         return None
 
     def _exchange(self, each: Held, was_read: Callable[[Tensor], bool]) -> tuple[Tensor, Tensor] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections import deque
 from collections.abc import Iterator
 from types import BuiltinFunctionType, FunctionType, NoneType
@@ -20,7 +21,7 @@ PLAIN: Final = (*NUMBERS, str, NoneType)
 THINGS: Final = (Stored, FunctionType, BuiltinFunctionType, type)  # which are themselves, whatever they hold
 DEPTH: Final = 4  # of containers in containers
 TENSORS: Final = (Tensor, torch.Tensor)
-LONG: Final = 1 << 12  # containers and arrays with more than so much are known by their lengths
+LONG: Final = 1 << 12  # entries that are looked at; longer containers are known by their lengths
 
 
 Snapshot = dict[str, Any]  # from the place in a value, "" or ".step" or "[0]", to the number or text there
@@ -29,37 +30,37 @@ Snapshot = dict[str, Any]  # from the place in a value, "" or ".step" or "[0]", 
 def snapshot(value: Any) -> Snapshot:
     """What a value holds now: numbers and texts, of containers and objects too, and which modules and functions."""
     found: Snapshot = {}
-    _note(found, "", value, DEPTH)
+    todo = deque([("", value, 0)])
+    for _ in range(LONG):
+        if not todo:
+            break
+        place, value, depth = todo.popleft()
+        if isinstance(value, TENSORS):  # they are judged by what is computed
+            continue
+        if type(value) in PLAIN or isinstance(value, np.generic):
+            found[place] = value
+        elif isinstance(value, THINGS):
+            found[place] = THINGS, id(value)
+        elif isinstance(value, np.ndarray):
+            found[place] = value.shape, value.tobytes() if value.size <= LONG else None
+        elif isinstance(value, (set, frozenset)):
+            found[place] = len(value), {v for v in itertools.islice(value, LONG) if type(v) in PLAIN}
+        elif isinstance(value, (list, tuple, deque, dict)):
+            if depth == DEPTH or len(value) > LONG:
+                found[place] = type(value), len(value)
+            else:
+                held = value.items() if isinstance(value, dict) else enumerate(value)
+                todo.extend((f"{place}[{k!r}]", v, depth + 1) for k, v in held)
+        elif depth < DEPTH:
+            todo.extend((f"{place}.{k}", v, depth + 1) for k, v in _attributes(value).items())
     return found
 
 
-def _note(found: Snapshot, place: str, value: Any, depth: int) -> None:
-    if isinstance(value, TENSORS):  # they are judged by what is computed
-        return
-    if type(value) in PLAIN or isinstance(value, np.generic):
-        found[place] = value
-    elif isinstance(value, THINGS):
-        found[place] = THINGS, id(value)
-    elif isinstance(value, np.ndarray):
-        found[place] = value.shape, value.tobytes() if value.size <= LONG else None
-    elif isinstance(value, (list, tuple, deque, set, frozenset, dict)):
-        if depth == 0 or len(value) > LONG:
-            found[place] = type(value), len(value)
-        elif isinstance(value, (set, frozenset)):
-            found[place] = {v for v in value if type(v) in PLAIN}
-        else:
-            for k, v in value.items() if isinstance(value, dict) else enumerate(value):
-                _note(found, f"{place}[{k!r}]", v, depth - 1)
-    elif depth and (held := _attributes(value)) is not None:
-        for k, v in held.items():
-            _note(found, f"{place}.{k}", v, depth - 1)
-
-
-def _attributes(value: Any) -> dict[str, Any] | None:
+def _attributes(value: Any) -> dict[str, Any]:
     try:
         return object.__getattribute__(value, "__dict__")
     except AttributeError:
-        return None
+        return {}
 
 
 def change(before: Snapshot, now: Snapshot) -> str:
