@@ -195,7 +195,7 @@ KEPT: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "a number": (0, counted_up),
     "an array": (np.zeros(2), counted_up),
     "a text": ("a", lambda m: setattr(m, "state", "b")),
-    "none": (None, lambda m: setattr(m, "state", 1)),
+    "a number to none": (1, lambda m: setattr(m, "state", None)),
     "a function": (abs, lambda m: setattr(m, "state", swapped)),
     "a list": ([1], lambda m: m.state.append(1)),
     "a list in a list": ([[0]], lambda m: m.state[0].append(1)),

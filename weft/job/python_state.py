@@ -64,14 +64,13 @@ def _attributes(value: Any) -> dict[str, Any]:
 
 
 def change(before: Snapshot, now: Snapshot) -> str:
-    """Where a value isn't as it was, and how; empty if it is. A text or a flag where nothing was is a choice, made
-    once."""
+    """Where a value isn't as it was, and how; empty if it is. What was None may be set by the first call."""
     for place in {**before, **now}:
-        old, new = before.get(place), now.get(place)
-        same = type(old) is type(new) and (old is new or old == new)
-        if not same and not (old is None and isinstance(new, (bool, str))):
-            shown = type(old) in PLAIN and type(new) in PLAIN
-            return f"{place} from {old!r} to {new!r}" if shown else place or " "
+        old, new = before.get(place, ...), now.get(place, ...)
+        if old is None or (type(old) is type(new) and (old is new or old == new)):
+            continue
+        shown = type(old) in PLAIN and type(new) in PLAIN
+        return f"{place} from {old!r} to {new!r}" if shown else place or " "
     return ""
 
 
