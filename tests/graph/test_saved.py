@@ -17,10 +17,13 @@ import torch
 import weft as flow
 from tests.graphs import Calls, Trains
 from weft import nn
-from weft.core.errors import CompileError, GraphError, RankError
+from weft.core.errors import CompileError, GraphError, RankError, ShapeError
 from weft.core.rank import current
 from weft.launch import spawn_threads
+from weft.ops import OPS
 from weft.optim.lr_scheduler import StepLR
+from weft.testing import registry
+from weft.testing.cases import copied
 
 F = nn.functional
 
@@ -504,3 +507,33 @@ def test_what_needs_the_program_cannot_be_saved() -> None:
     scheduled(*batch())
     with pytest.warns(UserWarning, match="its schedule is not"):
         scheduled.runtime_state_dict()
+
+
+def test_an_lstm_goes_on_and_is_refused_if_it_reads_beyond_what_it_kept() -> None:
+    """Its gradient reads what oneDNN kept, of a size that only a run tells."""
+    model = nn.LSTM(13, 17)
+    graph, x = (
+        Trains(model, flow.optim.SGD(model.parameters(), lr=0.1), lambda y: y[0].square().mean()),
+        flow.ones(5, 3, 13),
+    )
+    graph(x).item()
+    state = graph.runtime_state_dict()
+    twin = Blank()
+    twin.load_runtime_state_dict(state)
+    assert [twin(x).item() for _ in range(2)] == pytest.approx([graph(x).item() for _ in range(2)])
+    plan = re.sub(r"(, uint8\[)\d+\]", r"\g<1>64]", state["plan"], count=1)
+    assert plan != state["plan"]
+    with pytest.raises(CompileError, match="lstm_layer"):
+        Blank().load_runtime_state_dict({**state, "plan": plan, "checksums": None})
+
+
+@pytest.mark.parametrize("name", ["lstm_layer_grad", "euclidean_distances_grad"])
+def test_kernels_that_would_write_beyond_their_operands_refuse_them(name: str) -> None:
+    """Torch's don't look at all of these sizes, and plans are changed by hand."""
+    op = OPS[name]
+    args = next(iter(registry.cases(op)))
+    for at in (i for i in op.operands if args[i] is not None):
+        given = list(copied(op, args))
+        given[at] = given[at].new_zeros(given[at].shape[0] + 1, *given[at].shape[1:])
+        with pytest.raises(ShapeError, match=rf"{name}\(\)"):
+            op.kernel(*given)
