@@ -106,11 +106,7 @@ class VirtualMachine:
         instruction.machine, instruction.stream = self, stream
         if self.recorders:
             instruction.queued_ns = time.perf_counter_ns()
-            instruction.remember_line()
-        if stream.policy == "inline":
-            self._run_inline(instruction, stream)
-            return
-        instruction.drive, instruction.lane = drive, stream.lane
+        instruction.drive, instruction.lane = drive, stream.name
         instruction.remember_line()
         hold_back(self, self._dependencies.pending)
         try:
@@ -138,41 +134,6 @@ class VirtualMachine:
                     stream.enqueue(instruction)
             raise
         stream.pump()
-
-    def _run_inline(self, instruction: Instruction, stream: Stream) -> None:
-        try:
-            self._enter(instruction, stream)
-            if instruction.queued_ns:
-                instruction.started_ns = time.perf_counter_ns()
-            instruction.action()  # pyright: ignore[reportOptionalCall]
-            instruction.check_made()
-        except BaseException as error:
-            if instruction.state == "running":
-                # The error is raised here; the outputs keep their values.
-                instruction.error, instruction.traceback = error, error.__traceback__
-                self._leave(instruction, None)
-            raise
-        self._leave(instruction, None)
-
-    def _enter(self, instruction: Instruction, stream: Stream) -> None:
-        """Wait until its operands are free, and take them."""
-        while True:
-            with self.lock:
-                if self.refuses:
-                    self._refuse()
-                blocked = self._dependencies.enter(instruction)
-                if blocked is None:
-                    instruction.serial = self._serial = self._serial + 1
-                    instruction.state, instruction.thread = "running", threading.get_ident()
-                    stream.issued += 1
-                    return
-                self.waits += 1
-            unmet, root = blocked
-            if root is not None:
-                self._raise(root)
-            if instruction.queued_ns:
-                instruction.waited += tuple(sorted(i.serial for i in unmet))
-            wait_each(self, unmet, time.monotonic() + self.deadline)
 
     # Running: called by the streams
 
