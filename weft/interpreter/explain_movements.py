@@ -26,6 +26,7 @@ from weft.core.spec import Spec
 from weft.ops.declaration import Op
 from weft.transport import transport_of
 from weft.transport.watching import Sent, watched
+from weft.vm.machine import issued_at, vm_of
 from weft.vm.trace import MOVEMENTS, listening
 
 
@@ -136,7 +137,7 @@ class explain:
     def _sent(self, sent: Sent) -> None:
         if sent.size and len(sent.ranks) > 1 and not here.moving:  # those of a movement are part of it
             moved = round(sent.size * COLLECTIVES[sent.name][1](len(sent.ranks)))
-            self.movements.append(Collective(sent.name, moved, sent.ranks, line(), sent.why))
+            self.movements.append(Collective(sent.name, moved, sent.ranks, issued_at(vm_of()), sent.why))
 
     def __str__(self) -> str:
         total = sum(m.moved for m in self.movements)

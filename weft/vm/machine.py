@@ -18,7 +18,7 @@ from typing import Any, NoReturn, Protocol
 import torch
 
 from weft.core.errors import DeadlineError, OpError, RankError
-from weft.core.program_line import warn
+from weft.core.program_line import Line, line, warn
 from weft.core.rank import Rank, current
 from weft.plan.calls import Call, Result
 from weft.plan.plan import Plan, Task
@@ -373,6 +373,15 @@ class VirtualMachine:
         with self.lock:
             pending = list(self._dependencies.pending)
         return [i.story() for i in pending]
+
+
+def issued_at(machine: VirtualMachine) -> Line | None:
+    """The line of the program that this thread is at, or, in a thread of Weft's, that issued what it runs."""
+    found, thread = line(), threading.get_ident()
+    if found is None:
+        with machine.lock:
+            found = next((i.line for i in machine._dependencies.pending if i.thread == thread), None)
+    return found
 
 
 def _renew_lock(machine: weakref.ref[VirtualMachine]) -> None:

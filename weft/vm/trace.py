@@ -36,7 +36,7 @@ from weft.tensor.tensor import Tensor
 from weft.transport.watching import Sent, watched
 from weft.transport.whole import form
 from weft.vm.instruction import Instruction
-from weft.vm.machine import Recorder, VirtualMachine, vm_of
+from weft.vm.machine import Recorder, VirtualMachine, issued_at, vm_of
 
 _COLUMNS = ("start us", "waited", "ran", "instruction", "kind", "stream", "thread", "after")
 
@@ -292,7 +292,7 @@ def _moved(trace: Trace, machine: VirtualMachine, sent: Sent) -> None:
     end = time.perf_counter_ns()
     with machine.lock:
         serial = machine._serial = machine._serial + 1
-    at = "" if (at := line()) is None else at.brief
+    at = "" if (at := issued_at(machine)) is None else at.brief
     trace.span(
         sent.name, "collective", "collective", sent.start, end, (), (), sent.size, sent.ranks, at, serial,
         failed=sent.failed,
