@@ -266,6 +266,36 @@ def test_ranks_load_what_one_run_saved() -> None:
     spawn_threads(2, rank)
 
 
+EDITED = {  # of the sender, or of the receiver
+    "dtype": (1, r"(add\.boxed1 = read\(\) : )float32", r"\1int32"),
+    "place": (1, r"(add\.boxed1 = read\(\) .* register \d+)\+128", r"\1+64"),
+    "nothing": (0, r"\n    \| %mul\.boxed1\.to\.1 = box\.copy[^\n]*", ""),
+}
+
+
+@pytest.mark.parametrize("edit", EDITED)
+def test_what_a_stage_reads_must_be_what_the_other_writes(edit: str) -> None:
+    """Each rank's plan is valid by itself."""
+    places, B = [flow.placement("cpu", ranks=[r]) for r in range(2)], flow.sbp.broadcast
+    bad, old, new = EDITED[edit]
+
+    def rank() -> None:
+        graph = nn.Graph.trace(lambda x: ((x * 2).to_global(places[1], B), (x + 1).to_global(places[1], B).tanh()))
+        graph(flow.ones(4, 8, placement=places[0], sbp=B))
+        state = graph.runtime_state_dict()
+        Blank().load_runtime_state_dict(state)
+        if flow.env.get_rank() == bad:
+            plan = re.sub(old, new, state["plan"], count=1)
+            assert plan != state["plan"]
+            state |= {"plan": plan, "checksums": None}
+        with pytest.raises(
+            CompileError, match=r"^of the plan of rank 1, in `.* = read.*rank 0 writes no such value there"
+        ):
+            Blank().load_runtime_state_dict(state)
+
+    spawn_threads(2, rank, deadline=30)
+
+
 def test_stages_that_draw_go_on_where_they_were(tmp_path: Path) -> None:
     """Each advances its generators past what the others draw, of which its plan has no calls."""
     places, B = [flow.placement("cpu", ranks=[r]) for r in range(2)], flow.sbp.broadcast
