@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -167,6 +168,11 @@ def test_what_moves_is_told() -> None:
     apply(chosen, AUTO)
     assert movements(chosen).split()[:2] == ["262.1", "KB"]
     assert total.split()[:2] == ["33.6", "MB"] and any("%m cpu:[0,1] (P) -> cpu:[0,1] (S(0))" in line for line in lines)
+    (relu,) = [line for line in lines if line.startswith("  33.6 MB")]
+    assert "for %y: relu, which runs as (S(0)) -> (S(0)) (" in relu and "the next best, (S(1)) -> (S(1)), takes" in relu
+    (matmul,) = [line for line in movements(chosen).splitlines() if ": matmul, which runs as" in line]
+    ran, instead = r"as \(S\(0\)\), \(B\) -> \(S\(0\)\) ", r"; by itself \(S\(1\)\), \(S\(0\)\) -> \(P\) would take"
+    assert re.search(f"{ran}.*{instead}", matmul)
 
 
 class Block(nn.Module):

@@ -67,6 +67,12 @@ def test_more_ranks_to_a_stage_change_nothing() -> None:
     assert schedule(4, 2, 8, True, wide=2).pause == schedule(4, 2, 8, True).pause == 3
 
 
+def test_ranks_without_work_have_no_row() -> None:
+    job = pipeline(["cpu:[1]", "cpu:[2]"], micro=4, zero_bubble=False)
+    found = imagine(lower(job, 0, 4, Options(micro_batches=4)))
+    assert [*found.rows] == ["rank 1", "rank 2"] and found.pause == 3
+
+
 @pytest.mark.parametrize("micro", [1, 2, 3, 5, 7])
 def test_a_last_row_may_be_short(micro: int) -> None:
     """Then it takes longer than the textbook's, which has no such schedule, but no longer than stages one by one."""

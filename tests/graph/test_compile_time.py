@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 import weft as flow
 from bench.pipelines import RANKS, Stages
 from weft import nn
@@ -18,9 +20,10 @@ from weft.ops.notation import products
 
 
 class Train(nn.Graph):
-    def __init__(self, layers: int) -> None:
+    def __init__(self, layers: int, norm: Any, micro: int) -> None:
         super().__init__()
-        self.model = nn.Sequential(*[nn.Sequential(nn.Linear(4, 4), nn.LayerNorm(4), nn.ReLU()) for _ in range(layers)])
+        self.model = nn.Sequential(*[nn.Sequential(nn.Linear(4, 4), norm(4), nn.ReLU()) for _ in range(layers)])
+        self.config.set_gradient_accumulation_steps(micro)
         self.add_optimizer(flow.optim.AdamW(self.model.parameters(), lr=0.1))
 
     def build(self, x: Any) -> Any:
@@ -40,9 +43,9 @@ def counting() -> Iterator[Counter[str]]:
         sys.setprofile(None)
 
 
-def calls(layers: int) -> int:
+def calls(layers: int, norm: Any, micro: int) -> int:
     """How many calls Python makes for a graph's first step: counted, as a clock would be off."""
-    graph, x = Train(layers), flow.ones(2, 4)
+    graph, x = Train(layers, norm, micro), flow.ones(2 * micro, 4)
     with counting() as counted:
         graph.compile(x)
         graph.running.brief = True  # on this thread, the one that is watched
@@ -51,10 +54,12 @@ def calls(layers: int) -> int:
     return counted["call"] + counted["c_call"]
 
 
-def test_calls_are_linear_in_the_nodes() -> None:
-    calls(2)  # what is done once
-    few, some, many = (calls(layers) for layers in (10, 20, 60))
-    assert many - some < 1.15 * 4 * (some - few)
+@pytest.mark.parametrize("norm, micro", [(nn.LayerNorm, 1), (nn.BatchNorm1d, 1), (nn.BatchNorm1d, 2)])
+def test_calls_are_linear_in_the_nodes(norm: Any, micro: int) -> None:
+    """Also where each layer writes buffers, of each micro-batch."""
+    calls(2, norm, micro)  # what is done once
+    few, some, many = (calls(layers, norm, micro) for layers in (10, 20, 60))
+    assert many - some < 1.02 * 4 * (some - few)
 
 
 def test_a_call_of_many_operands_is_costed_in_linear_time() -> None:

@@ -170,7 +170,7 @@ def readers() -> dict[str, set[str]]:
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Attribute) and node.attr in found:
                 of = node.value
-                if "options" in (getattr(of, "id", ""), getattr(of, "attr", "")):
+                if {"options", "tried"} & {getattr(of, "id", ""), getattr(of, "attr", "")}:
                     found[node.attr].add(file.relative_to(ROOT).as_posix())
     return found
 

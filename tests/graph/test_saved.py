@@ -17,10 +17,13 @@ import torch
 import weft as flow
 from tests.graphs import Calls, Trains
 from weft import nn
-from weft.core.errors import CompileError, GraphError, RankError
+from weft.core.errors import CompileError, GraphError, RankError, ShapeError
 from weft.core.rank import current
 from weft.launch import spawn_threads
+from weft.ops import OPS
 from weft.optim.lr_scheduler import StepLR
+from weft.testing import registry
+from weft.testing.cases import copied
 
 F = nn.functional
 
@@ -261,6 +264,36 @@ def test_ranks_load_what_one_run_saved() -> None:
             Blank().load_runtime_state_dict(state)
 
     spawn_threads(2, rank)
+
+
+EDITED = {  # of the sender, or of the receiver
+    "dtype": (1, r"(add\.boxed1 = read\(\) : )float32", r"\1int32"),
+    "place": (1, r"(add\.boxed1 = read\(\) .* register \d+)\+128", r"\1+64"),
+    "nothing": (0, r"\n    \| %mul\.boxed1\.to\.1 = box\.copy[^\n]*", ""),
+}
+
+
+@pytest.mark.parametrize("edit", EDITED)
+def test_what_a_stage_reads_must_be_what_the_other_writes(edit: str) -> None:
+    """Each rank's plan is valid by itself."""
+    places, B = [flow.placement("cpu", ranks=[r]) for r in range(2)], flow.sbp.broadcast
+    bad, old, new = EDITED[edit]
+
+    def rank() -> None:
+        graph = nn.Graph.trace(lambda x: ((x * 2).to_global(places[1], B), (x + 1).to_global(places[1], B).tanh()))
+        graph(flow.ones(4, 8, placement=places[0], sbp=B))
+        state = graph.runtime_state_dict()
+        Blank().load_runtime_state_dict(state)
+        if flow.env.get_rank() == bad:
+            plan = re.sub(old, new, state["plan"], count=1)
+            assert plan != state["plan"]
+            state |= {"plan": plan, "checksums": None}
+        with pytest.raises(
+            CompileError, match=r"^of the plan of rank 1, in `.* = read.*rank 0 writes no such value there"
+        ):
+            Blank().load_runtime_state_dict(state)
+
+    spawn_threads(2, rank, deadline=30)
 
 
 def test_stages_that_draw_go_on_where_they_were(tmp_path: Path) -> None:
@@ -504,3 +537,33 @@ def test_what_needs_the_program_cannot_be_saved() -> None:
     scheduled(*batch())
     with pytest.warns(UserWarning, match="its schedule is not"):
         scheduled.runtime_state_dict()
+
+
+def test_an_lstm_goes_on_and_is_refused_if_it_reads_beyond_what_it_kept() -> None:
+    """Its gradient reads what oneDNN kept, of a size that only a run tells."""
+    model = nn.LSTM(13, 17)
+    graph, x = (
+        Trains(model, flow.optim.SGD(model.parameters(), lr=0.1), lambda y: y[0].square().mean()),
+        flow.ones(5, 3, 13),
+    )
+    graph(x).item()
+    state = graph.runtime_state_dict()
+    twin = Blank()
+    twin.load_runtime_state_dict(state)
+    assert [twin(x).item() for _ in range(2)] == pytest.approx([graph(x).item() for _ in range(2)])
+    plan = re.sub(r"(, uint8\[)\d+\]", r"\g<1>64]", state["plan"], count=1)
+    assert plan != state["plan"]
+    with pytest.raises(CompileError, match="lstm_layer"):
+        Blank().load_runtime_state_dict({**state, "plan": plan, "checksums": None})
+
+
+@pytest.mark.parametrize("name", ["lstm_layer_grad", "euclidean_distances_grad"])
+def test_kernels_that_would_write_beyond_their_operands_refuse_them(name: str) -> None:
+    """Torch's don't look at all of these sizes, and plans are changed by hand."""
+    op = OPS[name]
+    args = next(iter(registry.cases(op)))
+    for at in (i for i in op.operands if args[i] is not None):
+        given = list(copied(op, args))
+        given[at] = given[at].new_zeros(given[at].shape[0] + 1, *given[at].shape[1:])
+        with pytest.raises(ShapeError, match=rf"{name}\(\)"):
+            op.kernel(*given)

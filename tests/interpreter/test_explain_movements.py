@@ -11,6 +11,8 @@ from weft.core.errors import SbpError
 from weft.distributed.fsdp import fully_shard
 from weft.launch import spawn_threads
 from weft.transport import transport_of
+from weft.transport.hosts import HOSTS
+from weft.vm import vm_of
 
 S, B, P = flow.sbp.split, flow.sbp.broadcast, flow.sbp.partial_sum
 
@@ -70,6 +72,35 @@ def traced() -> str:
 def test_graphs_are_refused_what_they_move_unasked() -> None:
     for refusal in spawn_threads(2, traced):
         assert refusal.startswith("relu: an operand float32[4,2] cpu:[0,1] (P) would be moved to (S(0))")
+
+
+class Staged(flow.nn.Graph):
+    """A sum over ranks 0 and 1, then a message to rank 2."""
+
+    def build(self, x: flow.Tensor) -> flow.Tensor:
+        y = flow.relu(x.to_global(sbp=B))
+        return y.to_global(placement=flow.placement("cpu", ranks=[2]), sbp=B) * 2
+
+
+def launched() -> Any:
+    graph = Staged()
+    x = flow.ones(4, 2, placement=flow.placement("cpu", ranks=[0, 1]), sbp=P)
+    graph(x)
+    vm_of().sync()
+    with flow.explain() as moved:
+        for _ in range(2):
+            graph(x)
+    flow.comm.barrier()
+    return [(m.what, m.moved, m.peers, m.line.brief.partition(":")[0], m.why) for m in moved.movements]
+
+
+@pytest.mark.parametrize("hosts", ["1", "3"])
+def test_what_launches_of_graphs_move_is_told(hosts: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inline in their chains, and between hosts by tasks on streams."""
+    monkeypatch.setenv(HOSTS, hosts)
+    total = ("all_reduce", 32, (0, 1), "test_explain_movements.py", "Staged_0.input.0.boxed1 of graph Staged_0")
+    message = ("copy", 32, (0, 2), "test_explain_movements.py", "relu.boxed1.to.2 of graph Staged_0")
+    assert [sorted(each) for each in spawn_threads(3, launched)] == [sorted([total, message] * 2), [total] * 2, []]
 
 
 def test_one_rank_moves_nothing() -> None:

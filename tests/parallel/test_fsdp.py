@@ -28,6 +28,7 @@ from weft.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, p
 from weft.launch import spawn_threads
 from weft.parallel.sharded import KEY
 from weft.tensor.data import local_data
+from weft.vm import vm_of
 
 S, B = flow.sbp.split, flow.sbp.broadcast
 DATA = torch.randn(12, 5, generator=torch.Generator().manual_seed(0)).tolist()
@@ -114,6 +115,60 @@ def test_ranks_train_on_all_of_the_data(ranks: int, optimizer: str, batches: int
     for found in spawn_threads(ranks, run, deadline=60):
         for a, b in zip(expected, found, strict=True):
             torch.testing.assert_close(torch.tensor(b), torch.tensor(a), rtol=1e-4, atol=1e-5)
+
+
+def trains_over_a_network() -> None:
+    """There the next module's parameters are gathered while one computes."""
+    rank, expected = flow.env.get_rank(), alone("AdamW", 2, True)
+    flow.manual_seed(0)
+    net = sharded(Net(), reshard_after_forward=True)
+    data = torch.tensor(DATA).view(2, 2, -1, 5)[:, rank].reshape(-1, 5)
+    with flow.explain() as moved:
+        train(net, flow.tensor(data.tolist()), "AdamW", 2, True)
+    for p, q in zip(net.parameters(), expected, strict=True):
+        torch.testing.assert_close(torch.tensor(p.numpy()), torch.tensor(q), rtol=1e-4, atol=1e-5)
+    assert vm_of().statistics()["streams"]["collective:parts"]["issued"] > 6 and held(net) == 0
+    gathers = [m for m in moved.movements if m.what == "all_gather"]
+    assert {m.line.function for m in gathers if m.line} >= {"train"} and all(m.line for m in gathers)
+
+
+def test_parameters_are_gathered_ahead_over_a_network(world: Any) -> None:
+    world("trains_over_a_network", 2, "c10d").well()
+
+
+class Perhaps(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(8, 8, bias=False), nn.Linear(8, 8, bias=False)
+
+    def forward(self, x: Any, both: bool) -> Any:
+        return self.second(self.first(x)) if both else self.first(x)
+
+
+def perhaps() -> None:
+    net, x = Perhaps(), flow.ones(2, 8)
+    for layer in (net.first, net.second):
+        fully_shard(layer)
+    fully_shard(net)
+    net.first.set_modules_to_forward_prefetch([net.second])
+    for both in (True, True, False):  # from the second time on it is known what follows, too
+        with flow.no_grad():
+            net(x, both)
+            assert held(net) == 0
+    wholes = [p.to_global(sbp=B).to_local() for p in net.parameters()]
+    with flow.no_grad():
+        for p in net.parameters():
+            p.mul_(2)
+        expected = 4 * (x @ wholes[0].t()) @ wholes[1].t()
+        torch.testing.assert_close(net(x, True).to_torch(), expected.to_torch())
+
+
+@pytest.mark.parametrize("transport", ["local", "c10d"])
+def test_what_was_gathered_ahead_in_vain_is_not_used_later(transport: str, world: Any) -> None:
+    if transport == "local":
+        spawn_threads(2, perhaps, deadline=60)
+    else:
+        world("perhaps", 2, transport).well()
 
 
 GRIDS = ((2, 2), (2, 1), (1, 2))

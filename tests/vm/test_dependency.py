@@ -131,20 +131,6 @@ def test_done_tells_whom_it_made_ready():
     assert done(dependencies, other) == [both]
 
 
-def test_enter_takes_only_what_may_run_at_once():
-    x = holding(1)
-    dependencies = Dependencies()
-    reader, writer = Instruction("op", const=[x]), Instruction("op", mut=[x])
-    assert dependencies.enter(reader) is None
-    assert dependencies.enter(writer) == ({reader}, None)
-    assert list(dependencies.pending) == [reader]
-    done(dependencies, reader)
-    assert dependencies.enter(writer) is None
-    done(dependencies, writer, writer)
-    assert dependencies.enter(Instruction("op", mut=[x])) == (set(), writer)
-    assert dependencies.enter(Instruction("op", mut2=[x])) is None
-
-
 def test_a_lane_may_end_out_of_order():
     """Launches are started in order but end when they like: the rest of the program waits for each of them."""
     x = holding(1)

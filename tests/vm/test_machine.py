@@ -36,7 +36,7 @@ def add(out: Blob, *others: Blob):
 
 
 blob_sets = st.sets(st.integers(0, 3), max_size=2)
-streams = st.sampled_from(["compute", "collective", "collective:0,1", "file"])
+streams = st.sampled_from(["collective", "collective:0,1", "file"])
 programs = st.lists(st.tuples(streams, blob_sets, st.integers(0, 3)), max_size=40)
 
 
@@ -59,28 +59,6 @@ def test_any_program_gives_the_values_of_its_order(program):
     machine.close()
 
 
-def test_inline_runs_in_the_calling_thread_before_submit_returns(vm: VirtualMachine):
-    seen = []
-    x, y = tensors(1, 2)
-
-    def action():
-        seen.append((threading.current_thread(), x.now is None, y.now is None))
-
-    done = vm.submit("op", "compute", action, [x], [y])
-    assert seen == [(threading.current_thread(), False, True)]
-    assert done.finished and y.now is y.data and y.access is None
-
-
-def test_inline_waits_for_what_it_reads(vm: VirtualMachine):
-    x, y = tensors(1, 2)
-    go = threading.Event()
-    vm.submit("collective", "collective", lambda: go.wait(WAIT) and add(x, x)(), (), [x])
-    assert x.now is None
-    go.set()
-    vm.submit("op", "compute", add(y, x), [x], [y])
-    assert vm.wait_read(y) == 4
-
-
 def test_streams_overlap(vm: VirtualMachine):
     """Each of the two waits for the other: only if both run at once does either end."""
     meet = threading.Barrier(2)
@@ -92,11 +70,10 @@ def test_streams_overlap(vm: VirtualMachine):
 
 def test_the_caller_runs_ahead_of_a_worker(vm: VirtualMachine):
     go = threading.Event()
-    x, y, z = tensors(1, 2, 3)
+    x, y = tensors(1, 2)
     slow = vm.submit("collective", "collective", lambda: go.wait(WAIT), (), [x])
     later = vm.submit("op", "collective", add(y, x), [x], [y])
-    vm.submit("op", "compute", add(z, z), [z], [z])
-    assert z.now == 6 and not slow.finished and not later.finished
+    assert not slow.finished and not later.finished
     go.set()
     assert vm.wait_read(y) == 3
 
@@ -128,7 +105,7 @@ def test_mut2_makes_memory_and_shape(vm: VirtualMachine):
 
 def test_mut2_that_makes_nothing_is_a_broken_promise(vm: VirtualMachine):
     with pytest.raises(AssertionError, match="'lazy' was to make the memory"):
-        vm.submit("op", "compute", lambda: None, (), (), [Blob(None)], name="lazy")
+        vm.submit("op", "file", lambda: None, (), (), [Blob(None)], name="lazy").wait()
 
 
 def test_aliases_follow_a_pending_write(vm: VirtualMachine):
@@ -256,15 +233,14 @@ def test_deadline_says_who_holds_up(vm: VirtualMachine):
 def test_an_action_that_waits_for_itself_is_told(vm: VirtualMachine):
     (x,) = tensors(1)
     with pytest.raises(DeadlineError, match="would wait for ever"):
-        vm.submit("op", "compute", lambda: vm.wait_read(x), (), [x])
-    assert x.now is x.data
+        vm.submit("op", "file", lambda: vm.wait_read(x), (), [x]).wait()
 
 
 def test_an_action_may_submit(vm: VirtualMachine):
     x, y = tensors(1, 2)
-    vm.submit("op", "collective", lambda: vm.submit("op", "compute", add(y, y), [y], [y]), [x])
+    vm.submit("op", "collective", lambda: vm.submit("op", "file", add(y, y), [y], [y]), [x])
     vm.sync()
-    assert y.now == 4
+    assert vm.wait_read(y) == 4
 
 
 def test_flow_control_bounds_what_is_pending():
@@ -321,7 +297,7 @@ def test_close_lets_pending_work_end_and_takes_no_more():
     machine.close()
     assert y.now == 4
     assert not [t for t in set(threading.enumerate()) - before if t.name.startswith("weft rank 0")]
-    for stream in ("compute", "collective"):
+    for stream in ("file", "collective"):
         with pytest.raises(RankError, match="closed"):
             machine.submit("op", stream, lambda: None)
 
@@ -353,7 +329,7 @@ def test_cancel():
         with pytest.raises(RankError, match="rank 1 died"):
             wait()
     with pytest.raises(RankError, match="runs nothing more: rank 1 died"):
-        machine.submit("op", "compute", lambda: None)
+        machine.submit("op", "file", lambda: None)
     machine.close()
 
 
@@ -363,12 +339,12 @@ def test_streams_have_one_policy(vm: VirtualMachine):
     with pytest.raises(OpError, match="no policy is known for stream 'typo'"):
         vm.stream("typo")
     with pytest.raises(OpError, match="'mine' is worker"):
-        vm.stream("mine", "inline")
+        vm.stream("mine", "external")
 
 
 def test_statistics(vm: VirtualMachine):
     (x,) = tensors(1)
-    vm.submit("op", "compute", lambda: None, [x])
+    vm.submit("op", "file", lambda: None, [x])
     vm.submit("op", "collective", lambda: None, [x])
     vm.sync()
     counts = vm.statistics()

@@ -21,15 +21,15 @@ def traced(rank: Rank) -> tuple[Trace, Blob, Blob]:
     x, y = Blob(torch.zeros(())), Blob(torch.zeros(()))
     with enter(rank):
         vm = vm_of()
-        vm.submit("op", "compute", lambda: None, name="before")
+        vm.submit("op", "file", lambda: None, name="before").wait()
         with trace() as t:
             vm.submit("collective", "collective", lambda: go.wait(60), (), [x], name="all_reduce")
             vm.submit("op", "file", lambda: None, [x], [y], name="save")
-            vm.submit("op", "compute", lambda: None, name="relu")
+            vm.submit("op", "file", lambda: None, name="relu")
             launch = vm.submit("launch", "graph", lambda: None, name="step")
             go.set()
             launch.finish()
-        vm.submit("op", "compute", lambda: None, name="after")
+        vm.submit("op", "file", lambda: None, name="after").wait()
     rank.close()
     return t, x, y
 
@@ -42,7 +42,7 @@ def test_events():
     assert (save.kind, save.stream, save.policy, save.thread) == ("op", "file", "worker", "weft rank 0 file")
     assert save.waited_for == (reduce.serial,) and reduce.waited_for == ()
     assert save.reads == events["all_reduce"].writes == ("float32[]#1",) and save.writes == ("float32[]#2",)
-    assert events["relu"].thread == "MainThread" and events["step"].thread == ""
+    assert events["relu"].thread == "weft rank 0 file" and events["step"].thread == ""
     assert all(e.queued <= e.start <= e.end and not e.failed for e in t.events)
     assert reduce.end <= save.start
 
@@ -53,7 +53,7 @@ def test_nothing_is_recorded_outside_and_the_fast_path_is_told():
     vm_of(rank).on_tracing_changed.append(heard.append)
     with trace(rank) as outer, trace(rank) as inner:
         assert heard == [True]
-        vm_of(rank).submit("op", "compute", lambda: None)
+        vm_of(rank).submit("op", "file", lambda: None)
     assert heard == [True, False]
     assert len(outer.events) == len(inner.events) == 1
     rank.close()

@@ -134,9 +134,10 @@ def candidates(name: str, frozen: tuple[Any, ...]) -> tuple[Signature, ...]:
     return tuple(_signature(call, c) for c in reversed(distinct.values()))
 
 
-def reason(op: Op, args: tuple[Any, ...], links: Links = ONE_HOST) -> str:
-    """Why the signature of a call was chosen, as text: its cost, and that of the next best. `args` as in `choose`."""
-    chosen, specs = choose(op, args, links=links), flatten(op, args)
+def reason(op: Op, args: tuple[Any, ...], links: Links = ONE_HOST, given: Signature | None = None) -> str:
+    """Why the signature of a call was chosen, as text: its cost, and that of the next best. `args` as in `choose`;
+    `given`: the signature, if other things counted than its cost."""
+    chosen, specs = given or choose(op, args, links=links), flatten(op, args)
 
     def seconds(s: Signature) -> float:
         return sum(_cost(spec, to.nd_sbp, links) for spec, to in zip(specs, s.inputs, strict=True))
@@ -150,6 +151,8 @@ def reason(op: Op, args: tuple[Any, ...], links: Links = ONE_HOST) -> str:
     if not others:
         return f"{text}, the only way"
     other = min(others, key=seconds)
+    if seconds(other) < seconds(chosen):  # an operand exists in this layout, or all layouts were chosen together
+        return f"{text}; by itself {shown(other)} would take {seconds(other) * 1e6:.1f} us"
     return f"{text}; the next best, {shown(other)}, takes {seconds(other) * 1e6:.1f} us"
 
 

@@ -7,9 +7,10 @@ import hashlib
 import itertools
 import operator
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
 
 import torch
+from msgspec import json
 
 from weft.compiler.fold import bare, fold
 from weft.compiler.lower import Lowered
@@ -19,8 +20,9 @@ from weft.graph.lines import FREE_LINES, lines
 from weft.job.text import show, without_places
 from weft.plan.ids import rank_of
 from weft.plan.plan import Plan, parse
-from weft.plan.verify import verify
+from weft.plan.verify import Written, check_arrivals, sent, verify
 from weft.transport import Group, Transport, transport_of
+from weft.transport.check import decoded
 
 SIZE: Final = 8  # bytes of the length of a rank's plan as text,
 KIND: Final = 16  # and of a hash of the plan without ranks, and of whether it sends: equal plans are of one kind
@@ -52,6 +54,23 @@ def agree(lowered: Lowered) -> int:
         sizes = {r: int.from_bytes(received[r][FREE_LINES : FREE_LINES + SIZE], "little") for r in first.values()}
         _prove(plan, text, transport, group, sizes)
     return functools.reduce(operator.and_, (int.from_bytes(t[:FREE_LINES], "little") for t in received))
+
+
+def agree_on_messages(plan: Plan) -> None:
+    """Check that what each rank reads of the others is what they write, as values of that dtype and size. Plans that
+    were compiled here need no such check; those that were loaded may have been edited."""
+    if current().world_size == 1:
+        return
+    group, why = transport_of().everyone(), ""
+    texts = group.all_gather_bytes(json.encode(sent(plan)))
+    every = cast(list[list[Written]], [decoded(text, list[Written], "what a rank writes") for text in texts])
+    try:
+        check_arrivals(plan, {w for written in every for w in written})
+    except CompileError as error:
+        why = str(error)
+    for rank, text in enumerate(group.all_gather_bytes(why.encode())):
+        if text:
+            raise CompileError(f"of the plan of rank {rank}, {text.decode(errors='replace')}")
 
 
 def _prove(plan: Plan, text: bytes, transport: Transport, group: Group, sizes: dict[int, int]) -> None:

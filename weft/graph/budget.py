@@ -51,17 +51,17 @@ class _Search:
 
     def __init__(self, job: Job, options: Options, watch: Callable[[str, Job], Any] | None) -> None:
         self.job, self.options, self.watch = job, options, watch
-        self.known: dict[tuple[int, int], tuple[int, int]] = {}  # by budgets: what was estimated, and held
+        self.known: dict[Options, tuple[int, int]] = {}  # what was estimated, and held
         self.variables = 0
 
     def fits(self, budget: int) -> Lowered | None:
         """The first try that is within a budget."""
         history: list[tuple[int, int]] = []
         for tried in _tries(self.job, self.options, budget, history):
-            known = self.known.get(key := _key(tried))
+            known = self.known.get(tried)
             if known is None or known[1] <= budget:
                 found = _lowered(_copy(self.job), tried, self.watch)
-                known = self.known[key] = found.job.held, _most(found)
+                known = self.known[tried] = found.job.held, _most(found)
                 if known[1] <= budget:
                     return found
                 self.variables = usage(found.plan).variables
@@ -71,7 +71,7 @@ class _Search:
     def least(self) -> int:
         """The least budget that is known to be met: what a try holds that is made for any budget, or less."""
         always = (replace(self.options, memory_budget=0), *_fixed(self.job, self.options))
-        least = min(self.known[_key(tried)][1] for tried in always)
+        least = min(self.known[tried][1] for tried in always)
         for _ in range(LOWER):
             lowest = min(held for _, held in self.known.values())
             goal = lowest if lowest < least else least - least // 32
@@ -79,10 +79,6 @@ class _Search:
                 break
             least = goal
         return least
-
-
-def _key(tried: Options) -> tuple[int, int]:
-    return tried.memory_budget, tried.slices_budget
 
 
 def _tries(job: Job, options: Options, budget: int, history: list[tuple[int, int]]) -> Iterator[Options]:
@@ -96,20 +92,24 @@ def _tries(job: Job, options: Options, budget: int, history: list[tuple[int, int
         if estimated > asked:  # this is all that recompute can do
             break
         asked = max(estimated - (held - budget), 1)
-    fixed = _fixed(job, options)
     if slices.applies(job):
-        kept = memory_budget.Model(job).kept
+        kept, lowest = memory_budget.Model(job).kept, min(_shares(job))
         for asked in (budget - int((budget - kept) * part) for part in LESS):
-            if asked > min(tried.slices_budget for tried in fixed[:-1]):
+            if asked > lowest:
                 yield replace(options, memory_budget=1, slices_budget=asked)
-    yield from fixed
+    yield from _fixed(job, options)
 
 
 def _fixed(job: Job, options: Options) -> list[Options]:
     """The last tries. They don't depend on the budget, so that what they hold can be asked for."""
-    whole, kept = memory_budget.estimate(job), memory_budget.Model(job).kept
-    shares = [kept + int((whole - kept) * share) for share in SHARES if slices.applies(job)]
+    shares = _shares(job) if slices.applies(job) else []
     return [replace(options, memory_budget=1, slices_budget=asked) for asked in (*shares, 0)]
+
+
+def _shares(job: Job) -> list[int]:
+    """What slices are always tried to reach."""
+    whole, kept = memory_budget.estimate(job), memory_budget.Model(job).kept
+    return [kept + int((whole - kept) * share) for share in SHARES]
 
 
 def _lowered(job: Job, options: Options, watch: Callable[[str, Job], Any] | None) -> Lowered:

@@ -346,7 +346,7 @@ class Graph:
 
     def explain(self) -> str:
         """The data movements between ranks in a launch, with lines of the program, and why layouts were chosen."""
-        return movements(self.job)
+        return movements(self.job, self._need().lowered.options.links)
 
     def schedule(self, durations: Mapping[str, float] | None = None) -> Schedule:
         """The simulated schedule of a launch on all ranks: `print` it, or write its `.svg()` to a file.

@@ -15,6 +15,7 @@ import torch
 
 from weft.core.rank import Rank, current
 from weft.transport import Channel, Line, transport_of
+from weft.transport.line import GRAPHS
 
 FREE_LINES: Final = 128  # bytes of the bit set of a rank's free lines; further lines aren't reused
 
@@ -112,7 +113,7 @@ class Lines:
     """One rank's pool of lines. Every rank makes the same ones, as every rank compiles the same graphs; but for those
     of local tensors, whose lines are a rank's own."""
 
-    def __init__(self, rank: Rank, name: str = "graph") -> None:
+    def __init__(self, rank: Rank, name: str = GRAPHS) -> None:
         self.name = name
         self.made: list[GraphLine] = []
 

@@ -30,7 +30,7 @@ from weft.core.program_line import warn
 from weft.core.rank import Rank, current
 from weft.core.reading import MALFORMED
 from weft.graph import tree
-from weft.graph.agree import agree
+from weft.graph.agree import agree, agree_on_messages
 from weft.graph.compiled import Compiled, Output, Program
 from weft.graph.draws import steps_of
 from weft.graph.lines import lines
@@ -132,7 +132,9 @@ def load(graph: Program, state: Mapping[str, Any], shared: dict[Tensor, Tensor] 
         mapped(found, lambda leaf: Output() if isinstance(leaf, Ref) else leaf) for found in (gives, given)
     )
     graph.numbers.update(state["numbers"])
-    running = Running(lowered, names, [*written], lines().take(agree(lowered)))
+    free = agree(lowered)
+    agree_on_messages(plan)
+    running = Running(lowered, names, [*written], lines().take(free))
     running.ends_with(graph)
     numbers: list[Callable[[], float]] = [lambda name=name: float(graph.numbers[name]) for name in names]
     form = tree.form(arguments)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from weft.autograd.modes import no_grad
+from weft.core.program_line import warn
 from weft.core.rank import current
 from weft.core.sbp import NdSbp, split
 from weft.core.spec import Spec
@@ -30,8 +31,9 @@ def partition(optimizers: Iterable[Any], least: int | None, builder: Builder) ->
         return
     wholes: dict[int, tuple[weakref.ref[Tensor], NdSbp]] = current().resource("read whole", lambda rank: {})
     before: list[tuple[Tensor, Tensor, dict[str, Any], dict[str, Any]]] = []
+    trained = [*_parameters(optimizers)]
     try:
-        for optimizer, p in _parameters(optimizers):
+        for optimizer, p in trained:
             parts = None if p.spec is None else split_of(p.spec, least)
             if p.spec is not None and parts is not None:
                 state = optimizer.state[p]
@@ -42,6 +44,13 @@ def partition(optimizers: Iterable[Any], least: int | None, builder: Builder) ->
             known, whole = wholes.get(id(p), (None, ()))
             if known is not None and known() is p:
                 builder.read_as(p, whole)
+        if trained and current().world_size > 1 and not any(id(p) in wholes for _, p in trained):
+            warn(
+                f"{builder.job.name}: config.enable_zero() has no effect, as the optimizers have no parameter to "
+                f"split, which must be global, whole on several ranks, and of {least} elements or more. "
+                "model.to_global(placement=..., sbp=flow.sbp.broadcast) makes parameters global, "
+                "enable_zero(shard_min_size=...) splits smaller ones"
+            )
         yield
     except BaseException:
         for p, data, state, states in before:

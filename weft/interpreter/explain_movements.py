@@ -1,5 +1,5 @@
-"""`flow.explain()`: list the movements of eager global tensors, and other collectives and messages, with lines of the
-program and reasons; or, `strict`, refuse implicit movements, also while a graph is traced.
+"""`flow.explain()`: list the movements of eager global tensors, those of launches of graphs, and other collectives and
+messages, with lines of the program and reasons; or, `strict`, refuse implicit movements, also while a graph is traced.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from weft.boxing import signature
@@ -24,9 +24,14 @@ from weft.core.rank import current
 from weft.core.sbp import show
 from weft.core.spec import Spec
 from weft.ops.declaration import Op
+from weft.plan.calls import Call, Result
+from weft.plan.plan import Plan, Task
 from weft.transport import transport_of
+from weft.transport.line import GRAPHS
 from weft.transport.watching import Sent, watched
-from weft.vm.trace import MOVEMENTS, listening
+from weft.vm.instruction import Instruction
+from weft.vm.machine import issued_at, vm_of
+from weft.vm.trace import MOVEMENTS, listening, recording, sent
 
 
 class Movement(NamedTuple):
@@ -85,11 +90,13 @@ COLLECTIVES: Final[dict[str, tuple[str, Callable[[int], float]]]] = {
     "all_to_all": ("(S) -> (S)", lambda n: (n - 1) / n),
     "broadcast": ("one rank's -> (B)", lambda n: 1),
     "exchange": ("messages", lambda n: 1),
+    "copy": ("message", lambda n: 1),  # to the next stage of a pipeline
 }
 
 
 class Collective(NamedTuple):
-    """A collective or a message of local tensors, which the program, or a wrapper of its modules, asked for."""
+    """A collective or a message of local tensors, which the program, or a wrapper of its modules, asked for; or one in
+    a launch of a graph."""
 
     what: str
     moved: int  # bytes
@@ -125,18 +132,37 @@ class explain:
     def __enter__(self) -> explain:
         self._inside.enter_context(watched(transport_of(), self._sent))
         self._inside.enter_context(listening(current(), self))
+        self._inside.enter_context(recording(vm_of(), self))
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self._inside.close()
+    def __exit__(self, *error: Any) -> None:
+        self._inside.__exit__(*error)
 
     def heard(self, movement: Movement) -> None:
         self.movements.append(movement)
 
     def _sent(self, sent: Sent) -> None:
-        if sent.size and len(sent.ranks) > 1 and not here.moving:  # those of a movement are part of it
-            moved = round(sent.size * COLLECTIVES[sent.name][1](len(sent.ranks)))
-            self.movements.append(Collective(sent.name, moved, sent.ranks, line(), sent.why))
+        of_graph = sent.line.startswith(GRAPHS)  # which tells of its calls
+        if sent.size and not of_graph and not here.moving:  # those of a movement are part of it
+            self._collective(sent.name, sent.size, sent.ranks, issued_at(vm_of()), sent.why)
+
+    def _collective(self, name: str, size: int, ranks: tuple[int, ...], at: Line | None, why: str) -> None:
+        if len(ranks) > 1:
+            moved = round(size * COLLECTIVES[name][1](len(ranks)))
+            self.movements.append(Collective(name, moved, ranks, at, why))
+
+    def record(self, instruction: Instruction) -> None: ...
+    def act(self, plan: str, task: Task, start: int, end: int) -> None: ...
+
+    def calls(self, plan: Plan, forms: Mapping[str, Result], calls: Sequence[Call], times: Sequence[int]) -> None:
+        """Note what moves in an act of a graph."""
+        for call in calls:
+            if peers := plan.peers(call):
+                scope, _, place = call.at.rpartition(", ")
+                file, _, number = place.rpartition(":")
+                at = Line(file, int(number), scope) if number.isdecimal() else None
+                why = f"{call.name} of graph {plan.name}"
+                self._collective(call.op.removeprefix("box."), sent(plan, call, forms), peers, at, why)
 
     def __str__(self) -> str:
         total = sum(m.moved for m in self.movements)

@@ -67,6 +67,7 @@ class Builder:
         self._moved: dict[Value, dict[NdSbp, None]] = {}
         # the rest by the id of a tensor's blob, which is kept alive so that the id stays valid
         self._values: dict[int, tuple[Blob, Value]] = {}
+        self._within: dict[int, list[Value]] = {}  # the variables in each memory
         self._read_as: dict[int, tuple[Blob, NdSbp]] = {}
         self._read: dict[int, Value] = {}  # their values as ops read them
         self._names: dict[int, tuple[Blob, str, Tensor]] = {}
@@ -211,6 +212,7 @@ class Builder:
         self.job.append(Node(name, "variable", (), (value,)))
         self.job.variables[value] = t
         self._values[id(blob)] = (blob, value)
+        self._within.setdefault(_memory(blob), []).append(value)
         return value
 
     def capture_as(self, t: Tensor, y: Tensor) -> None:
@@ -266,20 +268,26 @@ class Builder:
             self.capture(t)
             self._written[id(blob_of(t))] = t
             if self.job.micro_batches > 1 and not self.updating:
-                for v in self._over(t):
-                    self.job.producer[v].micro = True
-                for node in self.job.nodes:
-                    node.micro = node.micro or (node.op not in LEAVING and any(map(self.job.is_micro, node.operands())))
+                self._write_each_time(self._over(t))
         self.memories.write(t, symbol)
 
     def _over(self, t: Tensor) -> list[Value]:
         """The variables of a captured tensor's memory: its own, and those of views that were captured apart."""
-        at = blob_of(t).data
-        there = 0 if at is None else at.untyped_storage()._cdata
-        return [
-            v for blob, v in self._values.values()
-            if blob is blob_of(t) or (blob.data is not None and blob.data.untyped_storage()._cdata == there)
-        ]  # fmt: skip
+        return self._within.get(_memory(blob_of(t))) or [self.capture(t)]
+
+    def _write_each_time(self, variables: list[Value]) -> None:
+        """Let what has read these variables be computed for each micro-batch."""
+        changed = {self.job.producer[v] for v in variables}
+        since: list[Node] = []  # the first of them was captured
+        for node in reversed(self.job.nodes):
+            since.append(node)
+            changed.discard(node)
+            if not changed:
+                break
+        for v in variables:
+            self.job.producer[v].micro = True
+        for node in reversed(since):
+            node.micro = node.micro or (node.op not in LEAVING and any(map(self.job.is_micro, node.operands())))
 
     def _write_what_was_exchanged(self) -> None:
         """Write tensors that build() assigned to modules' attributes into the old ones, for the next launch."""
@@ -458,6 +466,11 @@ def _ways(spec: Spec | None) -> int:
     if spec is None:
         return 1
     return math.prod(n for n, s in zip(spec.placement.shape, spec.nd_sbp, strict=True) if s.dim == 0)
+
+
+def _memory(blob: Blob) -> int:
+    """The identity of a blob's memory, the same for all views."""
+    return id(blob) if blob.data is None else blob.data.untyped_storage()._cdata
 
 
 def _device(t: Tensor) -> Device:

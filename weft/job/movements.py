@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from weft.boxing import signature
+from weft.boxing.links import ONE_HOST, Links
 from weft.boxing.planner import cost_of
 from weft.core.amount import amount
 from weft.job.job import Job
+from weft.job.value import Node, Value
+from weft.ops import OPS
 
 
-def movements(job: Job) -> str:
-    """Each movement: its value, bytes, layouts, readers and line of the program; then why passes chose the layouts."""
+def movements(job: Job, links: Links = ONE_HOST) -> str:
+    """Each movement: its value, bytes, layouts, readers and line of the program, and why the op that wanted it runs so;
+    then why passes chose the layouts."""
     readers = job.readers()
     lines: list[str] = []
     totals = {"boxing": 0.0, "to_device": 0.0}
@@ -29,12 +34,26 @@ def movements(job: Job) -> str:
         shown = ", ".join(list(wanted)[:3]) + f" and {len(wanted) - 3} more" * (len(wanted) > 3)
         lines.append(
             f"{amount(moved * acts):>9}  %{v.name.partition('.boxed')[0]}{more} {way}"
-            + f", for {shown}" * bool(shown) + f"    # {node.at}" * bool(node.at)
+            + f", for {shown}" * bool(shown) + _why(node, links) + f"    # {node.at}" * bool(node.at)
         )  # fmt: skip
     copied = [f"{amount(totals['to_device']):>9}  copied between devices"] * (totals["to_device"] > 0)
     return "\n".join(
         [f"{amount(totals['boxing']):>9}  moved by each rank in a launch, at most", *copied, *lines, *job.reasons]
     )
+
+
+def _why(node: Node, links: Links) -> str:
+    """Why a value was moved, if not because the program, or a gradient's parameter, asked for the layout."""
+    if node.extra.get("asked") is None:
+        return ""
+    name, args, chosen = node.extra["asked"]
+    return f": {name}, {signature.reason(OPS[name], tuple(map(_spec, args)), links, chosen)}"
+
+
+def _spec(a: object) -> object:
+    if isinstance(a, Value):
+        return a.spec
+    return tuple(map(_spec, a)) if isinstance(a, tuple) else a
 
 
 def _layout(nd_sbp: tuple[object, ...]) -> str:

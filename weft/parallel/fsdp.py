@@ -5,6 +5,9 @@ it like any other. While its module computes, it is replaced by a local tensor o
 forward, freed after it, and gathered again, into the same tensor, for backward. Its gradient is reduce-scattered as
 soon as backward has made it. These are the movements of a graph under ZeRO's stage 3, with the same buckets: large
 tensors are moved without copies.
+
+Over a network a module's parameters are gathered while the module before it computes: the one that followed it the last
+time. A thread of its own does so, for which readers wait. Over shared memory it would take that module's cores.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import Any, Final, TypeVar
 import torch
 
 from weft.autograd import no_grad
+from weft.autograd.call import version
 from weft.autograd.graph import at_end_of_backward, passing
 from weft.autograd.sweep import accumulate
 from weft.autograd.trees import leaves, mapped
@@ -39,9 +43,11 @@ from weft.tensor.tensor import Tensor, of_shard
 from weft.transport import transport_of
 from weft.transport.base import Group
 from weft.transport.line import Line
+from weft.vm import vm_of
 
 M = TypeVar("M", bound=Module)
 LINE: Final = "parts"  # a separate line, as gathers and scatters overlap with the program's own collectives
+AHEAD: Final = "collective:parts"  # another one, and the stream, of what is gathered ahead
 SETTINGS: Final = ("requires_gradient_sync", "requires_all_reduce", "reshard_after_forward")
 IDLE: Final = (  # when whole parameters are freed or gathered beyond that, and the order of dividing and summing
     "is_last_backward", "reshard_after_backward", "unshard_in_backward", "force_sum_reduction_for_comms",
@@ -116,14 +122,14 @@ def _set(module: Module, name: str, value: bool, *, recurse: bool = True) -> Non
 
 
 class UnshardHandle:
-    """What `unshard(async_op=True)` gives: the parameters are there already."""
+    """What `unshard(async_op=True)` gives: who reads the parameters waits for them by itself."""
 
     def wait(self) -> None:
         pass
 
 
 def _unshard(parts: Parts, async_op: bool = False) -> UnshardHandle | None:
-    parts.unshard()
+    parts.unshard(ahead=async_op)
     return UnshardHandle() if async_op else None
 
 
@@ -154,11 +160,13 @@ class Parts:
         self.module, self.place, self.policy = module, place, policy
         self.reshard_after_forward, self.requires_gradient_sync, self.requires_all_reduce = again, True, True
         self.divisor: float = len(place.members)
-        self.is_whole = self.fresh = self.in_backward = False
+        self.is_whole = self.in_backward = False
         self.some_gone = False  # whether backward has freed some of the whole parameters
-        self.ahead: dict[str, list[Parts]] = {"forward": [], "backward": []}
+        self.fetched: list[int] | None = None  # the versions of the parts that were gathered ahead, until they are used
+        self.ahead: dict[str, list[Parts]] = {}  # by way, forward or backward: what to gather meanwhile,
+        self.follows: dict[str, Parts] = {}  # and what began next, the last time
         self.arrived: list[Sharded] = []
-        self.line = Line(transport_of(), LINE)
+        self.line, self.line_ahead = (Line(transport_of(), name) for name in (LINE, AHEAD))
         self.ranks = place.group(current().index, place.ndim - 1)  # over which it splits
         self.group: Group = self.line.group(self.ranks)
         self.replicas = self.line.group(place.group(current().index, 0)) if place.ndim == 2 else None
@@ -187,19 +195,32 @@ class Parts:
 
     # ---- whole and not -------------------------------------------------------------------------------
 
-    def unshard(self) -> None:
-        """All-gather the parameters."""
+    def unshard(self, ahead: bool = False) -> None:
+        """All-gather the parameters; `ahead`: where it may, a stream does, and who reads them waits for it."""
         for s in self.members:
             s.adopt()
             hooks.wait_write(blob_of(s.whole))
             s.make_room()
-        with torch.autograd._unsafe_preserve_version_counter(tuple(s.data for s in self.members if s.split)):
-            for several in (*([s] for s in self.alone), *self.together.values()):
-                shards = [s.here().to(s.data.dtype) for s in several]
-                self._box("all_gather", several, shards, [s.data for s in several])
-            for s in self.members:
-                if not (s.split or s.shares):
-                    s.data.copy_(s.here())
+        split = [s for s in self.members if s.split]
+        moves = [  # into aliases, so that the tape sees no in-place write
+            (several, [s.here().to(s.data.dtype) for s in several], [s.data.data for s in several])
+            for several in (*([s] for s in self.alone), *self.together.values())
+        ]
+
+        def gather(line: Line) -> None:
+            for several, shards, wholes in moves:
+                self._box("all_gather", several, shards, wholes, line)
+
+        if ahead and split and transport_of().overlaps:
+            vm_of().submit(
+                "collective", AHEAD, functools.partial(gather, self.line_ahead), [blob_of(s.part) for s in split],
+                mut2=[blob_of(s.whole) for s in split], name="all_gather",
+            )  # fmt: skip
+        else:
+            gather(self.line)
+        for s in self.members:
+            if not (s.split or s.shares):
+                s.data.data.copy_(s.here())
         if not self.is_whole:
             for s in self.members:
                 self._hook(s)
@@ -208,7 +229,9 @@ class Parts:
                     s.share()
         self.is_whole, self.some_gone = True, False
 
-    def _box(self, kind: str, several: list[Sharded], given: list[torch.Tensor], outs: list[torch.Tensor]) -> None:
+    def _box(
+        self, kind: str, several: list[Sharded], given: list[torch.Tensor], outs: list[torch.Tensor], line: Line
+    ) -> None:
         """Move several values together, as a graph does."""
         transport_of().note(f"fully_shard: {', '.join(s.name for s in several):.80} of {type(self.module).__name__}")
         before, shape = tuple(given[0].shape), tuple(outs[0].shape)
@@ -217,15 +240,15 @@ class Parts:
             self.group.index, dim=0, reduce="sum",
         )  # fmt: skip
         if len(several) == 1:
-            execute(step, given[0], self.line, out=outs[0])
+            execute(step, given[0], line, out=outs[0])
         else:
-            execute_together(step, given, outs, self.line)
+            execute_together(step, given, outs, line)
 
     def reshard(self) -> None:
         """Put the shards back, and free the whole parameters."""
         if not self.is_whole:
             return
-        self.is_whole = self.fresh = False
+        self.is_whole, self.fetched = False, None
         for s in self.members:
             s.drop()
             s.stand(s.part)
@@ -240,10 +263,29 @@ class Parts:
         self.ahead[way] = [stored(m)[KEY] for m in modules]
 
     def _ahead(self, way: str) -> None:
-        for parts in self.ahead[way]:
-            if not parts.fresh:
-                parts.unshard()
-                parts.fresh = True
+        """Gather what is asked for, or else what followed the last time, if that takes no time from this one."""
+        running = _running()
+        if running.last is not None and running.way == way:
+            running.last.follows[way] = self
+        running.way, running.last = way, self
+        usual = [self.follows[way]] if way in self.follows and transport_of().overlaps else []
+        for parts in self.ahead.get(way, usual):
+            if parts.fetched is None and (not parts.is_whole or parts.some_gone):
+                parts.unshard(ahead=True)
+                parts.fetched = parts.versions()
+                running.fetched.append(parts)
+
+    def versions(self) -> list[int]:
+        """Counts of the writes of the parts: what was gathered before one is old."""
+        return [version(s.part) for s in self.members]
+
+    def _use(self) -> bool:
+        """Whether what was gathered ahead can be used, which it then is."""
+        found, self.fetched = self.fetched, None
+        if found is not None and found != self.versions():
+            self.reshard()
+            return False
+        return found is not None
 
     # ---- forward -------------------------------------------------------------------------------------
 
@@ -260,11 +302,14 @@ class Parts:
         if self.reshard_after_forward is None:  # it is the outermost if no other module runs at its first call
             working = _working()
             self.reshard_after_forward = bool(working)
-        _working().append(self)
-        if not (self.fresh or (passing.ends is not None and self.is_whole and not self.some_gone)):
+        again = passing.ends is not None  # recomputed for backward
+        if not (self._use() or (again and self.is_whole and not self.some_gone)):
             self.unshard()
-        self.fresh = False
-        self._ahead("forward")
+        if not again:
+            if not _working():
+                _running().last = None
+            self._ahead("forward")
+        _working().append(self)
         return _cast((args, named), self.policy.param_dtype if self.policy.cast_forward_inputs else None)
 
     def after_forward(self, _: Module, args: Any, result: Any) -> Any:
@@ -279,6 +324,8 @@ class Parts:
             t.register_hook(self.before_backward)
         if self.reshard_after_forward or not outputs:
             self.reshard()
+        if not working and _running().last is not self:  # else what it gathers ahead is of a module behind it
+            _running().end()
         return _cast(result, self.policy.output_dtype)
 
     # ---- backward ------------------------------------------------------------------------------------
@@ -287,9 +334,8 @@ class Parts:
         if self.in_backward:
             return
         self._watch()
-        if not self.is_whole or self.some_gone:
+        if not self._use() and (not self.is_whole or self.some_gone):
             self.unshard()
-        self.fresh = False
         self._ahead("backward")
 
     def _watch(self) -> None:
@@ -341,7 +387,7 @@ class Parts:
         """The means over all ranks, in parts; or, held by the members, the sums over the ranks of one replica."""
         if several[0].split:
             outs = [torch.empty_like(s.here(), dtype=g.dtype) for s, g in zip(several, grads, strict=True)]
-            self._box("reduce_scatter", several, grads, outs)
+            self._box("reduce_scatter", several, grads, outs, self.line)
         else:
             outs = [grads[0].contiguous()]
             self.group.all_reduce(outs[0])
@@ -369,6 +415,28 @@ class Parts:
             self._scatter(several)
         self.arrived.clear()
         self.reshard()
+        _running().end()
+
+
+class _Running:
+    """A rank's way through its sharded modules: forward or backward, the last that began, and what was gathered
+    ahead."""
+
+    def __init__(self) -> None:
+        self.way = ""
+        self.last: Parts | None = None
+        self.fetched: list[Parts] = []
+
+    def end(self) -> None:
+        """At the end of the way: free what was gathered ahead in vain."""
+        fetched, self.fetched, self.last = self.fetched, [], None
+        for parts in fetched:
+            if parts.fetched is not None:
+                parts.reshard()
+
+
+def _running() -> _Running:
+    return current().resource("the way through sharded modules", lambda rank: _Running())
 
 
 def _cast(tree: Any, dtype: DType | None) -> Any:

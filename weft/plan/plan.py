@@ -36,7 +36,7 @@ from weft.plan import calls
 from weft.plan.calls import Call, Step
 from weft.plan.ids import DEVICES, decode, parse_id, rank_of, stream_of
 
-Kind = Literal["compute", "copy", "collective", "source", "sink", "callback"]
+Kind = Literal["compute", "copy", "collective", "source", "sink"]
 Policy = Literal["caller", "worker"]
 
 

@@ -10,7 +10,7 @@ exact, unlike counting the tokens of cycles of tasks.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -19,7 +19,7 @@ import rustworkx
 from weft.core.errors import CompileError
 from weft.ops import OPS
 from weft.plan import calls, fused, lifetimes, moved
-from weft.plan.calls import Result
+from weft.plan.calls import Call, Result
 from weft.plan.ids import decode
 from weft.plan.plan import Plan, Port, Register, Stream, Task
 
@@ -211,18 +211,39 @@ def _check_kind(t: Task) -> None:
 
 def _check_contents(tasks: dict[int, Task], registers: dict[int, Register]) -> None:
     """Check that what is read from a register was written there, as a value of that dtype and size."""
-    made = {
-        (r.place.register, *_span(r, t.acts)) for t in tasks.values() for c in t.step.calls if c.op != "read"
-        for r in c.results if r.place.kind == "register"
-    }  # fmt: skip
-    for t in tasks.values():
-        for c in t.step.calls:
-            for r in c.results if c.op == "read" else ():
-                producer = tasks.get(registers[r.place.register].producer)
-                if producer is None or not producer.step.calls:
-                    continue
-                if (r.place.register, *_span(r, t.acts)) not in made:
-                    raise CompileError(f"{calls.shown(c)}: {producer.name} writes no such value there")
+    made = {*_written(tasks.values())}
+    for t, c, r in _reads(tasks.values()):
+        producer = tasks.get(registers[r.place.register].producer)
+        if producer is not None and producer.step.calls and (r.place.register, *_span(r, t.acts)) not in made:
+            raise CompileError(f"{calls.shown(c)}: {producer.name} writes no such value there")
+
+
+Written = tuple[int, str, int, int]  # a register, and a value there: its dtype, where it begins and ends
+
+
+def sent(plan: Plan) -> list[Written]:
+    """What a rank writes for others to read."""
+    away = {r.id for r in plan.registers if any(decode(c).rank != plan.rank for c in r.consumers)}
+    return sorted({w for w in _written(plan.tasks) if w[0] in away})
+
+
+def check_arrivals(plan: Plan, made: Container[Written]) -> None:
+    """Raise CompileError unless what a rank reads of others is what they have `sent`."""
+    registers = {r.id: r for r in plan.registers}
+    for t, c, r in _reads(plan.tasks):
+        rank = decode(registers[r.place.register].producer).rank
+        if rank != plan.rank and (r.place.register, *_span(r, t.acts)) not in made:
+            raise CompileError(f"{calls.shown(c)}: rank {rank} writes no such value there")
+
+
+def _written(tasks: Iterable[Task]) -> Iterator[Written]:
+    for t in tasks:
+        made = (r for c in t.step.calls if c.op != "read" for r in c.results if r.place.kind == "register")
+        yield from ((r.place.register, *_span(r, t.acts)) for r in made)
+
+
+def _reads(tasks: Iterable[Task]) -> Iterator[tuple[Task, Call, Result]]:
+    return ((t, c, r) for t in tasks for c in t.step.calls if c.op == "read" for r in c.results)
 
 
 def _span(r: Result, acts: int) -> tuple[str, int, int]:

@@ -76,10 +76,9 @@ def of(timeline: Timeline, names: Mapping[int, str], roles: Mapping[str, str], t
     for act in timeline.acts:
         kinds = roles.get(act.task, "")
         step = (act.end - act.start) / max(len(kinds), 1)
-        rows[names[act.rank]] += [
-            Part(act.start + i * step, act.start + (i + 1) * step, kind, act.act, stages.get((act.rank, act.task), ""))
-            for i, kind in enumerate(kinds)
-        ]
+        for i, kind in enumerate(kinds):  # none on a rank without work, which has no row
+            stage = stages.get((act.rank, act.task), "")
+            rows[names[act.rank]].append(Part(act.start + i * step, act.start + (i + 1) * step, kind, act.act, stage))
     return Schedule(rows, title)
 
 

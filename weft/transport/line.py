@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from torch import Tensor
 
 from weft.transport.base import Group, Transport
+
+GRAPHS: Final = "graph"  # how the names of graphs' lines begin
 
 
 class Line:

@@ -17,7 +17,7 @@ from weft.transport.whole import flat
 
 class Sent(NamedTuple):
     """A collective or a message that has ended: the bytes that this rank gave (of messages, and took); the ranks;
-    when it began; and what the rank was doing, as it noted last."""
+    when it began; what the rank was doing, as it noted last; and on which line."""
 
     name: str
     size: int
@@ -25,6 +25,7 @@ class Sent(NamedTuple):
     start: int
     failed: bool
     why: str
+    line: str
 
 
 Heard = Callable[[Sent], None]
@@ -51,8 +52,8 @@ def watched(transport: Transport, heard: Heard) -> Iterator[None]:
             for name, at in GIVEN.items():
                 if getattr(type(group), name) is Group.begin_all_reduce:
                     continue  # it is the other, which is heard of
-                wrap(group, name, lambda given, at=at: (given[at : at + 1], group.ranks))
-            wrap(group, "barrier", lambda given: ((), group.ranks))
+                wrap(group, name, lambda given, at=at: (given[at : at + 1], group.ranks, group._line))
+            wrap(group, "barrier", lambda given: ((), group.ranks, group._line))
         return group
 
     def found(*args: Any, **options: Any) -> Group:
@@ -75,9 +76,9 @@ def watched(transport: Transport, heard: Heard) -> Iterator[None]:
                 owner[name] = was
 
 
-def _exchanged(me: int, given: tuple[Any, ...]) -> tuple[list[Any], tuple[int, ...]]:
+def _exchanged(me: int, given: tuple[Any, ...]) -> tuple[list[Any], tuple[int, ...], str]:
     pairs = [pair for way in given[:2] for pair in way]
-    return [t for _, t in pairs], tuple(sorted({me, *(rank for rank, _ in pairs)}))
+    return [t for _, t in pairs], tuple(sorted({me, *(rank for rank, _ in pairs)})), "".join(given[2:])
 
 
 def _telling(
@@ -96,8 +97,8 @@ def _telling(
             return made
         finally:
             state.inside = False
-            tensors, ranks = about((*given, *named.values()))
+            tensors, ranks, line = about((*given, *named.values()))
             size = sum(t.numel() * t.element_size() for t in flat(tensors) if isinstance(t, Tensor))
-            heard(Sent(name, size, ranks, start, failed, doing[0]))
+            heard(Sent(name, size, ranks, start, failed, doing[0], line))
 
     return call

@@ -1,5 +1,5 @@
 """The virtual machine of the eager road: instructions with const, mut and mut2 operands, the dependencies between their
-blobs, and the streams that run them. An instruction runs inline if it can, and leaves its blobs written.
+blobs, and the streams that run them.
 """
 
 from weft.vm.dependency import writable

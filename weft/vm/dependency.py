@@ -110,27 +110,6 @@ class Dependencies:
     def __init__(self) -> None:
         self.pending: dict[Instruction, None] = {}  # in the order of the program
 
-    def enter(self, instruction: Instruction) -> tuple[Collection[Instruction], Instruction | None] | None:
-        """Register it if it may run at once (None); else return what it must wait for, or the failure that it meets."""
-        if not self._is_clear(instruction):
-            unmet = self.conflicts(instruction)
-            root = None if unmet else failure(instruction)
-            if unmet or root is not None:
-                return unmet, root
-        self.register(instruction)
-        return None
-
-    def _is_clear(self, instruction: Instruction) -> bool:
-        """A quick check, which may be false for a free instruction."""
-        for blob in instruction.const:
-            access = blob.access
-            if access is not None and (access.writers or access.failed is not None):
-                return False
-        for blob in _outputs(instruction):  # noqa: SIM110, a generator would cost more than the rest
-            if blob.access is not None and not writable(blob):
-                return False
-        return True
-
     def conflicts(self, instruction: Instruction) -> set[Instruction]:
         """The pending instructions that must be done before this one may run."""
         lane = instruction.lane

@@ -24,7 +24,7 @@ State = Literal[
     "failed",
 ]
 
-Policy = Literal["inline", "worker", "external"]
+Policy = Literal["worker", "external"]
 
 _NONE: frozenset[Instruction] = frozenset()
 
@@ -68,7 +68,7 @@ class Instruction:
         self._code: CodeType | None = None
 
     def remember_line(self) -> None:
-        """Record the line of user code that issues it. Inline ones need it only while tracing: they raise there."""
+        """Record the line of user code that issues it."""
         found = place(2)
         if found is not None:
             self._code, self._offset = found
@@ -127,13 +127,12 @@ class Machine(Protocol):
 
 
 class Stream(abc.ABC):
-    """`lane` is its name if it keeps the order of its instructions by itself."""
+    """A queue, which keeps the order of its instructions."""
 
     policy: Policy
 
     def __init__(self, name: str, machine: Machine) -> None:
         self.name, self.machine = name, machine
-        self.lane: str | None = name
         self.issued = 0
         self.queue: deque[Instruction] = deque()
 

@@ -18,7 +18,7 @@ from typing import Any, NoReturn, Protocol
 import torch
 
 from weft.core.errors import DeadlineError, OpError, RankError
-from weft.core.program_line import warn
+from weft.core.program_line import Line, line, warn
 from weft.core.rank import Rank, current
 from weft.plan.calls import Call, Result
 from weft.plan.plan import Plan, Task
@@ -106,11 +106,7 @@ class VirtualMachine:
         instruction.machine, instruction.stream = self, stream
         if self.recorders:
             instruction.queued_ns = time.perf_counter_ns()
-            instruction.remember_line()
-        if stream.policy == "inline":
-            self._run_inline(instruction, stream)
-            return
-        instruction.drive, instruction.lane = drive, stream.lane
+        instruction.drive, instruction.lane = drive, stream.name
         instruction.remember_line()
         hold_back(self, self._dependencies.pending)
         try:
@@ -138,41 +134,6 @@ class VirtualMachine:
                     stream.enqueue(instruction)
             raise
         stream.pump()
-
-    def _run_inline(self, instruction: Instruction, stream: Stream) -> None:
-        try:
-            self._enter(instruction, stream)
-            if instruction.queued_ns:
-                instruction.started_ns = time.perf_counter_ns()
-            instruction.action()  # pyright: ignore[reportOptionalCall]
-            instruction.check_made()
-        except BaseException as error:
-            if instruction.state == "running":
-                # The error is raised here; the outputs keep their values.
-                instruction.error, instruction.traceback = error, error.__traceback__
-                self._leave(instruction, None)
-            raise
-        self._leave(instruction, None)
-
-    def _enter(self, instruction: Instruction, stream: Stream) -> None:
-        """Wait until its operands are free, and take them."""
-        while True:
-            with self.lock:
-                if self.refuses:
-                    self._refuse()
-                blocked = self._dependencies.enter(instruction)
-                if blocked is None:
-                    instruction.serial = self._serial = self._serial + 1
-                    instruction.state, instruction.thread = "running", threading.get_ident()
-                    stream.issued += 1
-                    return
-                self.waits += 1
-            unmet, root = blocked
-            if root is not None:
-                self._raise(root)
-            if instruction.queued_ns:
-                instruction.waited += tuple(sorted(i.serial for i in unmet))
-            wait_each(self, unmet, time.monotonic() + self.deadline)
 
     # Running: called by the streams
 
@@ -412,6 +373,15 @@ class VirtualMachine:
         with self.lock:
             pending = list(self._dependencies.pending)
         return [i.story() for i in pending]
+
+
+def issued_at(machine: VirtualMachine) -> Line | None:
+    """The line of the program that this thread is at, or, in a thread of Weft's, that issued what it runs."""
+    found, thread = line(), threading.get_ident()
+    if found is None:
+        with machine.lock:
+            found = next((i.line for i in machine._dependencies.pending if i.thread == thread), None)
+    return found
 
 
 def _renew_lock(machine: weakref.ref[VirtualMachine]) -> None:

@@ -8,25 +8,6 @@ from weft.core.rank import enter
 from weft.vm.instruction import Instruction, Machine, Policy, Stream
 
 
-class InlineStream(Stream):
-    """Runs instructions in the submitting thread, which waits for the operands itself: it has no queue."""
-
-    policy = "inline"
-
-    def __init__(self, name: str, machine: Machine) -> None:
-        super().__init__(name, machine)
-        self.lane = None  # several threads may submit; only the operands order them
-
-    def enqueue(self, instruction: Instruction) -> None:
-        raise AssertionError("an inline instruction runs at once")
-
-    def wake(self) -> None: ...
-    def left(self, instruction: Instruction) -> None: ...
-    def pump(self) -> None: ...
-    def close(self, timeout: float) -> bool:
-        return True
-
-
 class WorkerStream(Stream):
     """Runs instructions in a separate thread, in order. The running instruction stays at the head of the queue."""
 
@@ -123,10 +104,9 @@ class ExternalStream(Stream):
         return True
 
 
-STREAMS: dict[Policy, type[Stream]] = {"inline": InlineStream, "worker": WorkerStream, "external": ExternalStream}
+STREAMS: dict[Policy, type[Stream]] = {"worker": WorkerStream, "external": ExternalStream}
 
 POLICIES: dict[str, Policy] = {  # by the name of the stream up to its first colon: "collective:0,1"
-    "compute": "inline",
     "collective": "worker",  # these and files block
     "file": "worker",
     "graph": "external",  # a session's actors do the work

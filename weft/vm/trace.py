@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import math
 import os
 import threading
 import time
@@ -21,6 +22,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from weft.core import dtype as dtypes
 from weft.core.amount import amount
 from weft.core.dispatch import here, intercept
 from weft.core.errors import ArgumentError
@@ -36,7 +38,7 @@ from weft.tensor.tensor import Tensor
 from weft.transport.watching import Sent, watched
 from weft.transport.whole import form
 from weft.vm.instruction import Instruction
-from weft.vm.machine import Recorder, VirtualMachine, vm_of
+from weft.vm.machine import Recorder, VirtualMachine, issued_at, vm_of
 
 _COLUMNS = ("start us", "waited", "ran", "instruction", "kind", "stream", "thread", "after")
 
@@ -108,7 +110,7 @@ class Trace:
             read = [forms[name] for name in call.operands()]
             reads, writes = (tuple(f"{form(r)} {r.name}" for r in values) for values in (read, call.results))
             peers = plan.peers(call)
-            moved = sum(r.bytes for r in (call.results if call.op == "box.copy" else read)) if peers else 0
+            moved = sent(plan, call, forms) if peers else 0
             self.span(call.op, "call", f"graph {plan.name}", start, end, reads, writes, moved, peers, call.at)
 
     def heard(self, movement: Any) -> None:
@@ -197,6 +199,19 @@ def aligned(rows: Sequence[Sequence[str]], sides: str) -> str:
     return "\n".join("  ".join(f(c, w) for f, c, w in zip(ends, row, widths, strict=True)).rstrip() for row in rows)
 
 
+def sent(plan: Plan, call: Call, forms: Mapping[str, Result]) -> int:
+    """The bytes of this rank's part of a call that moves data: what it gives, and of messages takes, too."""
+    if call.op == "box.copy":
+        return sum(r.bytes for r in call.results)
+    if call.op != "box.exchange":
+        return sum(forms[name].bytes for name in call.operands())
+    (given,), (taken,) = call.operands(), call.results
+    pieces = [(forms[given], where) for rank, where in call.option("sends") if rank != plan.rank]
+    pieces += [(taken, where) for where, ranks in call.option("receives") for rank in ranks if rank != plan.rank]
+    sizes = (math.prod(len(range(n)[s]) for n, s in zip(r.shape, where, strict=True)) for r, where in pieces)
+    return sum(sizes) * dtypes.named(taken.dtype).itemsize
+
+
 class _Written(msgspec.Struct):
     """The schema of `text`, by which `parse` validates."""
 
@@ -253,22 +268,28 @@ def parse(text: str) -> Trace:
 
 
 @contextlib.contextmanager
+def recording(machine: VirtualMachine, recorder: Recorder) -> Iterator[None]:
+    """Inside, and until everything has ended that was issued there, a recorder is told of what the machine does."""
+    _listen(machine, lambda recorders: (*recorders, recorder))
+    try:
+        yield
+        machine.drain()
+    finally:
+        _listen(machine, lambda recorders: tuple(r for r in recorders if r is not recorder))
+
+
+@contextlib.contextmanager
 def trace(rank: Rank | None = None) -> Iterator[Trace]:
     """Record what this rank's machine does inside the block, to the end of everything issued there."""
     machine = vm_of(rank)
     recorded = Trace(machine.rank.index)
-    _listen(machine, lambda recorders: (*recorders, recorded))
-    try:
-        with contextlib.ExitStack() as inside:
-            if machine.rank is current():
-                inside.enter_context(intercept(_Calls(recorded, machine)))
-            if (transport := machine.rank.resources.get("transport")) is not None:
-                inside.enter_context(watched(transport, partial(_moved, recorded, machine)))
-            inside.enter_context(listening(machine.rank, recorded))
-            yield recorded
-        machine.drain()
-    finally:
-        _listen(machine, lambda recorders: tuple(r for r in recorders if r is not recorded))
+    with recording(machine, recorded), contextlib.ExitStack() as inside:
+        if machine.rank is current():
+            inside.enter_context(intercept(_Calls(recorded, machine)))
+        if (transport := machine.rank.resources.get("transport")) is not None:
+            inside.enter_context(watched(transport, partial(_moved, recorded, machine)))
+        inside.enter_context(listening(machine.rank, recorded))
+        yield recorded
 
 
 MOVEMENTS: Final = "movements"  # a rank's resource: observers of eager global tensors' movements, innermost last
@@ -292,7 +313,7 @@ def _moved(trace: Trace, machine: VirtualMachine, sent: Sent) -> None:
     end = time.perf_counter_ns()
     with machine.lock:
         serial = machine._serial = machine._serial + 1
-    at = "" if (at := line()) is None else at.brief
+    at = "" if (at := issued_at(machine)) is None else at.brief
     trace.span(
         sent.name, "collective", "collective", sent.start, end, (), (), sent.size, sent.ranks, at, serial,
         failed=sent.failed,

@@ -15,6 +15,7 @@ from tests.graphs import Calls, Trains
 from weft import nn
 from weft.core.errors import CompileError, GraphError, ShapeError
 from weft.core.rank import current
+from weft.graph import zero as sharding
 from weft.job.value import Value
 from weft.launch import spawn_threads
 from weft.plan import parse
@@ -343,6 +344,23 @@ def test_what_is_small_or_split_already_stays() -> None:
         assert all(p.sbp == (S(0),) for p in columns.parameters())
 
     spawn_threads(2, run, deadline=60)
+
+
+@pytest.mark.parametrize("how, count", [("local", 2), ("small", 2), ("global", 0)])
+def test_parameters_that_cannot_be_split_are_warned_of(how: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, said = flow.placement("cpu", ranks=[0, 1]), list[str]()
+
+    def rank() -> None:
+        model, x = nn.Linear(6, 3), (flow.ones(8, 6), flow.zeros(8, dtype=flow.int64))
+        if how != "local":
+            model, x = model.to_global(place, B), tuple(t.to_global(place, B) for t in x)
+        option = {"shard_min_size": 10**6 if how == "small" else 4}
+        Train(model, flow.optim.SGD(model.parameters(), lr=0.1), option)(*x).numpy()
+        flow.comm.barrier()
+
+    monkeypatch.setattr(sharding, "warn", said.append)
+    spawn_threads(2, rank, deadline=60)
+    assert len(said) == count and all("the optimizers have no parameter to split" in text for text in said)
 
 
 def test_a_dimension_of_one_stays_on_its_rank() -> None:

@@ -6,6 +6,8 @@ and `to_global` nodes are gone.
 
 from __future__ import annotations
 
+from typing import Any
+
 from weft.boxing import Links, Route, signature
 from weft.boxing.planner import route
 from weft.boxing.steps import Exchange, Relabel
@@ -32,12 +34,14 @@ class _Moves:
         self.table: dict[Value, Value] = {}
         self.moved: dict[tuple[Value, Spec], Value] = {}
         self.names: dict[str, int] = {}
+        self.asked: tuple[str, tuple[Any, ...], signature.Signature] | None = None  # who wants a value moved: an op
 
     def place(self, node: Node) -> None:
         node.replace_operands(self.table)
         if node.op == "to_global":
             spec = node.outputs[0].spec
             assert spec is not None
+            self.asked = None
             self.table[node.outputs[0]] = self.move(node.args[0], spec, node)
             return
         if node.op not in SPECIAL and any(v.spec is not None for v in (*node.operands(), *node.outputs)):
@@ -56,7 +60,7 @@ class _Moves:
                     f"{node.name} was traced with {v.spec} and is now {spec}: a pass changed its operands"
                 )
         node.ranked = chosen.ranked
-        wanted = iter(chosen.inputs)
+        wanted, self.asked = iter(chosen.inputs), (node.op, node.args, chosen)
         node.args = tuple(self._moved_argument(a, wanted, node) for a in node.args)
 
     def _moved_argument(self, a: object, wanted: object, node: Node) -> object:
@@ -88,7 +92,8 @@ class _Moves:
                 text = str(step)
                 node = Node(
                     shared.name, "boxing", (now, text), (shared,), reader.scope, reader.at, self.job.is_micro(v),
-                    stage=reader.stage, extra={"route": Route(now.spec, target, (step,)), "hosts": self.links.hosts},
+                    stage=reader.stage,
+                    extra={"route": Route(now.spec, target, (step,)), "hosts": self.links.hosts, "asked": self.asked},
                 )  # fmt: skip
                 self.nodes.append(node)
                 self.job.producer[shared] = node

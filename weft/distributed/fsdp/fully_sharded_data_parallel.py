@@ -121,7 +121,7 @@ class FullyShardedDataParallel(metaclass=_Kind):
 
     It is `fully_shard` with PyTorch's options of before: a `sharding_strategy`, a `mixed_precision`. Parameters and
     buffers are always broadcast from the first rank, and parameters keep their shapes. `state_dict()` gives whole
-    values, unless `state_dict_type` says otherwise. Prefetching and offloading have no effect.
+    values, unless `state_dict_type` says otherwise. Options of prefetching and offloading have no effect.
     """
 
     def __new__(

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import _disable_current_modes
 
 from weft.core.dispatch import here
-from weft.core.dtype import float32, uint8
+from weft.core.dtype import float32, of_torch, uint8
 from weft.core.errors import ShapeError
 from weft.ops.create.constructors import zeros_like
 from weft.ops.declaration import op
@@ -133,11 +133,13 @@ def lstm_layer_grad(
     kept: Tensor, backwards: bool = False,
 ) -> Any:  # fmt: skip
     """The gradients of lstm_layer's operands; that of both biases is one."""
+    given = dy, dlast, dmemory, x, h, c, w_ih, w_hh, b_ih, b_hh, y, last, memory, kept
+    _check_gradient(*(None if t is None else (t.shape, t.dtype) for t in given))
     h, c = _states(x, h, c, w_hh)
     hidden = w_hh.shape[1]
     if kept.dtype is torch.uint8:
         weights = w_ih.contiguous(), w_hh.contiguous(), *_biases(w_ih, b_ih, b_hh)
-        x, y, last, memory = (t.contiguous() for t in (x, y, last, memory))
+        x, y, last, memory, kept = (t.contiguous() for t in (x, y, last, memory, kept))
         dy, dlast, dmemory = (None if d is None else d.contiguous() for d in (dy, dlast, dmemory))
         reverse, sizes, mode, *numbers, biases, both_ways, batch_first, train = _options(hidden, backwards)
         dx, dw_ih, dw_hh, db, _, dh, dc = aten.mkldnn_rnn_layer_backward(
@@ -164,6 +166,16 @@ def _(dy, dlast, dmemory, x, h, c, w_ih, w_hh, b_ih, b_hh, y, last, memory, kept
     if any(d is not None and d != f for d, f in zip((dy, dlast, dmemory), forms[:3], strict=True)):
         return None
     return x, last, memory, w_ih, w_hh, Form(w_ih.shape[:1], w_ih.dtype)
+
+
+@functools.lru_cache(1 << 12)
+def _check_gradient(*given: tuple[torch.Size, torch.dtype] | None) -> None:
+    """Refuse operands that don't fit each other: oneDNN looks at the sizes of some of them only, and would write beyond
+    the others' memory."""
+    forms = [None if t is None else Form(tuple(t[0]), of_torch(t[1])) for t in given]
+    if lstm_layer_grad.form_function(*forms, False) is None:  # pyright: ignore[reportOptionalCall]
+        shown = ", ".join(f"{f.dtype.name}{list(f.shape)}" for f in forms if f is not None)
+        raise ShapeError(f"lstm_layer_grad(): these don't come from one call of lstm_layer: {shown}")
 
 
 def _samples(rand: Any) -> Any:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from weft.core.dispatch import here
+from weft.core.errors import ShapeError
 from weft.ops.declaration import Size, op
 from weft.ops.kernels import aten
 from weft.ops.pointwise.arithmetic import div, mul, neg, sub
@@ -127,6 +128,10 @@ def euclidean_distances_grad(dy: Tensor, x1: Tensor, x2: Tensor, y: Tensor) -> T
     if max(y.shape[-2:]) > FEW:
         pulls = torch.where(y == 0, 0.0, dy / y)
         return x1 * pulls.sum(-1, True) - pulls @ x2
+    *lead, rows, width = x2.shape
+    if not dy.shape == y.shape == (*lead, x1.shape[-2], rows) or x1.shape != (*lead, x1.shape[-2], width):
+        given = ", ".join(str(list(t.shape)) for t in (dy, x1, x2, y))
+        raise ShapeError(f"euclidean_distances_grad(): it takes what euclidean_distances took and gave; got {given}")
     return aten._cdist_backward(dy.contiguous(), x1.contiguous(), x2.contiguous(), 2.0, y.contiguous())
 
 
