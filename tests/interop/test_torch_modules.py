@@ -472,6 +472,13 @@ def test_what_torchs_layers_call_within() -> None:
 
     x, hidden = torch.randn(1, 2, 4, 4), torch.tensor([[False, True, True], [False, False, True]])
     torch.testing.assert_close(flow.from_torch(Pooling())(flow.from_torch(x)).to_torch(), Pooling()(x))
+
+    class Chooses(torch.nn.Module):
+        def forward(self, x: torch.Tensor, at: float) -> Any:
+            return torch.cond(x.sum() > at, lambda y: y * 2, torch.neg, (x,))
+
+    for at, expected in ((-1e9, x * 2), (1e9, -x)):
+        torch.testing.assert_close(flow.from_torch(Chooses())(flow.from_torch(x), at).to_torch(), expected)
     layer = torch.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
     theirs = torch.nn.TransformerEncoder(layer, 2).eval()
     ours, tokens = flow.from_torch(copy.deepcopy(theirs)), torch.randn(2, 3, 4)
