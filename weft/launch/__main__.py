@@ -229,4 +229,9 @@ class _Done(Exception):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except ArgumentError as mistake:
+        if hasattr(mistake, "__notes__"):  # a program's own, in a thread
+            raise
+        parser().error(str(mistake))
