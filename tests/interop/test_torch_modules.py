@@ -340,6 +340,15 @@ def test_a_pattern_takes_an_sbp_as_text() -> None:
 def test_a_pattern_that_fits_nothing_is_a_mistake():
     with pytest.raises(SbpError, match=r"matches \['\*\.q_proj\.weight'\]; its parameters are called weight, bias"):
         flow.from_torch(torch.nn.Linear(2, 2)).to_global(flow.placement("cpu", [0]), {"*.q_proj.weight": S(0)})
+    layer = flow.from_torch(torch.nn.Linear(2, 2))
+    with pytest.warns(UserWarning, match=r"\['weigth'\] fit no tensor of this Linear"):
+        layer.to_global(flow.placement("cpu", [0]), {"weigth": S(0), "bias": S(0)})
+    for wrong, hint in (("colwize", "mean 'colwise'"), ("S0", "neither an sbp"), ("split", r"mean 'split\(0\)'"),
+                        (3, "goes to 3"), (lambda *_: S(0), "goes to <function"), (None, "goes to None")):  # fmt: skip
+        with pytest.raises(SbpError, match=hint):
+            layer.to_global(flow.placement("cpu", [0]), {"weight": wrong})
+    layer.to_global(flow.placement("cpu", [0]), {"weight": "replicated_with_grad_allreduce", "q": "colwise"})
+    assert layer.weight.sbp == (B,)
 
 
 def test_what_has_no_counterpart_is_named():
