@@ -216,6 +216,33 @@ def test_what_comes_back_is_exported_by_torchs_own_ways():
     torch.testing.assert_close(of_eight_bits(x), expected, rtol=0.1, atol=0.05)
 
 
+def halved(x: torch.Tensor, times: int = 1) -> torch.Tensor:
+    for _ in range(times):
+        x = x / 2 + 1
+    return x
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_functions_that_torch_compiled_to_scripts_run_as_python() -> None:
+    """Their C++ would compute on what a stand-in is to it."""
+    for compiled in (torch.jit.script(halved), torch.jit.trace(halved, torch.ones(2))):
+
+        class Uses(torch.nn.Linear):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return compiled(super().forward(x)) + compiled(x)  # noqa: B023
+
+        theirs, x = Uses(3, 3), torch.randn(2, 3)
+        ours = flow.from_torch(copy.deepcopy(theirs))
+        theirs(x).sum().backward()
+        ours(flow.from_torch(x)).sum().backward()
+        torch.testing.assert_close(ours.weight.grad.to_torch(), theirs.weight.grad)
+        torch.testing.assert_close(Calls(ours)(flow.from_torch(x)).to_torch(), theirs(x).detach())
+        torch.testing.assert_close(compiled(flow.from_torch(x)).to_torch(), halved(x))
+        torch.testing.assert_close(compiled(x), halved(x))
+    with pytest.raises(ArgumentError, match=r"Linear is compiled by TorchScript.*Give the module that"):
+        flow.from_torch(torch.nn.Sequential(torch.jit.script(torch.nn.Linear(2, 2))))
+
+
 def test_a_copy_computes_with_its_own_tensors():
     ours, x = flow.from_torch(torch.nn.BatchNorm1d(2, momentum=1.0)), flow.tensor([[1.0, 2.0], [3.0, 8.0]])
     ours(x)

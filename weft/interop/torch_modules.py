@@ -238,6 +238,12 @@ def from_module(module: torch.nn.Module) -> Any:
         if isinstance(m, Module):
             memo[id(m)] = m
             continue
+        if isinstance(m, torch.jit.ScriptModule):
+            raise ArgumentError(
+                f"from_torch({type(module).__name__}): {m.original_name} is compiled by TorchScript, whose code is not "
+                "Python's. Give the module that torch.jit.script was given, or a new one of its class that loads the "
+                "state_dict()"
+            )
         for t in (*m._parameters.values(), *m._buffers.values()):
             if t is not None and id(t) not in memo:
                 memo[id(t)] = _facade_over(t)
