@@ -13,6 +13,7 @@ import pytest
 import torch
 import torch.nn.utils.prune
 import torch.nn.utils.stateless
+from torch.autograd import Variable
 from torch.nn.utils import parametrizations, parametrize
 
 import weft as flow
@@ -214,6 +215,23 @@ def test_what_comes_back_is_exported_by_torchs_own_ways():
         torch.testing.assert_close(way(back)(x), expected)
     of_eight_bits = torch.ao.quantization.quantize_dynamic(back, dtype=torch.qint8)
     torch.testing.assert_close(of_eight_bits(x), expected, rtol=0.1, atol=0.05)
+
+
+def test_torchs_old_variables_are_tensors() -> None:
+    class Older(torch.nn.Linear):
+        def forward(self, x: torch.Tensor) -> Any:
+            still, trained = Variable(x), Variable(torch.ones(3), requires_grad=True)
+            assert isinstance(still, Variable) and not still.requires_grad and trained.requires_grad
+            return super().forward(still) + trained
+
+    theirs, x = Older(3, 3), torch.randn(2, 3)
+    ours = flow.from_torch(copy.deepcopy(theirs))
+    torch.testing.assert_close(ours(flow.from_torch(x)).detach().to_torch(), theirs(x).detach())
+    torch.testing.assert_close(Calls(ours)(flow.from_torch(x)).to_torch(), theirs(x).detach())
+    made: Any = Variable(data=flow.ones(2), requires_grad=True)
+    assert type(made) is flow.Tensor and made.requires_grad and type(Variable(x)) is torch.Tensor
+    with pytest.raises(TypeError, match="has to be a tensor"):
+        Variable(3)
 
 
 def halved(x: torch.Tensor, times: int = 1) -> torch.Tensor:
