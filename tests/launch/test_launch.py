@@ -65,7 +65,7 @@ def test_threads_and_modules(program: str, launch_here: Here) -> None:
     sys.path.insert(0, str(Path(program).parent))
     code, out, err = launch_here("--threads", "--nproc_per_node", "3", "-m", "program", "x")
     assert code == 0, err
-    assert sorted(out.splitlines()) == [f"LocalTransport rank {i} of 3: 6.0 ['x']" for i in range(3)]
+    assert sorted(out.splitlines()) == [f"[rank {i}] LocalTransport rank {i} of 3: 6.0 ['x']" for i in range(3)]
 
 
 def test_a_failing_rank_ends_the_others(program: str, launch_here: Here) -> None:
