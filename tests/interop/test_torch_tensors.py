@@ -67,7 +67,12 @@ class Net(nn.Module):
         self.inner = inner
 
 
-HEAD = flow.from_torch(torch.nn.Linear(2, 2))
+class OfBatch(torch.nn.Linear):
+    def forward(self, batch: Any) -> torch.Tensor:
+        return super().forward(batch["x"][0])
+
+
+HEAD, NESTED = flow.from_torch(torch.nn.Linear(2, 2)), flow.from_torch(OfBatch(2, 2))
 
 
 @pytest.mark.parametrize(
@@ -76,6 +81,7 @@ HEAD = flow.from_torch(torch.nn.Linear(2, 2))
         Net, nn.Sequential, lambda m: nn.ModuleList([m]), lambda m: Net(m.weight),
         lambda m: nn.ParameterList([m.weight]), lambda m: flow.optim.SGD(m.parameters(), lr=0.1),
         lambda m: HEAD(m(torch.ones(1, 2))), lambda m: HEAD(input=m.weight), lambda m: HEAD.forward(m.weight * 1),
+        lambda m: NESTED({"x": [m.weight * 1]}),
     ],
 )  # fmt: skip
 def test_what_torch_trains_is_refused_with_what_to_write(make: Any) -> None:

@@ -383,9 +383,10 @@ def _applying(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def _refuse_trained(given: tuple[Any, ...], parameters: bool) -> None:
     """Refuse torch's tensors that require gradients, as torch's tape would lack what is computed with them."""
-    for v in given:
-        if isinstance(v, torch.Tensor) and v.requires_grad and (parameters or type(v) is torch.Tensor):
-            taken(v)
+    for several in given:
+        for v in leaves(several) if isinstance(several, (tuple, list, dict)) else (several,):
+            if isinstance(v, torch.Tensor) and v.requires_grad and (parameters or type(v) is torch.Tensor):
+                taken(v)
 
 
 def _wrap_method(f: Callable[..., Any]) -> Callable[..., Any]:
