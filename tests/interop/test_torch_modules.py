@@ -217,6 +217,31 @@ def test_what_comes_back_is_exported_by_torchs_own_ways():
     torch.testing.assert_close(of_eight_bits(x), expected, rtol=0.1, atol=0.05)
 
 
+def test_a_plain_module_may_hold_the_parts_of_another() -> None:
+    class Encoder(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.mid = torch.nn.Module()
+            self.mid.block, self.mid.scale = torch.nn.Linear(3, 3), torch.nn.Parameter(torch.ones(3))
+            self.mid.register_buffer("shift", torch.ones(3))
+            self.down = torch.nn.ModuleList([torch.nn.Module()])
+            self.down[0].block = torch.nn.Linear(3, 3)
+
+        def forward(self, x: Any) -> Any:
+            return self.down[0].block(self.mid.block(x)) * self.mid.scale + self.mid.shift
+
+    theirs, x = Encoder(), torch.randn(2, 3)
+    ours = flow.from_torch(copy.deepcopy(theirs))
+    theirs(x).sum().backward()
+    ours(flow.from_torch(x)).sum().backward()
+    torch.testing.assert_close(ours.mid.scale.grad.to_torch(), theirs.mid.scale.grad)
+    torch.testing.assert_close(Calls(ours)(flow.from_torch(x)).to_torch(), theirs(x).detach())
+    back = flow.to_torch(ours)
+    assert type(back.mid) is torch.nn.Module and list(back.state_dict()) == list(theirs.state_dict())
+    assert [*ours.state_dict()] == [*theirs.state_dict()] and repr(ours) == repr(theirs)
+    torch.testing.assert_close(back(x), theirs(x))
+
+
 def test_torchs_old_variables_are_tensors() -> None:
     class Older(torch.nn.Linear):
         def forward(self, x: torch.Tensor) -> Any:

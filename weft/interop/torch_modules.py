@@ -365,7 +365,8 @@ def _derived_class(kind: type) -> type:
             elif isinstance(value, property) and value.fget is not None and value is getattr(kind, name):
                 space[name] = value.getter(_wrap_method(value.fget))
     registered = hasattr(kind.__init_subclass__, "__func__")  # by a library's base class, which isn't to know this one
-    made = type(kind)(kind.__name__, (TorchModule,) if registered else (kind, TorchModule), space)
+    alone = registered or TORCHS is kind  # a plain one, which holds the parts of another
+    made = type(kind)(kind.__name__, (TorchModule,) if alone else (kind, TorchModule), space)
     if registered:
         made.__bases__ = kind, TorchModule
     return made
