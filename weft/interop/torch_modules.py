@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map_with_path
 
-from weft.autograd.plain import taken
+from weft.autograd.plain import refuse_trained
 from weft.autograd.trees import leaves, mapped
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
@@ -135,7 +135,7 @@ class TorchModule(Module, TORCHS):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not inside.depth:
-            _refuse_trained((*args, *kwargs.values()), True)
+            refuse_trained((*args, *kwargs.values()), True)
             with entered((*args, *kwargs.values(), *_tensors(self))):
                 return call_outside(self, args, kwargs)
         if here.trace is None:
@@ -382,14 +382,6 @@ def _applying(f: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
-def _refuse_trained(given: tuple[Any, ...], parameters: bool) -> None:
-    """Refuse torch's tensors that require gradients, as torch's tape would lack what is computed with them."""
-    for several in given:
-        for v in leaves(several) if isinstance(several, (tuple, list, dict)) else (several,):
-            if isinstance(v, torch.Tensor) and v.requires_grad and (parameters or type(v) is torch.Tensor):
-                taken(v)
-
-
 def _wrap_method(f: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a method so that it can also be called from outside of torch's code."""
 
@@ -397,7 +389,7 @@ def _wrap_method(f: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if inside.depth:
             return f(self, *args, **kwargs)
-        _refuse_trained((*args, *kwargs.values()), False)  # parameters may become the module's own
+        refuse_trained((*args, *kwargs.values()), False)  # parameters may become the module's own
         with entered((*args, *kwargs.values(), *_tensors(self))):
             return call_outside(functools.partial(f, self), args, kwargs)
 
