@@ -25,6 +25,15 @@ def test_public_modules_are_imported_by_their_path(path: str) -> None:
     assert module is reached
 
 
+@pytest.mark.parametrize("module", ["weft", "torch"])
+def test_a_star_gives_functions_too(module: str) -> None:
+    space: dict[str, Any] = {"__name__": "program"}
+    with flow.mock_torch.enable():
+        exec(f"from {module} import *", space)
+    assert space["ones"] is flow.ones and space["nn"].Linear is flow.nn.Linear and space["Tensor"] is flow.Tensor
+    assert len({*flow.__all__}) == len(flow.__all__)
+
+
 def test_names_that_python_has_too_are_dtypes() -> None:
     for name in ("bool", "float", "double", "half", "int", "long", "short", "char", "byte"):
         ours = getattr(flow, name)

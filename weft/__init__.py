@@ -242,3 +242,5 @@ __all__ = [
     "set_default_dtype", "set_grad_enabled", "set_printoptions", "show", "signal", "special", "strided", "testing",
     "to_torch", "uint16", "uint32", "uint64", "uint8", "utils", "version", "vm", "vmap", "xpu",
 ]  # fmt: skip
+_more = {name for name in surface.PUBLIC["flow"] if name[0] != "_"} - {*__all__}
+__all__ += sorted(_more)  # pyright: ignore[reportUnsupportedDunderAll]  # `from weft import *` gives all, as torch's

@@ -16,7 +16,7 @@ import torch
 
 import weft as flow
 from tests.ranks import on
-from weft.core.errors import CheckpointError
+from weft.core.errors import CheckpointError, SbpError
 from weft.launch import spawn_threads
 
 S, B = flow.sbp.split, flow.sbp.broadcast
@@ -125,6 +125,9 @@ def test_what_torch_saved_is_read(older: bool, tmp_path: Path) -> None:
     flow.nn.BatchNorm1d(3).load_state_dict(found["model"])
     P = flow.placement("cpu", ranks=[0])
     assert flow.load(tmp_path / "x.pt", placement=P, sbp=S(0))["p"].sbp == (S(0),)
+    parted: Any = flow.load(tmp_path / "x.pt", placement=P, sbp={"model.*_mean": S(0)})
+    whole = parted["model"]["running_var"].sbp, parted["p"].sbp
+    assert parted["model"]["running_mean"].sbp == (S(0),) and whole == ((B,), (B,))
 
 
 ONEFLOWS = (  # as OneFlow 0.9 wrote it
@@ -144,6 +147,19 @@ def oneflows(path: Path, pickled: bytes = ONEFLOWS) -> Path:
         shape = "".join(f"  dim: {n}\n" for n in t.shape)
         (path / f"tensor_{name}" / "meta").write_text(f"shape {{\n{shape}}}\ndata_type: {kind}\n")
     return path
+
+
+def test_patterns_that_fit_nothing_are_a_mistake(tmp_path: Path) -> None:
+    """As in `to_global`: the tensors would be whole on every rank."""
+    P = flow.placement("cpu", ranks=[0])
+    folder_of(tmp_path)
+    torch.save({"model": {"w": torch.ones(2)}}, tmp_path / "x.pt")
+    flow.save({"model": {"w": flow.ones(2)}}, tmp_path / "own")
+    for path, name in ((tmp_path, "up.weight"), (tmp_path / "x.pt", "model.w"), (tmp_path / "own", "model.w")):
+        for how in ({}, {"global_src_rank": 0}):
+            with pytest.raises(SbpError, match=rf"no tensor of .* matches \['weight', 'layers.up'\]; .*{name}"):
+                flow.load(path, placement=P, sbp={"weight": S(0), "layers.up": "colwise"}, **how)
+            flow.load(path, placement=P, sbp={"weight": S(0), "*": B}, **how)
 
 
 def test_what_oneflow_saved_is_read(tmp_path: Path) -> None:

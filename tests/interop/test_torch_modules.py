@@ -13,6 +13,7 @@ import pytest
 import torch
 import torch.nn.utils.prune
 import torch.nn.utils.stateless
+from torch.autograd import Variable
 from torch.nn.utils import parametrizations, parametrize
 
 import weft as flow
@@ -216,6 +217,75 @@ def test_what_comes_back_is_exported_by_torchs_own_ways():
     torch.testing.assert_close(of_eight_bits(x), expected, rtol=0.1, atol=0.05)
 
 
+def test_a_plain_module_may_hold_the_parts_of_another() -> None:
+    class Encoder(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.mid = torch.nn.Module()
+            self.mid.block, self.mid.scale = torch.nn.Linear(3, 3), torch.nn.Parameter(torch.ones(3))
+            self.mid.register_buffer("shift", torch.ones(3))
+            self.down = torch.nn.ModuleList([torch.nn.Module()])
+            self.down[0].block = torch.nn.Linear(3, 3)
+
+        def forward(self, x: Any) -> Any:
+            return self.down[0].block(self.mid.block(x)) * self.mid.scale + self.mid.shift
+
+    theirs, x = Encoder(), torch.randn(2, 3)
+    ours = flow.from_torch(copy.deepcopy(theirs))
+    theirs(x).sum().backward()
+    ours(flow.from_torch(x)).sum().backward()
+    torch.testing.assert_close(ours.mid.scale.grad.to_torch(), theirs.mid.scale.grad)
+    torch.testing.assert_close(Calls(ours)(flow.from_torch(x)).to_torch(), theirs(x).detach())
+    back = flow.to_torch(ours)
+    assert type(back.mid) is torch.nn.Module and list(back.state_dict()) == list(theirs.state_dict())
+    assert [*ours.state_dict()] == [*theirs.state_dict()] and repr(ours) == repr(theirs)
+    torch.testing.assert_close(back(x), theirs(x))
+
+
+def test_torchs_old_variables_are_tensors() -> None:
+    class Older(torch.nn.Linear):
+        def forward(self, x: torch.Tensor) -> Any:
+            still, trained = Variable(x), Variable(torch.ones(3), requires_grad=True)
+            assert isinstance(still, Variable) and not still.requires_grad and trained.requires_grad
+            return super().forward(still) + trained
+
+    theirs, x = Older(3, 3), torch.randn(2, 3)
+    ours = flow.from_torch(copy.deepcopy(theirs))
+    torch.testing.assert_close(ours(flow.from_torch(x)).detach().to_torch(), theirs(x).detach())
+    torch.testing.assert_close(Calls(ours)(flow.from_torch(x)).to_torch(), theirs(x).detach())
+    made: Any = Variable(data=flow.ones(2), requires_grad=True)
+    assert type(made) is flow.Tensor and made.requires_grad and type(Variable(x)) is torch.Tensor
+    with pytest.raises(TypeError, match="has to be a tensor"):
+        Variable(3)
+
+
+def halved(x: torch.Tensor, times: int = 1) -> torch.Tensor:
+    for _ in range(times):
+        x = x / 2 + 1
+    return x
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_functions_that_torch_compiled_to_scripts_run_as_python() -> None:
+    """Their C++ would compute on what a stand-in is to it."""
+    for compiled in (torch.jit.script(halved), torch.jit.trace(halved, torch.ones(2))):
+
+        class Uses(torch.nn.Linear):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return compiled(super().forward(x)) + compiled(x)  # noqa: B023
+
+        theirs, x = Uses(3, 3), torch.randn(2, 3)
+        ours = flow.from_torch(copy.deepcopy(theirs))
+        theirs(x).sum().backward()
+        ours(flow.from_torch(x)).sum().backward()
+        torch.testing.assert_close(ours.weight.grad.to_torch(), theirs.weight.grad)
+        torch.testing.assert_close(Calls(ours)(flow.from_torch(x)).to_torch(), theirs(x).detach())
+        torch.testing.assert_close(compiled(flow.from_torch(x)).to_torch(), halved(x))
+        torch.testing.assert_close(compiled(x), halved(x))
+    with pytest.raises(ArgumentError, match=r"Linear is compiled by TorchScript.*Give the module that"):
+        flow.from_torch(torch.nn.Sequential(torch.jit.script(torch.nn.Linear(2, 2))))
+
+
 def test_a_copy_computes_with_its_own_tensors():
     ours, x = flow.from_torch(torch.nn.BatchNorm1d(2, momentum=1.0)), flow.tensor([[1.0, 2.0], [3.0, 8.0]])
     ours(x)
@@ -340,6 +410,15 @@ def test_a_pattern_takes_an_sbp_as_text() -> None:
 def test_a_pattern_that_fits_nothing_is_a_mistake():
     with pytest.raises(SbpError, match=r"matches \['\*\.q_proj\.weight'\]; its parameters are called weight, bias"):
         flow.from_torch(torch.nn.Linear(2, 2)).to_global(flow.placement("cpu", [0]), {"*.q_proj.weight": S(0)})
+    layer = flow.from_torch(torch.nn.Linear(2, 2))
+    with pytest.warns(UserWarning, match=r"\['weigth'\] fit no tensor of this Linear"):
+        layer.to_global(flow.placement("cpu", [0]), {"weigth": S(0), "bias": S(0)})
+    for wrong, hint in (("colwize", "mean 'colwise'"), ("S0", "neither an sbp"), ("split", r"mean 'split\(0\)'"),
+                        (3, "goes to 3"), (lambda *_: S(0), "goes to <function"), (None, "goes to None")):  # fmt: skip
+        with pytest.raises(SbpError, match=hint):
+            layer.to_global(flow.placement("cpu", [0]), {"weight": wrong})
+    layer.to_global(flow.placement("cpu", [0]), {"weight": "replicated_with_grad_allreduce", "q": "colwise"})
+    assert layer.weight.sbp == (B,)
 
 
 def test_what_has_no_counterpart_is_named():
@@ -472,6 +551,13 @@ def test_what_torchs_layers_call_within() -> None:
 
     x, hidden = torch.randn(1, 2, 4, 4), torch.tensor([[False, True, True], [False, False, True]])
     torch.testing.assert_close(flow.from_torch(Pooling())(flow.from_torch(x)).to_torch(), Pooling()(x))
+
+    class Chooses(torch.nn.Module):
+        def forward(self, x: torch.Tensor, at: float) -> Any:
+            return torch.cond(x.sum() > at, lambda y: y * 2, torch.neg, (x,))
+
+    for at, expected in ((-1e9, x * 2), (1e9, -x)):
+        torch.testing.assert_close(flow.from_torch(Chooses())(flow.from_torch(x), at).to_torch(), expected)
     layer = torch.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
     theirs = torch.nn.TransformerEncoder(layer, 2).eval()
     ours, tokens = flow.from_torch(copy.deepcopy(theirs)), torch.randn(2, 3, 4)

@@ -67,11 +67,21 @@ class Net(nn.Module):
         self.inner = inner
 
 
+class OfBatch(torch.nn.Linear):
+    def forward(self, batch: Any) -> torch.Tensor:
+        return super().forward(batch["x"][0])
+
+
+HEAD, NESTED = flow.from_torch(torch.nn.Linear(2, 2)), flow.from_torch(OfBatch(2, 2))
+
+
 @pytest.mark.parametrize(
     "make",
     [
         Net, nn.Sequential, lambda m: nn.ModuleList([m]), lambda m: Net(m.weight),
         lambda m: nn.ParameterList([m.weight]), lambda m: flow.optim.SGD(m.parameters(), lr=0.1),
+        lambda m: HEAD(m(torch.ones(1, 2))), lambda m: HEAD(input=m.weight), lambda m: HEAD.forward(m.weight * 1),
+        lambda m: NESTED({"x": [m.weight * 1]}),
     ],
 )  # fmt: skip
 def test_what_torch_trains_is_refused_with_what_to_write(make: Any) -> None:
@@ -81,6 +91,8 @@ def test_what_torch_trains_is_refused_with_what_to_write(make: Any) -> None:
 
 def test_what_is_not_trained_may_be_torchs() -> None:
     assert list(Net(torch.nn.MSELoss()).parameters()) == []
+    with torch.no_grad():
+        assert HEAD(torch.nn.Linear(2, 2)(torch.ones(1, 2)).requires_grad_()).shape == (1, 2)
     assert Net(torch.nn.Linear(2, 2).requires_grad_(False)).inner(flow.ones(1, 2)).shape == (1, 2)
     assert len(nn.Sequential(flow.from_torch(torch.nn.Linear(2, 2)))) == 1
     assert [n for n, _ in Net(flow.from_torch(torch.nn.Linear(2, 2))).named_parameters()] == [

@@ -65,7 +65,7 @@ def test_threads_and_modules(program: str, launch_here: Here) -> None:
     sys.path.insert(0, str(Path(program).parent))
     code, out, err = launch_here("--threads", "--nproc_per_node", "3", "-m", "program", "x")
     assert code == 0, err
-    assert sorted(out.splitlines()) == [f"LocalTransport rank {i} of 3: 6.0 ['x']" for i in range(3)]
+    assert sorted(out.splitlines()) == [f"[rank {i}] LocalTransport rank {i} of 3: 6.0 ['x']" for i in range(3)]
 
 
 def test_a_failing_rank_ends_the_others(program: str, launch_here: Here) -> None:
@@ -151,6 +151,21 @@ def test_mistakes(launch_here: Here) -> None:
 def test_the_launchers_mistakes_are_named(words: list[str], said: str) -> None:
     with pytest.raises(ArgumentError, match=said):
         main(words)
+
+
+def test_a_command_tells_mistakes_without_a_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = tmp_path / "own.py"
+    own.write_text("import weft as flow\nflow.ones('x')")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "argv", ["weft.launch", "--nproc_per_node", "2", "--tee", "5", "x.py"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("weft.launch.__main__", run_name="__main__")
+    assert ended.value.code == 2 and "error: --tee is 0 for none, 1 for stdout" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "argv", ["weft.launch", "--threads", str(own)])
+    with pytest.raises(ArgumentError, match="ones"):  # the program's own
+        runpy.run_module("weft.launch.__main__", run_name="__main__")
 
 
 @pytest.mark.parametrize("given", ["2", 2.0, True, 0, -1, None])

@@ -41,6 +41,14 @@ def test_lines_have_ranks_and_arguments_are_the_scripts(launch: Launch) -> None:
     assert err == [f"[rank {i}] half a line" for i in range(2)]
 
 
+def test_threads_are_labelled_too(launch: Launch) -> None:
+    out, err, code = launch("--threads", "--nproc_per_node", "2", "program.py", "x")
+    assert out == ["[rank 0] words x", "[rank 1] words x"] and code == 0
+    assert err == [f"[rank {i}] half a line" for i in range(2)]
+    out, err, _ = launch("--threads", "--nproc_per_node", "2", "--no_label", "program.py")
+    assert out and not any("[rank" in line for line in out + err)
+
+
 def test_what_is_shown_is_kept_too(launch: Launch, tmp_path: Path) -> None:
     out, err, _ = launch("--nproc_per_node", "2", "--tee", "1", "--logdir", str(tmp_path / "kept"), "program.py")
     assert out == ["[rank 0] words", "[rank 1] words"] and len(err) == 2

@@ -10,7 +10,7 @@ import torch
 
 import weft as flow
 from tests.ranks import on
-from weft.core.errors import ArgumentError, DtypeError, RankError
+from weft.core.errors import ArgumentError, DtypeError, OptionError, RankError
 from weft.launch import spawn_threads
 from weft.ops import op
 
@@ -138,6 +138,11 @@ def test_betas_of_anything_that_holds_two() -> None:
     weight, pair = flow.nn.Parameter(flow.ones(1)), cast(Any, Pair())
     for kind in (flow.optim.Adam, flow.optim.AdamW, flow.optim.LAMB):
         assert tuple(kind([weight], betas=pair).param_groups[0]["betas"][i] for i in range(2)) == (0.9, 0.99)
+        for wrong in ("ab", {0: 0.9, 1: 0.99}, (0.9,), 0.9, None):
+            with pytest.raises(OptionError, match="betas must be two numbers, such as"):
+                kind([weight], betas=cast(Any, wrong))
+        with pytest.raises(ArgumentError, match=r"index 1 must be a number; got the text '0\.99', write float"):
+            kind([weight], betas=cast(Any, (0.9, "0.99")))
 
 
 def test_a_dtype_without_a_kernel_is_told_in_the_ops_name_with_one_that_has_it() -> None:

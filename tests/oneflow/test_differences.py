@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import weft as flow
-from weft.core.errors import DtypeError, OptionError, PlacementError, SbpError
+from weft.core.errors import DeviceError, DtypeError, OptionError, PlacementError, SbpError
 from weft.core.rank import Rank, enter
 
 nn, schedulers = flow.nn, flow.optim.lr_scheduler
@@ -86,15 +86,16 @@ def test_sbp_and_placements_as_they_print() -> None:
     assert sbp.split(axis=1) is sbp.split(dim=1) is sbp.parse("oneflow.sbp.split(axis=1)")
     assert flow.ones(2, placement=P, sbp="S(0)").sbp == (sbp.split(0),)
     assert flow.ones(2).to_global(placement="cpu:[0]", sbp=["B"]).sbp == (sbp.broadcast,)
-    assert flow.nn.Linear(2, 2).to_global(P, "S(0)").weight.sbp == (sbp.split(0),)
+    assert flow.nn.Linear(2, 2).to_global(str(P), "S(0)").weight.sbp == (sbp.split(0),)
     for p in (P, flow.placement("cuda", [[0, 1], [2, 3]]), flow.placement("cpu", list(range(9)))):
         assert flow.placement(str(p)) is p is flow.placement(repr(p))
     for wrong in ("S(-1)", "split", "SB", "B,", "S()", ""):
         with pytest.raises(SbpError, match="is not an sbp"):
             flow.ones(2, placement=P, sbp=wrong)
     for wrong in ("cpu", "cpu:", "placement(type='cpu')", "cpu:[0"):
-        with pytest.raises(PlacementError):
-            flow.placement(wrong)
+        for take in (flow.placement, lambda p: nn.Linear(2, 2).to_global(p, {"weight": sbp.split(0)})):
+            with pytest.raises(PlacementError):
+                take(wrong)
 
 
 def test_the_older_way_to_write_a_placement() -> None:
@@ -169,6 +170,8 @@ def test_indices_of_another_dtype() -> None:
 def test_a_generator_for_any_device() -> None:
     first, second = (flow.Generator(device="auto").manual_seed(3) for _ in range(2))
     assert flow.rand(3, generator=first).tolist() == flow.rand(3, generator=second).tolist()
+    with pytest.raises(DeviceError, match="cuda:99 was asked for, but torch sees"):
+        flow.Generator(device="cuda:99")
 
 
 def test_arrays_of_no_dimension_among_lists() -> None:
@@ -183,6 +186,9 @@ def test_no_boxes_are_pooled_to_nothing(ratio: int) -> None:
     for boxes in (flow.ones(0, 5, dtype=flow.float64), [], [flow.ones(0, 4, dtype=flow.float64)]):
         made = flow.roi_align(x, boxes, 1.0, 3, 2, ratio, False)
         assert made.shape == (0, 2, 3, 2) and made.dtype is flow.float64
+    x.requires_grad_()
+    flow.roi_align(x, [], 1.0, 3, 2, ratio, False).sum().backward()
+    assert x.grad is not None and x.grad.shape == x.shape and not x.grad.any()
 
 
 X = flow.ones(1, 2, 4, 4)

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from weft.core.errors import ArgumentError
-from weft.launch.program import code_of
 from weft.oneflow import FOLDER
 from weft.oneflow.__main__ import main
 
@@ -140,10 +138,9 @@ def test_a_line_at_its_top_is_enough(tmp_path: Path) -> None:
 
 
 def test_mistakes() -> None:
-    with pytest.raises(ArgumentError, match=r"no program 'nowhere\.py'"):
-        code_of("nowhere.py", False)
-    with pytest.raises(ArgumentError, match="no module 'nowhere'"):
-        code_of("nowhere", True)
+    for words, says in (["nowhere.py"], r"no program 'nowhere\.py'"), (["-m", "nowhere"], "no module 'nowhere'"):
+        with pytest.raises(SystemExit, match=says):
+            main(words)
     with pytest.raises(SystemExit, match="usage"):
         main(["-m"])
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import torch
 
+from weft.autograd.trees import leaves
 from weft.core.device import Device
 from weft.core.dispatch import here, hooks
 from weft.core.dtype import DType
@@ -71,6 +72,14 @@ def taken(a: Any) -> Any:
             "x.detach(), or let Weft train it: flow.nn.Parameter(x), flow.from_torch(module)"
         )
     return of_torch(dense(a.detach()))
+
+
+def refuse_trained(given: tuple[Any, ...], parameters: bool) -> None:
+    """Refuse torch's tensors that require gradients, as torch's tape would lack what is computed with them."""
+    for several in given:
+        for v in leaves(several) if isinstance(several, (tuple, list, dict)) else (several,):
+            if isinstance(v, torch.Tensor) and v.requires_grad and (parameters or type(v) is torch.Tensor):
+                taken(v)
 
 
 def dense(a: torch.Tensor) -> torch.Tensor:

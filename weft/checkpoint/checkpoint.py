@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from types import ModuleType
 from typing import Any
@@ -21,7 +21,7 @@ from weft.core import dtype as dtypes
 from weft.core import fingerprints
 from weft.core import sbp as sbps
 from weft.core.device import Device
-from weft.core.errors import ArgumentError, CheckpointError, PlacementError
+from weft.core.errors import ArgumentError, CheckpointError, PlacementError, SbpError
 from weft.core.idle import idle
 from weft.core.placement import Placement
 from weft.core.rank import current
@@ -131,7 +131,7 @@ def load(
         if sbp is not None:
             raise ArgumentError("load(): sbp goes with a placement; give placement=... too")
         device = Device("cpu" if map_location is None else map_location).check().torch
-        if theirs := unpickled(path, lambda t: of_torch(t.to(device, copy=copied))):
+        if theirs := unpickled(path, lambda _, t: of_torch(t.to(device, copy=copied))):
             return theirs[0]
         form, stored = _read(path)
         return _built(form, {n: of_torch(t.take().to(device, copy=copied)) for n, t in stored.items()})
@@ -139,9 +139,17 @@ def load(
     placement.check(rank.world_size)
     wanted = _layouts(placement, sbp)
     if global_src_rank is None:
-        if theirs := unpickled(path, lambda t: _laid_out(t, placement, wanted)):
+        names: list[str] = []
+
+        def laid_out(name: str, t: torch.Tensor) -> Tensor:
+            names.append(name)
+            return _laid_out(t, placement, wanted(name, t))
+
+        if theirs := unpickled(path, laid_out):
+            _check_patterns(sbp, names, path)
             return theirs[0]
         form, stored = _read(path)
+        _check_patterns(sbp, stored, path)
         if rank.world_size > 1:
             ranks = frozenset(placement.members)
             text = repr((form, [(name, str(t.dtype), t.shape, t.sums) for name, t in stored.items()]))
@@ -150,6 +158,7 @@ def load(
             )
         return _built(form, {n: _part(t, placement, wanted(n, t), copied) for n, t in stored.items()})
     form, forms, tensors = _read_by(path, global_src_rank)
+    _check_patterns(sbp, forms, path)
     source = Placement("cpu", [global_src_rank])
     made = {}
     for name, (shape, dtype) in forms.items():
@@ -193,10 +202,22 @@ def _layouts(placement: Placement, sbp: Any) -> Callable[[str, Any], Any]:
     return layout
 
 
-def _laid_out(t: torch.Tensor, placement: Placement, wanted: Callable[[str, Any], Any]) -> Tensor:
+def _check_patterns(sbp: Any, names: Iterable[str], path: Any) -> None:
+    """Refuse patterns of which none matches a name."""
+    names = list(names)
+    if isinstance(sbp, Mapping) and sbp and names and not any(fnmatchcase(n, p) for p in sbp for n in names):
+        some = ", ".join(names[:4]) + ", ..." * (len(names) > 4)
+        raise SbpError(
+            f"load(sbp=...): no tensor of {path} matches {[*sbp]}; they are called {some}. A pattern must match a "
+            'whole name: "*.weight". A plan of colwise and rowwise names modules, which have the layouts: '
+            "model.to_global(placement, plan), and then model.load_state_dict(flow.load(path))"
+        )
+
+
+def _laid_out(t: torch.Tensor, placement: Placement, nd_sbp: Any) -> Tensor:
     """A global tensor from one that every rank has read."""
     x = ops.from_local(of_torch(t), placement, (broadcast,) * placement.ndim, None)
-    return ops.to_global(x, placement, _fitting(wanted("", None), t.ndim))
+    return ops.to_global(x, placement, _fitting(nd_sbp, t.ndim))
 
 
 def _fitting(nd_sbp: Any, ndim: int) -> Any:
@@ -240,7 +261,7 @@ def _read_by(path: Any, source: int) -> tuple[list[Any], dict[str, Any], dict[st
 
 def _taken(path: Any) -> tuple[list[Any], dict[str, torch.Tensor]]:
     """All that a file of any format holds."""
-    if theirs := unpickled(path, of_torch):
+    if theirs := unpickled(path, lambda _, t: of_torch(t)):
         form, found = described(theirs[0])
         return [form], {n: local_data(t, "load") for n, t in found.items()}
     form, stored = _read(path)
@@ -274,8 +295,8 @@ class Unread:
 def unread(path: Any) -> Any:
     """What a file holds, with `Unread` in the place of tensors."""
 
-    def given(t: torch.Tensor) -> Unread:
-        return Unread(t.shape, lambda placement, sbp: _laid_out(t, placement, lambda *_: sbp), lambda: t)
+    def given(_: str, t: torch.Tensor) -> Unread:
+        return Unread(t.shape, lambda placement, sbp: _laid_out(t, placement, sbp), lambda: t)
 
     if theirs := unpickled(path, given):
         return theirs[0]

@@ -11,7 +11,7 @@ import threading
 import warnings
 from argparse import Namespace
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import torch
@@ -67,9 +67,9 @@ def _is_name(value: Any) -> bool:
     return plain and value not in ("", os.curdir, os.pardir)
 
 
-def unpickled(path: Any, convert: Callable[[torch.Tensor], Any]) -> list[Any]:
+def unpickled(path: Any, convert: Callable[[str, torch.Tensor], Any]) -> list[Any]:
     """What torch.save or OneFlow wrote, in a list that is empty if it is another format; only data is read, no code is
-    run."""
+    run. A tensor is converted with its name, which is its path as in a file of Weft's: `model.weight`."""
     if not hasattr(path, "read") and os.path.isfile(os.path.join(named(path), PICKLED)):
         if os.path.lexists(os.path.join(named(path), INSIDE)):  # Weft saved to OneFlow's folder, later
             return []
@@ -84,7 +84,21 @@ def unpickled(path: Any, convert: Callable[[torch.Tensor], Any]) -> list[Any]:
             loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=archive or None)
     except Exception as cause:
         raise CheckpointError(f"{what} {PICKLE}") from cause
-    return [mapped(loaded, lambda v: convert(v.detach()) if isinstance(v, torch.Tensor) else v)]
+    return [_converted(loaded, convert)]
+
+
+def _converted(tree: Any, convert: Callable[[str, torch.Tensor], Any]) -> Any:
+    names = {id(t): name for name, t in _named(tree, "")}
+    return mapped(tree, lambda v: convert(names.get(id(v), ""), v.detach()) if isinstance(v, torch.Tensor) else v)
+
+
+def _named(tree: Any, path: str) -> Iterator[tuple[str, torch.Tensor]]:
+    """The tensors in nested dicts, lists and tuples, by their paths."""
+    if isinstance(tree, torch.Tensor):
+        yield path, tree
+    elif isinstance(tree, (dict, list, tuple)):
+        for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
+            yield from _named(value, f"{path}.{key}" if path else f"{key}")
 
 
 def _start(path: Any) -> bytes:
@@ -139,7 +153,7 @@ class Kept:
         return torch.frombuffer(data, dtype=dtype).reshape(shape) if data else torch.empty(shape, dtype=dtype)
 
 
-def _oneflows(folder: str, convert: Callable[[torch.Tensor], Any]) -> Any:
+def _oneflows(folder: str, convert: Callable[[str, torch.Tensor], Any]) -> Any:
     """The data of a OneFlow folder's pickle, whose instructions are followed here: nothing is imported or called."""
     path = os.path.join(folder, PICKLED)
     with opened(path, CheckpointError) as file:
@@ -153,7 +167,7 @@ def _oneflows(folder: str, convert: Callable[[torch.Tensor], Any]) -> Any:
             f"{path} holds more than tensors, numbers, texts, lists and dicts, or is damaged: {cause}. Whole modules "
             "are code; save their state there: flow.save(module.state_dict(), path)"
         ) from cause
-    return mapped(read, lambda v: convert(v) if isinstance(v, torch.Tensor) else v)
+    return _converted(read, convert)
 
 
 def _followed(text: bytes, folder: str) -> Any:

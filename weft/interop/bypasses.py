@@ -18,17 +18,20 @@ import torch
 import torch.utils.checkpoint
 from torch._functorch import apis, eager_transforms
 from torch.autograd.function import FunctionCtx, _is_setup_context_defined, _SingleLevelFunction
+from torch.overrides import _pop_mode_temporarily
 
 from weft.amp.autocast import DEFAULTS, autocast
 from weft.autograd import recompute, vmap
 from weft.autograd.function import Context, Function, once_differentiable
 from weft.autograd.graph import saved_tensors_hooks
 from weft.autograd.modes import inference_mode
+from weft.autograd.variable import Variable
 from weft.core.dispatch import here, set_modes
 from weft.core.errors import ArgumentError
 from weft.interop.entering import WEFTS, Callback, contains, entered
 from weft.interop.facade import Facade, inward, outward, without_torch_function
 from weft.interop.inside import inside
+from weft.tensor.tensor import Tensor
 
 WEFT: Final = __name__.partition(".")[0]
 
@@ -278,9 +281,38 @@ def _grouped(lists: Any, with_indices: bool = False) -> dict[Any, Any]:
 STATES: Final = frozenset({"get_rng_state", "set_rng_state", "manual_seed", "seed", "initial_seed", "is_tracing"})
 
 
+def _run_script(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """A function that torch.jit.script compiled: the Python that it was given, as its C++ computes on any tensor."""
+    with _pop_mode_temporarily():
+        return inside.answers[function](args, kwargs)
+
+
+def _scripts_everywhere(theirs: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(theirs)
+    def call(function: Any, *args: Any, **kwargs: Any) -> Any:
+        if in_torch_code():
+            return _run_script(function, *args, **kwargs)
+        ours = not inside.depth and contains((*args, *kwargs.values()), WEFTS)
+        return Callback(function)(*args, **kwargs) if ours else theirs(function, *args, **kwargs)
+
+    return call
+
+
+def _variables_everywhere(kind: Any) -> None:
+    """Let torch's old name for a tensor take Weft's."""
+    base = kind.__new__
+
+    def __new__(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        if contains((*args, *kwargs.values()), (Tensor, Facade)):
+            return (with_facades(Variable) if in_torch_code() else Variable)(*args, **kwargs)
+        return base(cls, *args, **kwargs)
+
+    kind.__new__ = __new__
+
+
 def install_everywhere() -> None:
-    """Install what holds outside of torch's modules, too: its modes of gradients, and its custom functions, which would
-    leave the gradient to what `forward` calls."""
+    """Install what holds outside of torch's modules, too: its modes of gradients, compiled functions, and its custom
+    functions, which would leave the gradient to what `forward` calls."""
 
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
         if in_torch_code():
@@ -296,6 +328,8 @@ def install_everywhere() -> None:
     for mode in (torch.no_grad, torch.enable_grad, torch.inference_mode, torch.set_grad_enabled):
         _follow_grad_mode(mode)
     _autocast_everywhere(torch.amp.autocast_mode.autocast)
+    _variables_everywhere(torch.autograd.Variable)
+    torch.jit.ScriptFunction.__call__ = _scripts_everywhere(torch.jit.ScriptFunction.__call__)
 
 
 @functools.cache

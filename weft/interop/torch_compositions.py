@@ -123,6 +123,11 @@ def assert_async(x: Tensor, message: str = "Expected Tensor with single nonzero 
         raise RuntimeError(message)
 
 
+def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Any:
+    """The branch that is taken; in a graph, of what is known while it is traced."""
+    return (true_fn if pred else false_fn)(*operands)
+
+
 def rows_to_ends(rows: Tensor, size: int, *, out_int32: bool = False) -> Any:
     """Of sorted rows of a sparse matrix, where each row begins; for graph networks."""
     starts: Any = arange(size + 1, dtype=rows.dtype, **device_of(rows))
@@ -149,6 +154,7 @@ COMPOSED: Final[dict[Any, Callable[..., Any]]] = {
     torch._pack_padded_sequence: lambda *args: pack_padded_sequence(*args)[:2],
     torch._pad_packed_sequence: lambda data, sizes, *how: pad_packed_sequence(PackedSequence(data, sizes), *how),
     torch.geqrf: geqrf,
+    **dict.fromkeys((torch.cond, "torch.ops.higher_order.cond"), cond),
     torch._assert_async: assert_async,
     torch._softmax_backward_data: lambda dy, y, dim, dtype: (y * (dy - (dy * y).sum(dim, keepdim=True))).to(dtype),
     torch._convert_indices_from_coo_to_csr: rows_to_ends,

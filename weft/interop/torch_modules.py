@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map_with_path
 
+from weft.autograd.plain import refuse_trained
 from weft.autograd.trees import leaves, mapped
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
@@ -134,6 +135,7 @@ class TorchModule(Module, TORCHS):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not inside.depth:
+            refuse_trained((*args, *kwargs.values()), True)
             with entered((*args, *kwargs.values(), *_tensors(self))):
                 return call_outside(self, args, kwargs)
         if here.trace is None:
@@ -238,6 +240,12 @@ def from_module(module: torch.nn.Module) -> Any:
         if isinstance(m, Module):
             memo[id(m)] = m
             continue
+        if isinstance(m, torch.jit.ScriptModule):
+            raise ArgumentError(
+                f"from_torch({type(module).__name__}): {m.original_name} is compiled by TorchScript, whose code is not "
+                "Python's. Give the module that torch.jit.script was given, or a new one of its class that loads the "
+                "state_dict()"
+            )
         for t in (*m._parameters.values(), *m._buffers.values()):
             if t is not None and id(t) not in memo:
                 memo[id(t)] = _facade_over(t)
@@ -357,7 +365,8 @@ def _derived_class(kind: type) -> type:
             elif isinstance(value, property) and value.fget is not None and value is getattr(kind, name):
                 space[name] = value.getter(_wrap_method(value.fget))
     registered = hasattr(kind.__init_subclass__, "__func__")  # by a library's base class, which isn't to know this one
-    made = type(kind)(kind.__name__, (TorchModule,) if registered else (kind, TorchModule), space)
+    alone = registered or TORCHS is kind  # a plain one, which holds the parts of another
+    made = type(kind)(kind.__name__, (TorchModule,) if alone else (kind, TorchModule), space)
     if registered:
         made.__bases__ = kind, TorchModule
     return made
@@ -380,6 +389,7 @@ def _wrap_method(f: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if inside.depth:
             return f(self, *args, **kwargs)
+        refuse_trained((*args, *kwargs.values()), False)  # parameters may become the module's own
         with entered((*args, *kwargs.values(), *_tensors(self))):
             return call_outside(functools.partial(f, self), args, kwargs)
 

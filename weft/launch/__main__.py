@@ -16,7 +16,7 @@ import torch
 from weft.core.errors import ArgumentError, RankError
 from weft.core.log import LABELLED
 from weft.launch.hosts import Hosts
-from weft.launch.output import Output, streams_of
+from weft.launch.output import Output, labelled_threads, streams_of
 from weft.launch.processes import GRACE, Processes, blamed, said, variables_of
 from weft.launch.program import code_of, main_module
 from weft.launch.threads import spawn_threads
@@ -215,8 +215,10 @@ def run_threads(given: argparse.Namespace) -> int:
                     raise RankError(f"the program ended with {end.code!r}") from end
                 raise _Done from None
 
+    labelled = given.nproc_per_node > 1 and not given.no_label
     try:
-        spawn_threads(given.nproc_per_node, run)
+        with labelled_threads() if labelled else contextlib.nullcontext():
+            spawn_threads(given.nproc_per_node, run)
     except KeyboardInterrupt:
         print("weft.launch: interrupted; every rank was ended", file=sys.stderr, flush=True)
         sys.stdout.flush()
@@ -229,4 +231,9 @@ class _Done(Exception):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except ArgumentError as mistake:
+        if hasattr(mistake, "__notes__"):  # a program's own, in a thread
+            raise
+        parser().error(str(mistake))

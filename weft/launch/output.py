@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from weft.core.errors import ArgumentError
+from weft.core.log import LABELLED
+from weft.core.rank import entered
 
 LAST = 2.0  # seconds for the rest of the output after the ranks have ended: their children may keep pipes open
 
@@ -77,3 +80,53 @@ class Output:
     def finish(self) -> None:
         for thread in self._threads:
             thread.join(LAST)
+
+
+class Labelled:
+    """A stream of a process whose ranks are threads: whole lines, each with the rank whose thread wrote it."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self._lock, self._begun = stream, threading.Lock(), dict[int, str]()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        rank = entered()
+        with self._lock:
+            if rank is None:
+                return self._stream.write(text)
+            *lines, rest = (self._begun.pop(rank.index, "") + text).split("\n")
+            self._begun[rank.index] = rest
+            self._write(rank.index, lines)
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        self.write("".join(lines))
+
+    def finish(self) -> None:
+        with self._lock:
+            for rank, rest in self._begun.items():
+                self._write(rank, [rest] if rest else [])
+            self._begun.clear()
+
+    def _write(self, rank: int, lines: list[str]) -> None:
+        if lines:
+            self._stream.write("".join(f"[rank {rank}] {line}\n" for line in lines))
+            self._stream.flush()
+
+
+@contextlib.contextmanager
+def labelled_threads() -> Iterator[None]:
+    """Label what threads of ranks write to stdout and stderr."""
+    before, known = (sys.stdout, sys.stderr), os.environ.get(LABELLED)
+    sys.stdout, sys.stderr = made = Labelled(before[0]), Labelled(before[1])
+    os.environ[LABELLED] = "1"
+    try:
+        yield
+    finally:
+        for stream in made:
+            stream.finish()
+        sys.stdout, sys.stderr = before
+        if known is None:
+            del os.environ[LABELLED]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 
+from weft.core.errors import ArgumentError
 from weft.launch.program import code_of, main_module
 from weft.oneflow import FOLDER, for_children
 
@@ -22,7 +23,10 @@ def main(argv: list[str]) -> None:
     if not program or program[0].startswith("-"):
         sys.exit(USAGE)
     for_children()
-    code, place, package = code_of(program[0], as_module)
+    try:
+        code, place, package = code_of(program[0], as_module)
+    except ArgumentError as mistake:
+        sys.exit(f"python -m weft.oneflow: {mistake}")
     sys.argv = [place, *program[1:]]
     sys.modules["__main__"] = made = main_module(place, package)
     exec(code, made.__dict__)

@@ -21,20 +21,26 @@ def at_least_zero(options: Mapping[str, Any], *names: str) -> None:
         value = options.get(name)
         if value is None or isinstance(value, Tensor):
             continue
-        if isinstance(value, str):  # YAML reads 1e-3, without a point, as text
-            raise ArgumentError(f"{name} must be a number; got the text {value!r}, write float({value!r})")
+        _check_number(name, value)
         if not value >= 0.0:
             shown = {"lr": "learning rate", "eps": "epsilon value"}.get(name, f"{name} value")
             raise OptionError(f"Invalid {shown}: {value}; it must be at least 0")
 
 
+def _check_number(name: str, value: Any) -> None:
+    if isinstance(value, str):  # YAML reads 1e-3, without a point, as text
+        raise ArgumentError(f"{name} must be a number; got the text {value!r}, write float({value!r})")
+
+
 def below_one(**options: float) -> None:
     for name, value in options.items():
+        _check_number(name, value)
         if not 0.0 <= value < 1.0:
             raise OptionError(f"Invalid {name}: {value}; it must be at least 0 and below 1")
 
 
 def check_betas(betas: Any) -> None:
-    if not (hasattr(betas, "__len__") and hasattr(betas, "__getitem__") and len(betas) == 2):
+    named = isinstance(betas, (str, Mapping))
+    if named or not (hasattr(betas, "__len__") and hasattr(betas, "__getitem__") and len(betas) == 2):
         raise OptionError(f"betas must be two numbers, such as (0.9, 0.999); got {betas!r}")
     below_one(**{f"beta parameter at index {i}": betas[i] for i in (0, 1)})

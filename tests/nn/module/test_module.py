@@ -150,6 +150,20 @@ def test_what_does_not_fit_is_listed_and_changes_nothing() -> None:
     assert net.scale.tolist() == [2.0, 2.0]
 
 
+def test_what_is_missing_since_it_is_tied_is_told() -> None:
+    """As files of other libraries have tied weights under one name."""
+    tied = nn.Sequential(nn.Embedding(3, 2), nn.Linear(2, 3, bias=False))
+    tied[1].weight = tied[0].weight
+    state = {"0.weight": flow.ones(3, 2)}
+    with pytest.raises(CheckpointError, match=r"are tied to what is there, 1\.weight to 0\.weight: strict=False"):
+        tied.load_state_dict(state)
+    tied.load_state_dict(state, strict=False)
+    assert tied[1].weight.sum().item() == 6
+    with pytest.raises(CheckpointError) as told:
+        tied.load_state_dict({})
+    assert "tied" not in str(told.value)
+
+
 def test_assign_takes_the_tensors_themselves() -> None:
     net = nn.Linear(2, 2, bias=False)
     value = flow.ones(2, 2, dtype=flow.float64)

@@ -107,7 +107,10 @@ def roi_align(
         counts = [max(-int(-s // n), 1) for s, n in zip(size, cells, strict=True)]
         one = ops.narrow(rois, 0, i, 1)
         parts.append(_pooled(x, pixels, one, spatial_scale, cells, (counts[0], counts[1]), aligned))
-    return ops.cat(parts, 0) if parts else x.new_zeros(0, x.shape[1], pooled_h, pooled_w)
+    if not parts:  # no boxes in a batch: the gradient is zero
+        none = ops.reshape(ops.narrow(pixels, 0, 0, 0), (0, x.shape[1], 1, 1))
+        return ops.expand(none, (0, x.shape[1], *cells))
+    return ops.cat(parts, 0)
 
 
 def _numbered(boxes: Sequence[Any]) -> Any:

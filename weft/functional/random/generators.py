@@ -26,7 +26,7 @@ class Generator:
     """
 
     def __init__(self, device: Any = "cpu") -> None:
-        self.device = Device("cpu" if device == "auto" else device)
+        self.device = Device("cpu" if device == "auto" else device).check()
         self.source = random.Source(None if device == "auto" else self.device.torch)
 
     @property

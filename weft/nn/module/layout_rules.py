@@ -11,22 +11,28 @@ the layouts of weights; communication follows from them.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from weft.core.errors import SbpError
 from weft.core.placement import Placement
+from weft.core.program_line import warn
+from weft.core.reading import nearest
 from weft.core.sbp import NdSbp, Sbp, broadcast, parse, split
 from weft.tensor.tensor import Tensor
 
 Rule = Callable[[str, Tensor], Any]
+SPLITS: Final = re.compile("colwise|rowwise")
+WORD: Final = re.compile("[a-z][a-z0-9_]{2,}")  # what else a plan says is broadcast
+SAID: Final = ("colwise", "rowwise", "split(0)", "broadcast", "partial_sum")
 INPUTS_FIRST: Final = ("Embedding", "Conv1D")  # layers with weights of [inputs, outputs]; a Linear's is the transpose
 
 
 def by_names(module: Any, rules: Mapping[str, Any], placement: Placement | None) -> Rule:
     """The layout of a tensor by its path: that of the first pattern that matches."""
-    rules = {pattern: _read(said) for pattern, said in rules.items()}
+    rules = {pattern: _read(pattern, said) for pattern, said in rules.items()}
     unused = set(rules)
 
     def rule(path: str, t: Tensor) -> Any:
@@ -47,15 +53,27 @@ def by_names(module: Any, rules: Mapping[str, Any], placement: Placement | None)
             f"to_global: no tensor of this {module._get_name()} matches {sorted(unused)}; its parameters are called "
             f'{", ".join(paths[:4])}{", ..." if len(paths) > 4 else ""}. A pattern must match a whole path: "*.weight"'
         )
+    idle = sorted(pattern for pattern in unused if isinstance(rules[pattern], (Sbp, tuple, list)))
+    if idle:  # of a plan some fit other models of its kind
+        warn(f"to_global: {idle} fit no tensor of this {module._get_name()}, or others before them fit first")
     return rule
 
 
-def _read(said: Any) -> Any:
-    """An sbp that was written as text, "S(0)"; anything else is a plan's."""
+def _read(pattern: str, said: Any) -> Any:
+    """An sbp, perhaps written as text, "S(0)", or what a plan says: a word, or a style of torch's."""
+    near = ""
     if isinstance(said, str):
         with contextlib.suppress(SbpError):
             return parse(said)
-    return said
+        near = nearest(said, SAID)
+        if SPLITS.search(said) or (WORD.fullmatch(said) and not near):
+            return said
+    elif isinstance(said, (Sbp, tuple, list)) or hasattr(said, "_apply"):
+        return said
+    raise SbpError(
+        f"to_global: {pattern!r} goes to {said!r}, which is neither an sbp, flow.sbp.split(0) or 'S(0)', say, nor what "
+        f"plans say, such as 'colwise'{near}"
+    )
 
 
 def _fits(path: str, pattern: str, said: Any) -> bool:

@@ -13,7 +13,7 @@ from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, DtypeError, SbpError
 from weft.core.idle import idle_format
-from weft.core.placement import Placement
+from weft.core.placement import Placement, placed_at
 from weft.core.sbp import Sbp, broadcast
 from weft.functional.create import creation
 from weft.functional.tensor.conversion import counted_as
@@ -67,6 +67,7 @@ def moved(t: Tensor, device: Device | None, dtype: DType | None) -> Tensor:
 def spreading(module: Any, placement: Placement | None, sbp: Any) -> Callable[[Tensor], Tensor]:
     """A function that converts a module's tensors to a layout; `sbp` may be a function of a tensor's path and
     itself."""
+    placement = None if placement is None else placed_at("to_global", placement)
     if isinstance(sbp, Mapping):
         sbp = by_names(module, sbp, placement)
     members = [*module.named_parameters(), *module.named_buffers()]

@@ -144,10 +144,22 @@ def _refuse(module: Any, found: IncompatibleKeys, errors: list[str], strict: boo
     if strict and found.unexpected_keys:
         errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(found.unexpected_keys)}. ")
     if strict and found.missing_keys:
-        errors.insert(0, f"Missing key(s) in state_dict: {_quoted(found.missing_keys)}. ")
+        errors.insert(0, f"Missing key(s) in state_dict: {_quoted(found.missing_keys)}. {_tied(module, found)}")
     if errors:
         lines = "\n\t".join(errors)
         raise CheckpointError(f"Error(s) in loading state_dict for {module._get_name()}:\n\t{lines}{more}")
+
+
+def _tied(module: Any, found: IncompatibleKeys) -> str:
+    """What to write where all that is missing is tied to what isn't: files of models have such tensors once."""
+    names: dict[int, list[str]] = {}
+    for name, t in module.named_parameters(remove_duplicate=False):
+        names.setdefault(id(t), []).append(name)
+    others = {n: k for own in names.values() for n in own for k in own if k not in found.missing_keys}
+    if not all(n in others for n in found.missing_keys):
+        return ""
+    pairs = ", ".join(f"{n} to {others[n]}" for n in found.missing_keys[:3])
+    return f"They are tied to what is there, {pairs}: strict=False loads these, too. "
 
 
 def _quoted(names: list[str]) -> str:
