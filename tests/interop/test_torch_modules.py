@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import pickle
 import warnings
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -1064,9 +1066,10 @@ class Closed(torch.nn.Module):
         weight = layers["a"].weight
         self.mlp = lambda x: layers["b"](layers["a"](x))
         self.others = {"own": [lambda x: self.mlp(x)], "default": lambda x, b=layers["b"]: b(x @ weight.T)}
+        self.held = functools.partial(lambda layer, x: layer()(x), weakref.ref(layers["a"]))  # as fairscale wraps
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.mlp(x) + self.others["own"][0](x) + self.others["default"](x)
+        return self.mlp(x) + self.others["own"][0](x) + self.others["default"](x) + self.held(x)[:, 1:]
 
 
 def test_functions_that_a_module_holds_refer_to_what_was_converted() -> None:
