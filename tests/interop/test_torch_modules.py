@@ -57,7 +57,28 @@ class Block(torch.nn.Module):
         return {"logits": self.head(x + self.drop(self.down(torch.nn.functional.gelu(self.up(x)))))}
 
 
+class Joined(torch.nn.Module):
+    """What a layer sets on its input, the next one reads, as fastai's do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.ModuleList([torch.nn.Linear(4, 4), Sum()])
+
+    def forward(self, x: Any) -> Any:
+        y = x
+        for layer in self.layers:
+            y.orig = x
+            y = layer(y)
+        return y
+
+
+class Sum(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x.relu() + x.orig
+
+
 MODULES: dict[str, tuple[Any, Any]] = {
+    "attributes of tensors": (Joined, lambda: torch.randn(4, 4)),
     "block": (Block, lambda: torch.randint(0, 10, (4, 6))),
     "convolutions": (
         lambda: torch.nn.Sequential(
