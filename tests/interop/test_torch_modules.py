@@ -1120,6 +1120,38 @@ def test_a_parameter_that_was_not_converted_is_refused_where_it_would_be_trained
 BORROWED = torch.nn.Linear(3, 2)
 
 
+class Marked(torch.nn.Module):
+    """It marks its weight before it is converted and in its calls, and returns an object of a class of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight: Any = torch.nn.Parameter(torch.ones(3))
+        self.weight.calls, self.weight.decays = 0, False
+        self.gone = weakref.ref(torch.nn.Linear(1, 1))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        self.weight.calls += 1
+        return Result(x * self.weight + self.weight.offset)
+
+
+class Result:
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def test_what_is_set_on_a_parameter_is_set_on_its_stand_in() -> None:
+    ours: Any = flow.from_torch(Marked())
+    ours.weight.offset = 2.0
+    for _ in range(2):
+        result = ours(flow.ones(2, 3))
+    assert ours.weight.calls == 2 and ours.weight.decays is False
+    value = flow.from_torch(result.value)
+    assert type(value) is flow.Tensor and value.tolist() == [[3.0] * 3] * 2
+    assert type(flow.to_torch(result.value)) is torch.Tensor
+    (result.value * value).sum().backward()
+    assert ours.weight.grad.tolist() == [6.0] * 3
+
+
 class Rows(torch.nn.Module):
     """As graph networks find where the edges of each node begin."""
 

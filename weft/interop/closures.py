@@ -33,7 +33,8 @@ def _followed(held: Any, memo: dict[Any, Any], known: dict[int, Any]) -> Any:
         if isinstance(v, FunctionType):
             return _rebound(v, memo, known)
         if isinstance(v, weakref.ref):
-            return weakref.ref(memo[id(v())]) if id(v()) in memo else v
+            referent = v()
+            return v if referent is None or id(referent) not in memo else weakref.ref(memo[id(referent)])
         if type(v) is functools.partial:
             given = v.func, v.args, v.keywords
             f, args, keywords = found = _followed(given, memo, known)

@@ -139,6 +139,7 @@ def cached_facade(x: Tensor) -> Facade:
     if known is None or known.of is not x:  # a copy of x has the original's
         known = make(Facade, PLACEHOLDER)
         known.of = x
+        object.__setattr__(known, "__dict__", x.__dict__)  # what is set on one of them is set on both
         x.__dict__["_facade"] = known
     return known
 

@@ -290,6 +290,7 @@ def _facade_over(t: torch.Tensor) -> Facade:
         p = Parameter(data, t.requires_grad)
         if t.grad is not None:
             p.grad = of_torch(t.grad.detach())
+        vars(p).update(vars(t))  # what a library has set on it, and asks for
         return cached_facade(p)
 
 
