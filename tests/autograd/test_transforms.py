@@ -135,6 +135,18 @@ def test_slices_draw_as_is_said() -> None:
         flow.vmap(draw)(x)
 
 
+def test_vmap_goes_through_one_graph_for_each_slice():
+    found = []
+    for lib, take in ((torch, torch.tensor), (flow, flow.tensor)):
+        x = take([1.0, 2.0, 3.0], requires_grad=True)
+        y = x**3
+        rows = lib.vmap(lambda v, x=x, y=y, lib=lib: lib.autograd.grad(y, x, v)[0])(torch.eye(3))
+        found.append(rows.tolist())
+        with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+            lib.autograd.grad(y, x, take([1.0, 1.0, 1.0]))
+    assert found[0] == found[1]
+
+
 def test_what_cannot_be_is_said() -> None:
     x = flow.ones(2)
     with pytest.raises(ArgumentError, match=r"must return a 0-d tensor.*shape \[2\]"):

@@ -198,5 +198,18 @@ def test_sizes_of_which_some_are_the_operands_own() -> None:
     agree(lambda p: (p.reshape(2, 2, 5) @ flow.zeros(5, 0)).sum() + p)
 
 
+READ_AS: dict[str, Callable[[Any], Any]] = {
+    "complex": lambda x: flow.view_as_complex(x).abs(),
+    "another size": lambda x: x.detach().view(flow.complex64).abs() * x,
+    "strides": lambda x: x.as_strided((3, 4), (3, 2)),
+}
+
+
+@pytest.mark.parametrize("read", READ_AS.values(), ids=READ_AS.keys())
+def test_memory_is_read_as_contiguous_after_a_transpose(read: Callable[[Any], Any]) -> None:
+    agree(lambda p: read(p.reshape(2, 5, 2).permute(1, 2, 0).contiguous()))
+    agree(lambda p: read((p * 2).reshape(2, 5, 2).permute(1, 2, 0).contiguous()) * p.sum())
+
+
 def test_strides_may_reach_to_the_end_of_a_large_tensor() -> None:
     agree(lambda p: (flow.zeros(8, 1, 512, 8) + p.mean()).as_strided((8, 1, 512, 8), (4096, 2048, 8, 1)))

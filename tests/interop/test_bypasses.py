@@ -126,6 +126,11 @@ def seeded(m: Any, x: torch.Tensor) -> torch.Tensor:
     return m.inner(m.layer(x)) + torch.randn(4, generator=torch.Generator().manual_seed(3))
 
 
+@torch.jit.script
+def scanned(a: list[torch.Tensor], b: list[torch.Tensor]) -> torch.Tensor:
+    return torch.addcmul(b[1], b[0], a[1]) * a[0]
+
+
 CASES: dict[str, Method] = {
     "a function": lambda m, x: early(m.layer(x), 3.0),
     "a function whose context is set up": parted,
@@ -142,6 +147,8 @@ CASES: dict[str, Method] = {
     "autograd.grad": differentiated,
     "functional_call": adapted,
     "stft": lambda m, x: torch.stft(m.layer(x), 4, window=torch.hann_window(4), return_complex=True).abs().sum(-1),
+    "a scripted function of lists": lambda m, x: scanned([m.layer(x), x], [m.inner(x), x * 2]),
+    "Tensor of a tensor": lambda m, x: m.layer(x) * torch.Tensor(torch.zeros(4) + 2).to(x.device),
     "random numbers": seeded,
 }
 

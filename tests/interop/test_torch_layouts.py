@@ -192,6 +192,47 @@ def test_what_a_module_keeps_in_an_attribute_is_kept_or_refused(how: str, everyw
         assert [graph(given).sum().item() for _ in range(3)] == expected
 
 
+class SetByData(torch.nn.Module):
+    """Flows set scales by the first batch, and shifts to a tensor that every rank makes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale, self.shift = torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.ones(2))
+        self.ready = False
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if not self.ready:
+            self.scale.data, self.ready = x.mean(0), True
+            self.shift.data = torch.arange(2.0)
+        return x * self.scale + self.shift
+
+
+@pytest.mark.parametrize("how", [S(0), B])
+def test_a_parameter_that_is_set_by_data_keeps_its_layout(how: Any):
+    def trained(model: Any, optimizer: Any, x: Any) -> Any:
+        for _ in range(2):
+            optimizer.zero_grad()
+            model(x).square().sum().backward()
+            optimizer.step()
+        return model
+
+    theirs, x = SetByData(), torch.arange(8.0).reshape(4, 2)
+    ours = flow.from_torch(theirs)
+    trained(theirs, torch.optim.SGD(theirs.parameters(), lr=1e-2), x)
+
+    @on(2)
+    def run() -> None:
+        P = flow.placement("cpu", [0, 1])
+        mine = copy.deepcopy(ours).to_global(P, how)
+        given = flow.from_torch(x).to_global(P, B).to_global(P, S(0))
+        trained(mine, flow.optim.SGD(mine.parameters(), lr=1e-2), given)
+        for a, b in zip(mine.parameters(), theirs.parameters(), strict=True):
+            assert a.sbp == (how,)
+            torch.testing.assert_close(torch.from_numpy(a.numpy()), b.detach())
+
+    run()
+
+
 class Record(collections.OrderedDict[str, Any]):
     """What libraries give in the place of a tuple."""
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import pickle
 import warnings
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +58,28 @@ class Block(torch.nn.Module):
         return {"logits": self.head(x + self.drop(self.down(torch.nn.functional.gelu(self.up(x)))))}
 
 
+class Joined(torch.nn.Module):
+    """What a layer sets on its input, the next one reads, as fastai's do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.ModuleList([torch.nn.Linear(4, 4), Sum()])
+
+    def forward(self, x: Any) -> Any:
+        y = x
+        for layer in self.layers:
+            y.orig = x
+            y = layer(y)
+        return y
+
+
+class Sum(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x.relu() + x.orig
+
+
 MODULES: dict[str, tuple[Any, Any]] = {
+    "attributes of tensors": (Joined, lambda: torch.randn(4, 4)),
     "block": (Block, lambda: torch.randint(0, 10, (4, 6))),
     "convolutions": (
         lambda: torch.nn.Sequential(
@@ -1150,9 +1173,10 @@ class Closed(torch.nn.Module):
         weight = layers["a"].weight
         self.mlp = lambda x: layers["b"](layers["a"](x))
         self.others = {"own": [lambda x: self.mlp(x)], "default": lambda x, b=layers["b"]: b(x @ weight.T)}
+        self.held = functools.partial(lambda layer, x: layer()(x), weakref.ref(layers["a"]))  # as fairscale wraps
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.mlp(x) + self.others["own"][0](x) + self.others["default"](x)
+        return self.mlp(x) + self.others["own"][0](x) + self.others["default"](x) + self.held(x)[:, 1:]
 
 
 def test_functions_that_a_module_holds_refer_to_what_was_converted() -> None:
@@ -1180,6 +1204,38 @@ def test_a_parameter_that_was_not_converted_is_refused_where_it_would_be_trained
 
 
 BORROWED = torch.nn.Linear(3, 2)
+
+
+class Marked(torch.nn.Module):
+    """It marks its weight before it is converted and in its calls, and returns an object of a class of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight: Any = torch.nn.Parameter(torch.ones(3))
+        self.weight.calls, self.weight.decays = 0, False
+        self.gone = weakref.ref(torch.nn.Linear(1, 1))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        self.weight.calls += 1
+        return Result(x * self.weight + self.weight.offset)
+
+
+class Result:
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def test_what_is_set_on_a_parameter_is_set_on_its_stand_in() -> None:
+    ours: Any = flow.from_torch(Marked())
+    ours.weight.offset = 2.0
+    for _ in range(2):
+        result = ours(flow.ones(2, 3))
+    assert ours.weight.calls == 2 and ours.weight.decays is False
+    value = flow.from_torch(result.value)
+    assert type(value) is flow.Tensor and value.tolist() == [[3.0] * 3] * 2
+    assert type(flow.to_torch(result.value)) is torch.Tensor
+    (result.value * value).sum().backward()
+    assert ours.weight.grad.tolist() == [6.0] * 3
 
 
 class Rows(torch.nn.Module):

@@ -137,7 +137,7 @@ def _run(
     outputs: Sequence[Tensor], gradients: Sequence[Tensor | None], retain_graph: bool | None, create_graph: bool,
     wanted: list[Tensor] | None, accumulate: bool,
 ) -> dict[int, Tensor]:  # fmt: skip
-    retain = create_graph if retain_graph is None else retain_graph
+    retain = (create_graph if retain_graph is None else retain_graph) or passing.again
     before, here.grad = here.grad, create_graph
     around, passing.ends = passing.ends, []
     if around is None:

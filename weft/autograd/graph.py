@@ -25,6 +25,7 @@ class _Passing(threading.local):
 
     ends: list[Callable[[], Any]] | None = None
     last: list[Callable[[], Any]] | None = None  # of the outermost backward, if they nest (checkpoint)
+    again: bool = False  # later slices of a vmap may go through the same graph
 
 
 passing = _Passing()

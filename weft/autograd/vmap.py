@@ -10,7 +10,11 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from weft.autograd.trees import filled, leaves
+import torch
+
+from weft.autograd.graph import passing
+from weft.autograd.plain import taken
+from weft.autograd.trees import filled, leaves, mapped
 from weft.core import random
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
@@ -40,6 +44,7 @@ def vmap(
 
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = mapped(args, _taken), mapped(kwargs, _taken)
         dims = list(_spread(in_dims if isinstance(in_dims, (int, tuple, list)) else (in_dims,), args, "in_dims"))
         given = list(leaves(args))
         named = [isinstance(t, Tensor) for t in leaves(kwargs)]  # sliced along their first dimension, as in torch
@@ -47,19 +52,28 @@ def vmap(
         size = _size(given, dims)
         found = []
         alike, before = _Alike(size) if randomness == "same" else None, _draws()
-        for i in range(max(size, 1)):  # of no slices, one of zeros tells the form of the results
-            if alike is not None:
-                alike.begin(i)
-            parts = iter([t if d is None else _slice(t, d, i) for t, d in zip(given, dims, strict=True)])
-            found.append(func(*filled(args, parts), **filled(kwargs, parts)))
-            if randomness == "error" and _draws() != before:
-                raise ArgumentError(
-                    "vmap(): the function draws random numbers; say whether slices draw different ones, "
-                    'vmap(f, randomness="different"), or all the same, randomness="same"'
-                )
+        again = passing.again
+        try:
+            for i in range(max(size, 1)):  # of no slices, one of zeros tells the form of the results
+                passing.again = again or i + 1 < size
+                if alike is not None:
+                    alike.begin(i)
+                parts = iter([t if d is None else _slice(t, d, i) for t, d in zip(given, dims, strict=True)])
+                found.append(func(*filled(args, parts), **filled(kwargs, parts)))
+                if randomness == "error" and _draws() != before:
+                    raise ArgumentError(
+                        "vmap(): the function draws random numbers; say whether slices draw different ones, "
+                        'vmap(f, randomness="different"), or all the same, randomness="same"'
+                    )
+        finally:
+            passing.again = again
         return _stacked(found, out_dims, size)
 
     return call
+
+
+def _taken(v: Any) -> Any:
+    return taken(v) if isinstance(v, torch.Tensor) else v
 
 
 def _slice(t: Tensor, dim: int, i: int) -> Tensor:

@@ -278,6 +278,17 @@ def _grouped(lists: Any, with_indices: bool = False) -> dict[Any, Any]:
     return groups
 
 
+def _constructed(theirs: Callable[..., Any]) -> Callable[..., Any]:
+    """`torch.Tensor(x)`, which would be of the stand-in itself, without asking it."""
+    make = with_facades(sys.modules[WEFT].Tensor)
+
+    @functools.wraps(theirs)
+    def new(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        return make(*args) if cls is torch.Tensor and contains(args, (Facade,)) else theirs(cls, *args, **kwargs)
+
+    return new
+
+
 STATES: Final = frozenset({"get_rng_state", "set_rng_state", "manual_seed", "seed", "initial_seed", "is_tracing"})
 
 
@@ -342,6 +353,7 @@ def install() -> None:
         _replace_context(kind, ours)
     replace(torch._C._functions, "DelayedError", _delayed)  # type: ignore[attr-defined]
     replace(torch._C, "_group_tensors_by_device_and_dtype", _grouped)
+    torch.Tensor.__new__ = staticmethod(_constructed(torch.Tensor.__new__))  # type: ignore[method-assign]
     replace(torch.autograd, "backward", with_facades(root.autograd.backward))
     for home, ours in ((torch, root), (torch.random, root.random), (torch.jit, root.jit)):
         for name, theirs in list(vars(home).items()):  # what is drawn, and which casts are at work

@@ -1,8 +1,10 @@
 """Functions that a module holds, such as lambdas, refer to other modules by their closures. `copy.deepcopy` leaves
-functions as they are: what a copied module holds is made to refer to the copies."""
+functions and weak references as they are: what a copied module holds is made to refer to the copies."""
 
 from __future__ import annotations
 
+import functools
+import weakref
 from types import CellType, FunctionType
 from typing import Any
 
@@ -26,7 +28,18 @@ def _followed(held: Any, memo: dict[Any, Any], known: dict[int, Any]) -> Any:
     """A value in which functions are rebound; itself, if none refers to what was copied."""
 
     def turned(v: Any) -> Any:
-        return memo[id(v)] if id(v) in memo else _rebound(v, memo, known) if isinstance(v, FunctionType) else v
+        if id(v) in memo:
+            return memo[id(v)]
+        if isinstance(v, FunctionType):
+            return _rebound(v, memo, known)
+        if isinstance(v, weakref.ref):
+            referent = v()
+            return v if referent is None or id(referent) not in memo else weakref.ref(memo[id(referent)])
+        if type(v) is functools.partial:
+            given = v.func, v.args, v.keywords
+            f, args, keywords = found = _followed(given, memo, known)
+            return v if found is given else functools.partial(f, *args, **keywords)
+        return v
 
     if id(held) in memo:
         return memo[id(held)]

@@ -92,8 +92,13 @@ class Facade(torch.Tensor):
 
     @data.setter
     def data(self, value: Any) -> None:
+        """A global parameter keeps its layout, as the optimizer writes it there."""
         with without_torch_function():
-            self.of.data = inward(value)
+            value, spec = inward(value), self.of.spec
+            if type(self.of) is Parameter and spec is not None:
+                moved = _moved_to(value, spec.placement)
+                value = (value if moved is None else moved).to_global(spec.placement, spec.nd_sbp)
+            self.of.data = value
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The tensor as another type; or torch's name of its type, which programs compare with theirs."""
@@ -134,6 +139,7 @@ def cached_facade(x: Tensor) -> Facade:
     if known is None or known.of is not x:  # a copy of x has the original's
         known = make(Facade, PLACEHOLDER)
         known.of = x
+        object.__setattr__(known, "__dict__", x.__dict__)  # what is set on one of them is set on both
         x.__dict__["_facade"] = known
     return known
 

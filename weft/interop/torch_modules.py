@@ -111,10 +111,6 @@ def _taken(v: Any) -> Any:
     return inward(v) if isinstance(v, torch.Tensor) else v
 
 
-def _lent(v: Any) -> Any:
-    return outward(v) if isinstance(v, Tensor) else v
-
-
 class Absent:
     """Hides a class attribute of torch's base class that only declares a missing one."""
 
@@ -142,10 +138,14 @@ class TorchModule(Module, TORCHS):
             return self.forward(*args, **kwargs) if self._hooks is None else self._call(*args, **kwargs)
 
         made: Any = None
+        given = {id(v.of): v for v in (*args, *kwargs.values()) if type(v) is Facade}  # with what its code set on them
+
+        def lent(v: Any) -> Any:
+            return given[id(v)] if id(v) in given else outward(v) if isinstance(v, Tensor) else v
 
         def call(*args: Any, **kwargs: Any) -> Any:
             nonlocal made
-            made = self._call(*map(_lent, args), **{k: _lent(v) for k, v in kwargs.items()})
+            made = self._call(*map(lent, args), **{k: lent(v) for k, v in kwargs.items()})
             return records_inward(made)
 
         # its own lists and dicts are passed on as they are, as it may change them
@@ -298,6 +298,7 @@ def _facade_over(t: torch.Tensor) -> Facade:
         p = Parameter(data, t.requires_grad)
         if t.grad is not None:
             p.grad = of_torch(t.grad.detach())
+        vars(p).update(vars(t))  # what a library has set on it, and asks for
         return cached_facade(p)
 
 

@@ -11,6 +11,7 @@ from weft.autograd.plain import dense
 from weft.core.errors import ArgumentError
 from weft.interop import torch_modules
 from weft.interop.entering import Callback
+from weft.interop.facade import Facade
 from weft.nn.module.module import Module
 from weft.tensor import tensor as tensors
 from weft.tensor.tensor import Tensor
@@ -44,7 +45,7 @@ def from_torch(data: Any) -> Any:
             f"from_torch takes a torch.Tensor, a torch.nn.Module or a function; got {type(data).__name__}. "
             "Other arrays go to flow.tensor"
         )
-    return tensors.of_torch(dense(data.detach()))
+    return data.of.detach() if type(data) is Facade else tensors.of_torch(dense(data.detach()))
 
 
 @overload
@@ -59,6 +60,7 @@ def to_torch(x: Any) -> Any:
     >>> to_torch(flow.ones(2)).sum().item()
     2.0
     """
+    x = x.of if type(x) is Facade else x  # from an object that a module of torch's returned
     return x.detach().to_torch() if isinstance(x, Tensor) else torch_modules.to_module(x)
 
 

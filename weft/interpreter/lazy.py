@@ -29,7 +29,9 @@ from weft.ops.infer import infer
 from weft.tensor.tensor import Tensor, of_value
 
 FUNCTIONS = {"from_local": "to_global of a local tensor", "to_local": "to_local"}
-STRIDELESS = {"view": "reshape"}  # a symbol has no strides: its contiguous() is itself, so a later view must reshape
+# a symbol has no strides: its contiguous() is itself, so a later view must reshape, or reads it made contiguous
+STRIDELESS = {"view": "reshape"}
+DENSE = frozenset({"view_as_complex", "reinterpret", "as_strided"})
 
 
 def run(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[list[Tensor], tuple[Any, ...]]:
@@ -44,7 +46,10 @@ def run(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[list[Tensor], 
     if op.dynamic:
         values = _computed(op, args, builder)
     else:
-        values = emit(op, tuple([_symbol(a, builder) for a in args]), builder)
+        symbols = tuple([_symbol(a, builder) for a in args])
+        if op.name in DENSE:
+            symbols = (*emit(OPS["dense"], symbols[:1], builder), *symbols[1:])
+        values = emit(op, symbols, builder)
     return [of_value(v, v.spec) for v in values], args
 
 

@@ -15,7 +15,7 @@ from weft.ops.create.constructors import (
 )
 from weft.ops.create.convert import from_local as from_local, to_global as to_global, to_local as to_local
 from weft.ops.create.fill import fill as fill
-from weft.ops.create.move import contiguous as contiguous, to_device as to_device
+from weft.ops.create.move import contiguous as contiguous, dense as dense, to_device as to_device
 from weft.ops.index.indexing import (
     gather as gather, index as index, index_add as index_add, index_put as index_put,
     index_put_zeros as index_put_zeros, index_select as index_select, nonzero as nonzero, scatter as scatter,

@@ -8,13 +8,11 @@ from typing import Any
 
 from weft.api.fast_path import Short, shortened
 from weft.api.table import public
-from weft.autograd.freshness import fresh
 from weft.core.dispatch import here
 from weft.core.dtype import DType
 from weft.core.errors import IndexingError, ShapeError
 from weft.functional.create.creation import Sizes, size_of
 from weft.functional.tensor.conversion import contiguous
-from weft.job.memory_order import lies
 from weft.ops import ops
 from weft.ops.pointwise.arithmetic import conjugated
 from weft.ops.shape.views import dim_of, resolve
@@ -187,10 +185,7 @@ def as_strided(x: Tensor, size: Sequence[int], stride: Sequence[int], storage_of
             f"as_strided(): sizes {list(size)} and strides {list(stride)} from {at} are out of bounds for storage of "
             f"{x.numel()} elements: in a graph each tensor has its own"
         )
-    if x.value is not None and here.trace is not None:
-        if x.spec is not None or not lies(x.value.meta, here.trace.order.strides(fresh(x).value)):
-            x = ops.contiguous(x)  # as a symbol is taken to be, however it lies in its chain
-    elif x.spec is None and not x.is_contiguous():  # in the order of its memory it may be
+    if x.spec is None and x.value is None and not x.is_contiguous():  # in the order of its memory it may be
         steps = x.stride()
         x = ops.permute(x, tuple(sorted(range(x.ndim), key=lambda d: (-steps[d], d))))
         if not x.is_contiguous():
