@@ -112,3 +112,20 @@ def test_dtypes_and_devices_equal_torchs() -> None:
     assert x.dtype != torch.float64 and x.dtype != flow.float64 and x.dtype != "float32"
     assert x.device == torch.device("cpu") and torch.device("cpu") == x.device and x.device != torch.device("meta")
     assert {x.dtype: 1, x.device: 2}[flow.float32] == 1 and x.device != flow.device("meta")
+
+
+class Result:
+    def __init__(self, value: torch.Tensor) -> None:
+        self.value = value
+
+
+class Gives(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> Result:
+        return Result(x * 2)
+
+
+def test_what_an_own_object_of_a_torch_module_holds_is_taken() -> None:
+    held = flow.from_torch(Gives())(flow.arange(3.0)).value
+    for take in (flow.tensor, flow.as_tensor, flow.from_torch, lambda t: flow.tensor([t[1] - 2, t[1], t[2]])):
+        y: Any = take(held)
+        assert type(y) is flow.Tensor and type(y.to_torch()) is torch.Tensor and y.tolist() == [0, 2, 4]

@@ -62,10 +62,15 @@ def _plain(a: Any) -> Any:
     return tuple(a) if is_others(a) else a
 
 
+def behind(a: Any) -> Any:
+    """The tensor behind a stand-in, from one of torch's modules; anything else itself."""
+    return a.of if isinstance(a, torch.Tensor) and hasattr(a, "of") else a
+
+
 def taken(a: Any) -> Any:
     """A torch tensor as a Weft one, over the same memory."""
-    if hasattr(a, "of"):  # a stand-in for a Weft tensor, from one of torch's modules
-        return a.of
+    if (own := behind(a)) is not a:
+        return own
     if a.requires_grad and torch.is_grad_enabled() and here.grad:
         raise ArgumentError(
             "a tensor of torch's that requires a gradient: torch would not see what Weft computes with it. Give "

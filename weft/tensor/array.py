@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -10,6 +10,8 @@ import torch
 from weft.core import dtype as dtypes
 from weft.core.errors import DtypeError
 from weft.tensor.described import Described
+
+TENSORS: Final = (Described, torch.Tensor)  # torch's may be stand-ins
 
 
 def array_of(data: torch.Tensor) -> np.ndarray:
@@ -30,7 +32,7 @@ def numbers(data: Any) -> Any:
 
 
 def _plain(data: Any) -> Any:
-    tensor: Any = data if isinstance(data, (Described, np.ndarray)) else None
+    tensor: Any = data if isinstance(data, (*TENSORS, np.ndarray)) else None
     if tensor is not None:  # of one element, a number, as in torch
         return tensor.item() if not isinstance(data, np.ndarray) and tensor.numel() == 1 else tensor.tolist()
     return [_plain(v) for v in data] if isinstance(data, (list, tuple)) else data
@@ -40,4 +42,4 @@ def _holds_tensors(data: Any) -> bool:
     kinds = {*map(type, data)} if isinstance(data, (list, tuple)) else set()
     bare = np.ndarray in kinds and not all(map(np.ndim, data))  # torch refuses 0-d arrays, too
     deeper = any(issubclass(k, (list, tuple)) for k in kinds)
-    return bare or any(issubclass(k, Described) for k in kinds) or (deeper and any(map(_holds_tensors, data)))
+    return bare or any(issubclass(k, TENSORS) for k in kinds) or (deeper and any(map(_holds_tensors, data)))

@@ -12,7 +12,7 @@ import torch
 
 from weft.api.fast_path import Making
 from weft.api.table import named, public
-from weft.autograd.plain import dense
+from weft.autograd.plain import behind, dense
 from weft.core import dtype as dtypes
 from weft.core import random
 from weft.core import sbp as sbps
@@ -272,7 +272,7 @@ def tensor(
     >>> flow.tensor([[1, 2], [3, 4]]).shape
     torch.Size([2, 2])
     """
-    kind = None if dtype is None else dtypes.of(dtype).torch
+    kind, data = None if dtype is None else dtypes.of(dtype).torch, behind(data)
     if isinstance(data, Tensor):
         data = whole_data(data, "flow.tensor(tensor)")
     if isinstance(data, torch.Tensor):
@@ -293,6 +293,7 @@ def tensor(
 @public("flow")
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """The data as a tensor, without a copy if possible."""
+    data = behind(data)
     if isinstance(data, Tensor):
         return data if dtype is None and device is None else data.to(device=device, dtype=dtype)
     if hasattr(data, "__array_interface__") or isinstance(data, torch.Tensor):
