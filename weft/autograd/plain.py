@@ -64,7 +64,7 @@ def _plain(a: Any) -> Any:
 
 def behind(a: Any) -> Any:
     """The tensor behind a stand-in, from one of torch's modules; anything else itself."""
-    return a.of if isinstance(a, torch.Tensor) and hasattr(a, "of") else a
+    return getattr(a, "of", a) if isinstance(a, torch.Tensor) else a
 
 
 def taken(a: Any) -> Any:
