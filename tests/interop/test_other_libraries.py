@@ -356,13 +356,15 @@ def test_torchs_files_of_wefts_tensors(tmp_path: Path) -> None:
         torch.save({"weight": flow.ones(2, placement=P, sbp=flow.sbp.broadcast)}, tmp_path / "s")
 
 
-def test_programs_that_train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("path", ["accelerate.accelerator.Accelerator", "skorch.net.NeuralNet"])
+def test_programs_that_train(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Such as the trainers of transformers and Lightning: their methods see torch's tensors, all the way in; so do
     those of a family of classes, as diffusers' schedulers are."""
-    (tmp_path / "accelerate").mkdir()
-    (tmp_path / "accelerate" / "__init__.py").touch()
-    (tmp_path / "accelerate" / "accelerator.py").write_text(
-        "import torch\nclass Accelerator:\n    def __init__(self, model):\n        self.model = model\n"
+    package, module, name = path.split(".")
+    (tmp_path / package).mkdir()
+    (tmp_path / package / "__init__.py").touch()
+    (tmp_path / package / f"{module}.py").write_text(
+        f"import torch\nclass {name}:\n    def __init__(self, model):\n        self.model = model\n"
         "    def train(self, x):\n        optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)\n"
         "        for p in self.model.parameters():\n            assert isinstance(p, torch.nn.Parameter)\n"
         "        loss = self.model(x).sum()\n        assert isinstance(loss, torch.Tensor)\n"
@@ -373,8 +375,8 @@ def test_programs_that_train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         "        assert optimizer.step(closure) is loss\n        return loss, torch.zeros(2) + loss.detach()\n"
         "    def rows(self, them):\n        return them\n"
     )
-    _only(tmp_path, "accelerate", monkeypatch)
-    kind = importlib.import_module("accelerate.accelerator").Accelerator
+    _only(tmp_path, package, monkeypatch)
+    kind = getattr(importlib.import_module(f"{package}.{module}"), name)
     torch.manual_seed(0)
     theirs = torch.nn.Linear(4, 2)
     ours = flow.from_torch(copy.deepcopy(theirs))
@@ -384,9 +386,9 @@ def test_programs_that_train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert next(kind(ours).rows(i for i in (3,))) == 3  # what is read as it goes stays so
     kind(ours).train(X)
     torch.testing.assert_close(ours.weight.detach().to_torch(), theirs.weight.detach())
-    with pytest.raises(ArgumentError, match=r"Accelerator gives each rank other rows.*global"):
+    with pytest.raises(ArgumentError, match=rf"{name} gives each rank other rows.*global"):
         kind(ours.to_global(P, flow.sbp.broadcast))
-    _only(tmp_path, "accelerate", monkeypatch)
+    _only(tmp_path, package, monkeypatch)
 
     class Scheduler:
         pass

@@ -368,6 +368,7 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
     "timm.utils.model_ema": dict.fromkeys(("ModelEmaV2", "ModelEmaV3"), wrap_methods),
     "torchmetrics.metric": {"Metric": wrap_subclasses},
     "accelerate.accelerator": {"Accelerator": wrap_methods},
+    "skorch.net": {"NeuralNet": wrap_methods},
     **{f"{home}.trainer.trainer": {"Trainer": wrap_methods} for home in ("lightning.pytorch", "pytorch_lightning")},
     "einops.einops": dict.fromkeys(("reduce", "einsum", "parse_shape", "asnumpy"), _wrap_function),
     "einops.packing": dict.fromkeys(("pack", "unpack"), _wrap_function),
