@@ -9,6 +9,7 @@ import pytest
 from weft.core.errors import GraphError
 from weft.plan.net import Net, line
 from weft.plan.verify import verify
+from weft.simulator.schedule import Schedule
 from weft.simulator.simulate import Timeline, simulate
 from weft.simulator.training_pipeline import pipeline
 
@@ -98,3 +99,7 @@ def test_a_cycle_without_a_token_is_told() -> None:
 def test_the_gantt_chart_tells_the_acts() -> None:
     text = simulate(line("load", "run", copies=2, apart=True).plans(), {"run": 2}, launches=2).gantt()
     assert text == "time  0 1 2 3 4\nload  0 1 . . .\nrun   . 0 0 1 1"
+
+
+def test_a_schedule_of_nothing_says_so() -> None:
+    assert "no task works on micro-batches" in str(Schedule({"rank 0": []}))

@@ -50,6 +50,8 @@ class Schedule:
         return self.pause / self.span if self.span else 0.0
 
     def __str__(self) -> str:
+        if not self.span:
+            return "no task works on micro-batches: set_gradient_accumulation_steps() makes some"
         unit = min((p.end - p.start for parts in self.rows.values() for p in parts), default=1.0)
         columns = round(self.span / unit)
         rows = [(name, [(p.start, p.end, p.label) for p in parts]) for name, parts in self.rows.items()]
