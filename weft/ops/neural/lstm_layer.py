@@ -175,7 +175,7 @@ def _check_gradient(*given: tuple[torch.Size, torch.dtype] | None) -> None:
     forms = [None if t is None else Form(tuple(t[0]), of_torch(t[1])) for t in given]
     if lstm_layer_grad.form_function(*forms, False) is None:  # pyright: ignore[reportOptionalCall]
         shown = ", ".join(f"{f.dtype.name}{list(f.shape)}" for f in forms if f is not None)
-        raise ShapeError(f"lstm_layer_grad(): these don't come from one call of lstm_layer: {shown}")
+        raise RuntimeError(f"these don't come from one call of lstm_layer: {shown}")  # explained as a kernel's error
 
 
 def _samples(rand: Any) -> Any:
