@@ -124,6 +124,12 @@ def test_what_a_config_refuses() -> None:
         graph.config.alow_fuse_cast_scale = True
     with pytest.raises(AttributeError, match="Did you mean 'add_optimizer'"):
         graph.add_optimiser(None)
+    with pytest.raises(GraphError, match=r"config\.training = 'no': it is True or False"):
+        graph.config.training = "no"
+    with pytest.raises(AttributeError, match=r"config\.proto is text here, without 'enable_magic'"):
+        graph.config.proto.enable_magic = True
+    with pytest.raises(GraphError, match=r"called, not set to \{\}"):
+        graph.config = {}  # type: ignore[assignment]
     graph(batch(0))
     with pytest.raises(GraphError, match="compiled already"):
         graph.config.enable_amp(True)
@@ -228,6 +234,9 @@ def test_an_option_takes_what_it_is_for(call: Any) -> None:
 def test_what_is_not_for_graphs_is_refused() -> None:
     with pytest.raises(GraphError, match="a level is an int"):
         nn.Graph().debug("all")  # type: ignore[arg-type]
+    for ranks in ("x", [0, "1"]):
+        with pytest.raises(GraphError, match="a rank, several, or -1 for all"):
+            nn.Graph().debug(1, ranks=ranks)  # type: ignore[arg-type]
     for other in (3, nn.Linear):
         with pytest.raises(GraphError, match="decorates a class of graphs"):
             nn.Graph.with_dynamic_input_shape()(other)  # type: ignore[arg-type]

@@ -242,6 +242,17 @@ def test_what_attention_takes_within_its_kernels_is_told(
         torch.set_num_threads(was)
 
 
+def test_blocks_of_attention_gradients_share_one_space() -> None:
+    """All are computed in that of the first, as `works_in` says."""
+    op: Any = OPS["attention_grad"]
+    q, k, v, dy = torch.randn(4, 1, 4, 320, 64)
+    with torch.no_grad():
+        y, logsumexp = OPS["scaled_dot_product_attention"].kernel(q, k, v, None, True)
+        args, into = (dy, q, k, v, y, logsumexp, None, True, None), torch.empty(3, *q.shape).unbind()
+        op.out_kernel(into, *args)  # what hides later keys is kept
+        assert peak(lambda: op.out_kernel(into, *args), steps=2) == op.workspace(*args)
+
+
 class Draws(nn.Graph):
     def build(self, x: Any) -> Any:
         noisy = flow.normal(flow.zeros_like(x), 1.0) + flow.rand(64, 64) + flow.randn(64, 64) + flow.bernoulli(x)

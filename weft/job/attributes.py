@@ -98,9 +98,7 @@ class Attributes:
         read = self._read_as_no_state(was_read)
         for module, held in self._held.values():
             changed = [each for each in held if not self._is_as_before(each)]
-            late = [
-                Held(module, n, None, None, snapshot(getattr(type(module), n, None))) for n in self._late(module, held)
-            ]
+            late = [Held(module, name, None, was=_of_class(module, name)) for name in self._late(module, held)]
             for each in [*changed, *late]:
                 self._keep_constants(each, was_read)
             for each in changed:
@@ -109,13 +107,14 @@ class Attributes:
                     found.append((each, pair))
             for each in late:
                 self._judged(each, was_read)
-        self._refuse_shared([each for each, _ in found])
+        self._check_shared([each for each, _ in found])
         for each, _ in found:
             stored(each.module)[each.name] = each.value
         return [pair for _, pair in found]
 
-    def _refuse_shared(self, changed: list[Held]) -> None:
-        """Refuse to write a replacement into memory that has another buffer or parameter, which shall stay apart."""
+    def _check_shared(self, changed: list[Held]) -> None:
+        """Refuse to write a replacement into memory that has another buffer or parameter, which shall stay apart; warn
+        where another attribute holds that memory."""
         held = [h for _, held in self._held.values() for h in held]
         every = {id(m): m for module, _ in self._held.values() for m in module.modules()} if changed else {}
         held += [Held(m, k, stored(m).get(k)) for i, m in every.items() if i not in self._held for k in m._roles]
@@ -196,7 +195,7 @@ class Attributes:
             )
         elif type(now) in PLAIN or (id(old), id(now)) not in self._compared:
             self._compared.add((id(old), id(now)))
-            if how := change(each.was, snapshot(now)):
+            if (how := change(each.was, snapshot(now))) is not None:
                 warn_of_change(str(each), how)
         return None
 
@@ -258,6 +257,7 @@ class Attributes:
 
 
 def _of_class(module: Any, name: str) -> Snapshot:
+    """What a module's class has under the name of an attribute that the module hadn't."""
     return snapshot(getattr(type(module), name, None))
 
 

@@ -16,8 +16,7 @@ from weft.core.program_line import warn
 from weft.core.stored import Stored
 from weft.tensor.tensor import Tensor
 
-NUMBERS: Final = (bool, int, float)
-PLAIN: Final = (*NUMBERS, str, NoneType)
+PLAIN: Final = (bool, int, float, str, NoneType)
 THINGS: Final = (Stored, FunctionType, BuiltinFunctionType, type)  # which are themselves, whatever they hold
 DEPTH: Final = 4  # of containers in containers
 TENSORS: Final = (Tensor, torch.Tensor)
@@ -63,20 +62,20 @@ def _attributes(value: Any) -> dict[str, Any]:
         return {}
 
 
-def change(before: Snapshot, now: Snapshot) -> str:
-    """Where a value isn't as it was, and how; empty if it is. What was None may be set by the first call."""
+def change(before: Snapshot, now: Snapshot) -> str | None:
+    """Where a value isn't as it was, and how; None if it is. What was None may be set by the first call."""
     for place in {**before, **now}:
         old, new = before.get(place, ...), now.get(place, ...)
         if old is None or (type(old) is type(new) and (old is new or old == new)):
             continue
         shown = type(old) in PLAIN and type(new) in PLAIN
-        return f"{place} from {old!r} to {new!r}" if shown else place or " "
-    return ""
+        return f"{place} from {old!r} to {new!r}" if shown else place
+    return None
 
 
 def warn_of_change(name: str, how: str) -> None:
     warn(
-        f"build() changes {name}{how.rstrip()} in Python. Launches don't: all go by what it was when the graph was "
+        f"build() changes {name}{how} in Python. Launches don't: all go by what it was when the graph was "
         "traced. What shall change is a tensor, register_buffer(name, tensor)"
     )
 
@@ -87,7 +86,7 @@ def watched(graph: Any) -> Iterator[None]:
     before = _public(graph)
     yield
     for name, now in _public(graph).items():
-        if how := change(before.get(name, {}), now):
+        if (how := change(before.get(name, {}), now)) is not None:
             warn_of_change(f"{type(graph).__name__}.{name}", how)
 
 
