@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -118,13 +119,15 @@ def test_ranks_train_on_all_of_the_data(ranks: int, optimizer: str, batches: int
 
 
 def trains_over_a_network() -> None:
-    """There the next module's parameters are gathered while one computes."""
+    """There the next module's parameters are gathered while one computes, and gradients are scattered."""
     rank, expected = flow.env.get_rank(), alone("AdamW", 2, True)
     flow.manual_seed(0)
     net = sharded(Net(), reshard_after_forward=True)
     data = torch.tensor(DATA).view(2, 2, -1, 5)[:, rank].reshape(-1, 5)
-    with flow.explain() as moved:
+    with flow.explain() as moved, flow.vm.trace() as ran:
         train(net, flow.tensor(data.tolist()), "AdamW", 2, True)
+    scatters = Counter(e.stream for e in ran.events if e.name == "reduce_scatter")
+    assert scatters["collective:parts"] >= scatters["collective"] > 0  # as many instructions as there are movements
     for p, q in zip(net.parameters(), expected, strict=True):
         torch.testing.assert_close(torch.tensor(p.numpy()), torch.tensor(q), rtol=1e-4, atol=1e-5)
     assert vm_of().statistics()["streams"]["collective:parts"]["issued"] > 6 and held(net) == 0
@@ -193,11 +196,13 @@ def test_a_grid_has_replicas_of_what_is_split(shape: tuple[int, int]) -> None:
             torch.testing.assert_close(torch.tensor(b), torch.tensor(a), rtol=1e-4, atol=1e-5)
 
 
-def test_replicas_sum_when_asked_to() -> None:
+def replicas_sum() -> None:
     def run(waits: bool) -> Any:
         flow.manual_seed(0)
-        net = sharded(Net(), mesh=flow.distributed.init_device_mesh("cpu", (2, 2)))
-        mine = flow.tensor(DATA[flow.env.get_rank() :: 4])
+        ranks = flow.env.get_world_size()
+        policy = MixedPrecisionPolicy(reduce_dtype=flow.float64)
+        net = sharded(Net(), mesh=flow.distributed.init_device_mesh("cpu", (2, ranks // 2)), mp_policy=policy)
+        mine = flow.tensor(DATA[flow.env.get_rank() :: ranks])
         net.set_requires_all_reduce(not waits)
         net(mine[:1]).sum().backward()
         assert not waits or all(p.grad is None for p in net.parameters())
@@ -205,9 +210,56 @@ def test_replicas_sum_when_asked_to() -> None:
         net(mine[1:]).sum().backward()
         return [None if p.grad is None else p.grad.numpy().tolist() for p in net.parameters()]
 
-    at_once, later = spawn_threads(4, run, False), spawn_threads(4, run, True)
-    for a, b in zip(at_once[0], later[0], strict=True):
+    for a, b in zip(run(False), run(True), strict=True):
         torch.testing.assert_close(a and torch.tensor(a), b and torch.tensor(b), rtol=1e-4, atol=1e-5)
+
+
+def test_replicas_sum_when_asked_to() -> None:
+    spawn_threads(4, replicas_sum, deadline=60)
+
+
+def test_replicas_sum_over_a_network(world: Any) -> None:
+    world("replicas_sum", 2, "c10d").well()
+
+
+class Fails(flow.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        raise ValueError("not finite")
+
+
+def a_backward_fails() -> None:
+    def once(p: Any) -> list[float]:
+        return p.grad.to_global(sbp=B).to_local().tolist()
+
+    flow.manual_seed(0)
+    layers = [nn.Linear(8, 8) for _ in range(3)]
+    net, x = nn.Sequential(*layers), flow.ones(2, 8)
+    for layer in layers:
+        fully_shard(layer)
+    fully_shard(net)
+    net(x).sum().backward()
+    expected = [once(p) for p in net.parameters()]
+    net.zero_grad()
+    with pytest.raises(ValueError, match="not finite"):
+        layers[2](layers[1](Fails.apply(layers[0](x)))).sum().backward()
+    assert held(net) == 0 and all(p.is_global for p in net.parameters())
+    assert layers[0].weight.grad is None and once(layers[2].weight) == expected[4]
+    net.zero_grad()
+    net(x).sum().backward()
+    assert [once(p) for p in net.parameters()] == expected
+
+
+@pytest.mark.parametrize("transport", ["local", "c10d"])
+def test_a_backward_that_fails_leaves_it_as_it_was(transport: str, world: Any) -> None:
+    if transport == "local":
+        spawn_threads(2, a_backward_fails, deadline=60)
+    else:
+        world("a_backward_fails", 2, transport).well()
 
 
 class Scored(Net):

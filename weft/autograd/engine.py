@@ -141,12 +141,16 @@ def _run(
     before, here.grad = here.grad, create_graph
     around, passing.ends = passing.ends, []
     if around is None:
-        passing.last = passing.ends
+        passing.last, passing.undo = passing.ends, []
     try:
         found = Sweep(retain, create_graph, wanted, accumulate).go(outputs, gradients)
         for end in passing.ends:
             end()
         return found
+    except BaseException:
+        for undo in passing.undo if around is None else ():
+            undo()
+        raise
     finally:
         here.grad, passing.ends = before, around
         if around is None:

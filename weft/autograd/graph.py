@@ -25,18 +25,21 @@ class _Passing(threading.local):
 
     ends: list[Callable[[], Any]] | None = None
     last: list[Callable[[], Any]] | None = None  # of the outermost backward, if they nest (checkpoint)
+    undo: list[Callable[[], Any]] = []  # if that fails; a new list in each
     again: bool = False  # later slices of a vmap may go through the same graph
 
 
 passing = _Passing()
 
 
-def at_end_of_backward(do: Callable[[], Any], outermost: bool = False) -> None:
-    """Call a function at the end of the running backward, or of the outermost one."""
+def at_end_of_backward(do: Callable[[], Any], outermost: bool = False, undo: Callable[[], Any] | None = None) -> None:
+    """Call a function at the end of the running backward, or of the outermost one; or `undo` if that fails."""
     ends = passing.last if outermost else passing.ends
     if ends is None:
         raise AutogradError("no backward is running in this thread: this is for hooks")
     ends.append(do)
+    if undo is not None:
+        passing.undo.append(undo)
 
 
 def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[[Any], Any], *, mode: str = "all") -> _MultiHandle:

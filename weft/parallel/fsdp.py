@@ -7,12 +7,14 @@ soon as backward has made it. These are the movements of a graph under ZeRO's st
 tensors are moved without copies.
 
 Over a network a module's parameters are gathered while the module before it computes: the one that followed it the last
-time. A thread of its own does so, for which readers wait. Over shared memory it would take that module's cores.
+time; and gradients are scattered while backward goes on. A thread of its own does so, for which readers wait. Over
+shared memory it would take the modules' cores.
 """
 
 from __future__ import annotations
 
 import functools
+from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeVar
 
@@ -39,15 +41,17 @@ from weft.parallel.policies import MixedPrecisionPolicy
 from weft.parallel.sharded import KEY, Sharded, own_parameters
 from weft.tensor.blob import blob_of
 from weft.tensor.data import local_data
-from weft.tensor.tensor import Tensor, of_shard
+from weft.tensor.tensor import Tensor
 from weft.transport import transport_of
 from weft.transport.base import Group
 from weft.transport.line import Line
 from weft.vm import vm_of
+from weft.vm.instruction import Instruction
 
 M = TypeVar("M", bound=Module)
 LINE: Final = "parts"  # a separate line, as gathers and scatters overlap with the program's own collectives
-AHEAD: Final = "collective:parts"  # another one, and the stream, of what is gathered ahead
+BESIDE: Final = "collective:parts"  # another one, and the stream, of what goes on beside a module that computes
+SCATTERS: Final = 2  # at most so many at a time, as each holds its gradients
 SETTINGS: Final = ("requires_gradient_sync", "requires_all_reduce", "reshard_after_forward")
 IDLE: Final = (  # when whole parameters are freed or gathered beyond that, and the order of dividing and summing
     "is_last_backward", "reshard_after_backward", "unshard_in_backward", "force_sum_reduction_for_comms",
@@ -166,10 +170,11 @@ class Parts:
         self.ahead: dict[str, list[Parts]] = {}  # by way, forward or backward: what to gather meanwhile,
         self.follows: dict[str, Parts] = {}  # and what began next, the last time
         self.arrived: list[Sharded] = []
-        self.line, self.line_ahead = (Line(transport_of(), name) for name in (LINE, AHEAD))
+        self.more: list[tuple[Tensor, Tensor]] = []  # gradients to be added to what parts have already
+        self.line, self.line_beside = (Line(transport_of(), name) for name in (LINE, BESIDE))
         self.ranks = place.group(current().index, place.ndim - 1)  # over which it splits
         self.group: Group = self.line.group(self.ranks)
-        self.replicas = self.line.group(place.group(current().index, 0)) if place.ndim == 2 else None
+        self.replicas = place.group(current().index, 0) if place.ndim == 2 else ()
         own = own_parameters(module, ignored, mesh)
         self.members = [Sharded(name, p, place, at, policy.param_dtype, mesh) for name, p, at in own]
         most = buckets.limit(sum(s.bytes for s in self.members))
@@ -213,7 +218,7 @@ class Parts:
 
         if ahead and split and transport_of().overlaps:
             vm_of().submit(
-                "collective", AHEAD, functools.partial(gather, self.line_ahead), [blob_of(s.part) for s in split],
+                "collective", BESIDE, functools.partial(gather, self.line_beside), [blob_of(s.part) for s in split],
                 mut2=[blob_of(s.whole) for s in split], name="all_gather",
             )  # fmt: skip
         else:
@@ -341,7 +346,17 @@ class Parts:
     def _watch(self) -> None:
         if not self.in_backward:
             self.in_backward = True
-            at_end_of_backward(self.finish, outermost=True)
+            at_end_of_backward(self.finish, outermost=True, undo=self.break_off)
+
+    def break_off(self) -> None:
+        """At the end of a backward that fails: drop what it leaves."""
+        self.in_backward = False
+        self.arrived.clear()
+        self.more.clear()
+        for s in self.members:
+            s.whole.grad = None
+        self.reshard()
+        _running().end()
 
     def _hook(self, s: Sharded) -> None:
         if s.part.requires_grad is not s.whole.requires_grad:
@@ -371,37 +386,59 @@ class Parts:
         """Reduce-scatter the mean of gradients."""
         self.arrived = [s for s in self.arrived if s not in several]
         several.sort(key=self.members.index)
-        grads = []
+        grads = [s.gradient() for s in several]
         for s in several:
-            assert s.whole.grad is not None
-            reduced = (self.policy.reduce_dtype or s.whole.grad.dtype).torch
-            grads.append(s.gradient().to(reduced))
             s.whole.grad = None
-        with no_grad():
-            for s, mine in zip(several, self._parts_of(several, grads), strict=True):
-                if s.held is None:
-                    assert s.part.spec is not None
-                    accumulate(s.part, of_shard(mine.to(s.part.dtype.torch), s.part.spec), False)
+        if (kind := self.policy.reduce_dtype) is not None:
+            with no_grad():
+                grads = [ops.cast(g, kind) for g in grads]
+        given = [local_data(g, "fully_shard") for g in grads]
+        outs = [torch.empty_like(s.here(), dtype=g.dtype) for s, g in zip(several, given, strict=True)]
+        means = [
+            o if o.dtype is s.here().dtype else torch.empty_like(s.here()) for s, o in zip(several, outs, strict=True)
+        ]
+        found = [s.of(mean) for s, mean in zip(several, means, strict=True)]
+        held, divisor = bool(self.replicas) and not self.requires_all_reduce, self.divisor
 
-    def _parts_of(self, several: list[Sharded], grads: list[torch.Tensor]) -> list[torch.Tensor]:
-        """The means over all ranks, in parts; or, held by the members, the sums over the ranks of one replica."""
-        if several[0].split:
-            outs = [torch.empty_like(s.here(), dtype=g.dtype) for s, g in zip(several, grads, strict=True)]
-            self._box("reduce_scatter", several, grads, outs, self.line)
+        def scatter(line: Line) -> None:
+            self._sum(several, given, outs, held, line)
+            if not held:
+                torch._foreach_div_(outs, divisor)
+                torch._foreach_copy_(means, outs)
+
+        if transport_of().overlaps:
+            scatters = _running().scatters
+            if len(scatters) == SCATTERS:
+                scatters.popleft().wait()
+            action, read, made = functools.partial(scatter, self.line_beside), map(blob_of, grads), map(blob_of, found)
+            scatters.append(vm_of().submit("collective", BESIDE, action, [*read], mut2=[*made], name="reduce_scatter"))
         else:
-            outs = [grads[0].contiguous()]
-            self.group.all_reduce(outs[0])
-        if self.replicas is not None:
-            outs = [out if s.held is None else s.held.add_(out) for s, out in zip(several, outs, strict=True)]
+            scatter(self.line)
+        for s, mean in zip(several, () if held else found, strict=False):
+            if s.part.grad is None:
+                accumulate(s.part, mean, False)
+            else:  # which waits for it
+                self.more.append((s.part, mean))
+
+    def _sum(
+        self, several: list[Sharded], grads: list[torch.Tensor], outs: list[torch.Tensor], held: bool, line: Line
+    ) -> None:
+        """The sums over all ranks, in parts; or, `held` by the members, those over the ranks of one replica."""
+        if several[0].split:
+            self._box("reduce_scatter", several, grads, outs, line)
+        else:
+            outs[0].copy_(grads[0])
+            line.group(self.ranks).all_reduce(outs[0])
+        if self.replicas:
             for s, out in zip(several, outs, strict=True):
-                s.held = None if self.requires_all_reduce else out
-            if not self.requires_all_reduce:
-                return outs
-            flat = torch.cat([out.reshape(-1) for out in outs])
-            self.replicas.all_reduce(flat)
-            outs = [flat.view_as(out) for flat, out in zip(flat.split([o.numel() for o in outs]), outs, strict=True)]
-        torch._foreach_div_(outs, self.divisor)
-        return outs
+                if s.held is not None:
+                    out.add_(s.held)
+                s.held = out if held else None
+            if not held:
+                flat = torch.cat([out.reshape(-1) for out in outs])
+                line.group(self.replicas).all_reduce(flat)
+                sums = flat.split([out.numel() for out in outs])
+                torch._foreach_copy_(outs, [part.view_as(out) for part, out in zip(sums, outs, strict=True)])
 
     def finish(self) -> None:
         """At the end of backward: scatter the remaining gradients, and free the whole parameters."""
@@ -413,6 +450,9 @@ class Parts:
                     waiting.setdefault(s.data.dtype if s.split and s not in self.alone else s, []).append(s)
         for several in waiting.values():
             self._scatter(several)
+        more, self.more = self.more, []
+        for part, mean in more:
+            accumulate(part, mean, False)
         self.arrived.clear()
         self.reshard()
         _running().end()
@@ -426,6 +466,7 @@ class _Running:
         self.way = ""
         self.last: Parts | None = None
         self.fetched: list[Parts] = []
+        self.scatters: deque[Instruction] = deque(maxlen=SCATTERS)
 
     def end(self) -> None:
         """At the end of the way: free what was gathered ahead in vain."""

@@ -22,7 +22,7 @@ from weft.system import comm
 from weft.tensor.blob import blob_of
 from weft.tensor.data import local_data
 from weft.tensor.parameter import Parameter
-from weft.tensor.tensor import of_shard, of_torch
+from weft.tensor.tensor import Tensor, of_shard, of_torch
 
 KEY: Final = "_parts"  # the attribute of a sharded module for its `Parts`
 MOVED: Final = "fully_shard(): {} is {}: parameters are to be local, each rank's alike, and become global here"
@@ -68,13 +68,16 @@ class Sharded:
             self.size = self.data.untyped_storage().nbytes()
             self.drop()
 
-    def gradient(self) -> torch.Tensor:
+    def gradient(self) -> Tensor:
         """This rank's gradient of the whole."""
         grad = self.whole.grad
         assert grad is not None
-        if self.outer is not None:
-            grad = ops.to_global(grad, self.outer.placement, self.outer.nd_sbp)
-        return local_data(grad, "fully_shard")
+        return grad if self.outer is None else ops.to_global(grad, self.outer.placement, self.outer.nd_sbp)
+
+    def of(self, data: torch.Tensor) -> Tensor:
+        """A tensor that is split as the parameter, and has `data` on this rank."""
+        assert self.part.spec is not None
+        return of_shard(data, self.part.spec)
 
     def here(self) -> torch.Tensor:
         return local_data(self.part, "fully_shard")
