@@ -79,6 +79,7 @@ def forked(world: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch, "spawn", spawn)
 
 
+@pytest.mark.filterwarnings("error::UserWarning")
 @pytest.mark.parametrize("page", [page for page, found in PAGES.items() if found])
 def test_the_blocks_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forked: None) -> None:
     monkeypatch.chdir(tmp_path)

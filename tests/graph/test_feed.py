@@ -64,6 +64,7 @@ class One(nn.Graph):
         return self.loader() * 2
 
 
+@pytest.mark.filterwarnings("error::UserWarning")
 def test_every_batch_once_and_then_the_end_and_then_anew() -> None:
     before = threads()
     graph = Sum(GraphLoader(batches(3)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import torch
 
@@ -31,6 +31,8 @@ class GraphLoader:
     With `placement` and `sbp` the batches are global. `reads="part"`: each rank's iterable yields its own shard;
     `reads="whole"`: every rank's yields the whole batch, of which the rank keeps its shard.
     """
+
+    launches_read_it: Final = True  # so what it holds changes
 
     def __init__(
         self, iterable: Iterable[Any], placement: Placement | None = None, sbp: Any = None,
