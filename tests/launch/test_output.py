@@ -56,6 +56,16 @@ def test_what_is_shown_is_kept_too(launch: Launch, tmp_path: Path) -> None:
     assert not (tmp_path / "kept/local_rank_0/stderr").exists()
 
 
+def test_each_rank_may_go_elsewhere(launch: Launch, tmp_path: Path) -> None:
+    """As torchrun's: of ranks that aren't shown the files are kept, if they are asked for."""
+    where = ("--nproc_per_node", "3", "--log-dir", str(tmp_path), "-r", "1:3", "--tee", "0:3,2:1")
+    out, err, _ = launch(*where, "--local-ranks-filter", "0", "program.py")
+    assert (out, err) == (["[rank 0] words"], ["[rank 0] half a line"])
+    found = {f"{file.parent.name[-1]}:{file.name}": file.read_text() for file in tmp_path.glob("local_rank_*/*")}
+    kept = dict.fromkeys(("0:stdout", "1:stdout", "2:stdout"), "words\n")
+    assert found == kept | dict.fromkeys(("0:stderr", "1:stderr"), "half a line")
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -65,6 +75,9 @@ def test_what_is_shown_is_kept_too(launch: Launch, tmp_path: Path) -> None:
         (["--max-restarts", "2", "program.py"], "goes on from its last checkpoint"),
         (["--standalone", "--nnodes", "2", "program.py"], "--standalone is one host"),
         (["--nnodes", "1:4", "program.py"], "keeps the hosts it began with"),
+        (["--tee", "0:3,1:1", "program.py"], "got '0:3,1:1' for 1"),
+        (["-r", "0:", "program.py"], "--redirects is 0 for none"),
+        (["--local-ranks-filter", "1", "program.py"], "names ranks of this host, 0 to 0; got '1'"),
     ],
 )
 def test_what_is_not_done_is_told(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ import torch
 from weft.core.errors import ArgumentError, RankError
 from weft.core.log import LABELLED
 from weft.launch.hosts import Hosts
-from weft.launch.output import Output, labelled_threads, streams_of
+from weft.launch.output import Output, labelled_threads, shown_of, streams_of
 from weft.launch.processes import GRACE, Processes, blamed, said, variables_of
 from weft.launch.program import code_of, main_module
 from weft.launch.threads import spawn_threads
@@ -40,8 +40,10 @@ def parser() -> argparse.ArgumentParser:
     it.add_argument("-m", "--module", action="store_true", help="the program is a module's name, as in python -m")
     it.add_argument(*either("no_python"), action="store_true", help="the program is run as it is, not by Python")
     it.add_argument("--redirect_stdout_and_stderr", action="store_true", help="into files below --logdir")
-    it.add_argument("-r", "--redirects", default="0", metavar="W", help="1: stdout, 2: stderr, 3: both into files")
+    which = "1: stdout, 2: stderr, 3: both into files; or 0:3,1:2, by rank on this host"
+    it.add_argument("-r", "--redirects", default="0", metavar="W", help=which)
     it.add_argument("-t", "--tee", default="0", metavar="W", help="as --redirects, and shown as well")
+    it.add_argument(*either("local_ranks_filter"), metavar="R,R", help="ranks on this host that are shown; default all")
     it.add_argument("--logdir", "--log_dir", "--log-dir", default="log", metavar="D")
     it.add_argument(*either("no_label"), action="store_true", help="lines of ranks are shown without [rank 1]")
     it.add_argument("--transport", choices=("auto", *BACKENDS), help="how ranks reach each other")
@@ -133,11 +135,11 @@ def run_processes(given: argparse.Namespace) -> int:
     ]
     tell = hosts.ended if hosts is not None else partial(tell_end, cast(Signed, run))
     with contextlib.ExitStack() as files:
-        kept = streams_of("3" if given.redirect_stdout_and_stderr else given.redirects, "--redirects")
-        tee = streams_of(given.tee, "--tee")
-        folder = given.logdir if kept or tee else None
+        kept = streams_of("3" if given.redirect_stdout_and_stderr else given.redirects, "--redirects", n)
+        tee, seen = streams_of(given.tee, "--tee", n), shown_of(given.local_ranks_filter, n)
+        folder = given.logdir if any(kept) or any(tee) else None
         labelled = n * given.nnodes > 1 and not given.no_label
-        output = Output(given.logdir, kept, tee, labelled, files)
+        output = Output(given.logdir, kept, tee, seen, labelled, files)
         if labelled:
             shown = {"PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED", "1"), LABELLED: "1"}
             variables = [{**shown, **own} for own in variables]
@@ -190,7 +192,7 @@ def run_threads(given: argparse.Namespace) -> int:
         given.nnodes > 1
         or given.no_python
         or given.redirect_stdout_and_stderr
-        or (given.tee, given.redirects) != ("0", "0")
+        or (given.tee, given.redirects, given.local_ranks_filter) != ("0", "0", None)
     ):
         raise ArgumentError("--threads runs a Python program's ranks in this one process; it takes -m and nothing more")
     if given.module and given.program in ("weft.oneflow", "weft.launch", "oneflow.distributed.launch"):

@@ -20,30 +20,59 @@ LAST = 2.0  # seconds for the rest of the output after the ranks have ended: the
 STREAMS = ("stdout", "stderr")
 
 
-def streams_of(words: str, option: str) -> frozenset[str]:
-    """The streams of an option like `--tee 3`, in torchrun's numbers: 0 none, 1 stdout, 2 stderr, 3 both."""
-    if words not in ("0", "1", "2", "3"):
-        raise ArgumentError(f"{option} is 0 for none, 1 for stdout, 2 for stderr or 3 for both; got {words!r}")
-    return frozenset(name for i, name in enumerate(STREAMS) if int(words) >> i & 1)
+def streams_of(words: str, option: str, ranks: int) -> list[frozenset[str]]:
+    """The streams of an option, for each rank of this host. In torchrun's numbers, 0 is none, 1 stdout, 2 stderr and 3
+    both: `--tee 3` for all ranks, `--tee 0:3,1:2` for some.
+
+    >>> [sorted(streams) for streams in streams_of("0:3,2:1", "--tee", 3)]
+    [['stderr', 'stdout'], [], ['stdout']]
+    """
+    try:
+        if ":" in words:
+            given = {int(rank): int(number) for rank, number in (part.split(":") for part in words.split(","))}
+        else:
+            given = dict.fromkeys(range(ranks), int(words))
+    except ValueError:
+        given = {-1: 0}
+    if not all(0 <= rank < ranks and 0 <= number <= 3 for rank, number in given.items()):
+        raise ArgumentError(
+            f"{option} is 0 for none, 1 for stdout, 2 for stderr or 3 for both, or such numbers for some ranks of this "
+            f"host, as in {option} 0:3,1:2; got {words!r} for {ranks}"
+        )
+    return [frozenset(name for i, name in enumerate(STREAMS) if given.get(rank, 0) >> i & 1) for rank in range(ranks)]
+
+
+def shown_of(words: str | None, ranks: int) -> frozenset[int]:
+    """The ranks of this host that `--local-ranks-filter 0,1` lets through to the terminal."""
+    chosen = {str(rank) for rank in range(ranks)} if words is None else set(words.replace(" ", "").split(","))
+    if not chosen <= set(map(str, range(ranks))):
+        raise ArgumentError(f"--local-ranks-filter names ranks of this host, 0 to {ranks - 1}; got {words!r}")
+    return frozenset(map(int, chosen))
 
 
 class Output:
-    """The destinations of the ranks' streams: files for those in `redirects`, files and terminal for those in `tee`."""
+    """The destinations of the ranks' streams: files for those in `redirects`, files and terminal for those in `tee`; no
+    terminal for ranks that aren't `shown`."""
 
     def __init__(
-        self, folder: str, redirects: frozenset[str], tee: frozenset[str], labelled: bool, files: contextlib.ExitStack
-    ) -> None:
-        self.folder, self.redirects, self.tee, self.labelled, self.files = folder, redirects, tee, labelled, files
+        self, folder: str, redirects: Sequence[frozenset[str]], tee: Sequence[frozenset[str]], shown: frozenset[int],
+        labelled: bool, files: contextlib.ExitStack,
+    ) -> None:  # fmt: skip
+        self.folder, self.redirects, self.tee, self.shown = folder, redirects, tee, shown
+        self.labelled, self.files = labelled, files
         self._lock, self._threads = threading.Lock(), list[threading.Thread]()
 
     def opened(self, local: int) -> list[IO[bytes] | int | None]:
         """A rank's stdout and stderr, as subprocess takes them."""
         found: list[IO[bytes] | int | None] = []
         for name in STREAMS:
-            if name in self.redirects and name not in self.tee:
+            teed, shown = name in self.tee[local], local in self.shown
+            if (teed or name in self.redirects[local]) and not (teed and shown):
                 found.append(self._file(local, name))
+            elif not shown:
+                found.append(subprocess.DEVNULL)
             else:
-                found.append(subprocess.PIPE if self.labelled or name in self.tee else None)
+                found.append(subprocess.PIPE if self.labelled or teed else None)
         return found
 
     def _file(self, local: int, name: str) -> IO[bytes]:
@@ -60,7 +89,7 @@ class Output:
             for name, pipe in zip(STREAMS, (process.stdout, process.stderr), strict=True):
                 if pipe is None:
                     continue
-                file = self._file(local, name) if name in self.tee else None
+                file = self._file(local, name) if name in self.tee[local] else None
                 label = f"[rank {rank}] ".encode() if self.labelled else b""
                 thread = threading.Thread(
                     target=self._copy, args=(pipe, getattr(sys, name).buffer, label, file), daemon=True,
