@@ -37,17 +37,11 @@ def memory(spec: Spec) -> float:
 def cheapest(name: str, args: tuple[Any, ...], held: signature.Held) -> Signature:
     """By trying all."""
     specs = signature.flatten(OPS[name], args)
-    begun = [k for k in range(specs[0].placement.ndim) if all(s.nd_sbp[k] is not P for s in specs)]
-
-    def adding_up(y: Spec) -> float:
-        return cost(y, tuple(S(0) if n is P and k in begun else n for k, n in enumerate(y.nd_sbp)))
 
     def key(s: Signature) -> tuple[float, float, int]:
         there = [held[i] if held else () for i in range(len(specs))]
         moves = zip(specs, there, s.inputs, strict=True)
         seconds = sum(0.0 if to.nd_sbp in known else cost(spec, to.nd_sbp) for spec, known, to in moves)
-        if any(a is not b and cost(a, b.nd_sbp) for a, b in zip(specs, s.inputs, strict=True)):
-            seconds += sum(map(adding_up, s.outputs))
         held_memory = sum(memory(x) for x in s.inputs) + sum(memory(x) for x in s.outputs)
         return seconds, held_memory, sum(a.nd_sbp != b.nd_sbp for a, b in zip(specs, s.inputs, strict=True))
 

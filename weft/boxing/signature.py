@@ -1,5 +1,4 @@
-"""Choose the layout of an op: the candidate to which its inputs are cheapest to move, and whose partial sums are
-cheapest to add up; ties go to less memory. Operands that fit as they lie stay so: then the sum is what was asked for.
+"""Choose the layout of an op: the candidate to which its inputs are cheapest to move; ties go to less memory.
 
 Pure: from specs and attributes to specs. Eager global and lazy use the same function, so a graph's layouts are those of
 the eager program.
@@ -21,7 +20,7 @@ from weft.core import sbp as sbps
 from weft.core.errors import PlacementError, SbpError
 from weft.core.placement import Placement
 from weft.core.program_line import warn
-from weft.core.sbp import NdSbp, broadcast, partial_sum, split
+from weft.core.sbp import NdSbp, broadcast
 from weft.core.spec import Spec
 from weft.ops.declaration import OPS, Op
 from weft.ops.form import Form
@@ -96,8 +95,6 @@ def _choose(name: str, frozen: tuple[Any, ...], held: Held, links: Links) -> Sig
                 seconds += _cost(spec, nd_sbp, links, most) if most or not spec.bytes else math.inf
                 if seconds > most:
                     break
-        if seconds <= most:
-            seconds += _adding_up(call, ins, outs, links)
         if seconds > most:
             continue
         memory = sum(_share(s.shape, call.placement, n) for s, n in zip(call.specs, ins, strict=True))
@@ -112,24 +109,6 @@ def _choose(name: str, frozen: tuple[Any, ...], held: Held, links: Links) -> Sig
             + (": an operand that is written can't be moved first" if call.written else "")
         )
     return _signature(call, chosen)
-
-
-def _adding_up(call: _Call, ins: tuple[NdSbp, ...], outs: tuple[NdSbp, ...], links: Links) -> float:
-    """Seconds that it takes at least to add up the partial sums that an op begins: what has no such operand yet, and
-    would be moved for it."""
-    place = call.placement
-    begun = [k for k in range(place.ndim) if all(s.nd_sbp[k] is not partial_sum for s in call.specs)]
-    if not any(n[k] is partial_sum for n in outs for k in begun):
-        return 0.0
-    if all(n in _Stays(s, ()) for s, n in zip(call.specs, ins, strict=True)):
-        return 0.0
-    seconds = 0.0
-    for form, nd_sbp in zip(call.forms, outs, strict=True):
-        summed = split(0) if form.shape else broadcast
-        to = tuple(summed if k in begun and s is partial_sum else s for k, s in enumerate(nd_sbp))
-        if to != nd_sbp:
-            seconds += planner.cost(form.shape, form.dtype, place, nd_sbp, place, to, links)
-    return seconds
 
 
 class _Stays:
@@ -158,12 +137,10 @@ def candidates(name: str, frozen: tuple[Any, ...]) -> tuple[Signature, ...]:
 def reason(op: Op, args: tuple[Any, ...], links: Links = ONE_HOST, given: Signature | None = None) -> str:
     """Why the signature of a call was chosen, as text: its cost, and that of the next best. `args` as in `choose`;
     `given`: the signature, if other things counted than its cost."""
-    chosen, call = given or choose(op, args, links=links), _call(op.name, freeze(args))
+    chosen, specs = given or choose(op, args, links=links), flatten(op, args)
 
     def seconds(s: Signature) -> float:
-        ins, outs = (tuple(spec.nd_sbp for spec in specs) for specs in (s.inputs, s.outputs))
-        moving = sum(_cost(spec, to, links) for spec, to in zip(call.specs, ins, strict=True))
-        return moving + _adding_up(call, ins, outs, links)
+        return sum(_cost(spec, to.nd_sbp, links) for spec, to in zip(specs, s.inputs, strict=True))
 
     def shown(s: Signature) -> str:
         ins, outs = ([sbps.show(spec.nd_sbp) for spec in specs] for specs in (s.inputs, s.outputs))
