@@ -67,12 +67,18 @@ class Images(nn.Module):
         return self.head(F.max_pool2d(F.relu(self.second(F.relu(self.norm(self.first(x))))), 2).mean((2, 3)))
 
 
+class Empty(Perceptron):
+    def forward(self, x: Any) -> Any:
+        return flow.cat([super().forward(x), flow.relu(x[:0]) * 2])
+
+
 CASES: dict[str, tuple[Callable[[], nn.Module], Callable[[], Any], int]] = {
     "perceptron": (Perceptron, lambda: flow.randn(512, 32), 1),
     "batches of several dimensions": (Perceptron, lambda: flow.randn(4, 128, 32), 1),
     "micro-batches": (Perceptron, lambda: flow.randn(1024, 32), 2),
     "attention": (Attention, lambda: flow.randint(0, 64, (4, 64)), 1),
     "convolutions": (Images, lambda: flow.randn(8, 3, 16, 16), 1),
+    "empty values": (Empty, lambda: flow.randn(512, 32), 1),
     "a batch of prime size": (Perceptron, lambda: flow.randn(509, 32), 1),
 }
 

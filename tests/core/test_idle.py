@@ -35,6 +35,12 @@ def graph() -> nn.Graph:
     return type("Some", (nn.Graph,), {})()
 
 
+def compiled(option: str, *values: Any) -> None:
+    one = type("One", (nn.Graph,), {"build": lambda _, x: x + 1})()
+    getattr(one.config, option)(*values)
+    one.compile(flow.zeros(1))
+
+
 def optimizer() -> Any:
     return flow.optim.SGD([flow.zeros(1, requires_grad=True)], 0.1)
 
@@ -63,6 +69,8 @@ GIVEN: dict[str, Callable[[], Any]] = {
        for n in IDLE if n.startswith("boxing.nccl.")},
     **{f"boxing.{n}": lambda f=f: f(True) for n, f in setters("boxing.").items()},
     **{f"backends.cudnn.{n}": lambda f=f: f(True) for n, f in setters("backends.cudnn.").items()},
+    "config.enable_auto_parallel()": lambda: compiled("enable_auto_parallel"),
+    "config.set_outputs_buffer_size(value)": lambda: compiled("set_outputs_buffer_size", 3),
     "config.enable_zero(shard_restore_level)": lambda: GraphConfig().enable_zero(shard_restore_level=2),
     "Graph.add_optimizer(is_sparse)": lambda: graph().add_optimizer(optimizer(), is_sparse=True),
     "Graph.debug(max_py_stack_depth)": lambda: graph().debug(0, max_py_stack_depth=7),

@@ -269,6 +269,7 @@ def test_ranks_load_what_one_run_saved() -> None:
 EDITED = {  # of the sender, or of the receiver
     "dtype": (1, r"(add\.boxed1 = read\(\) : )float32", r"\1int32"),
     "place": (1, r"(add\.boxed1 = read\(\) .* register \d+)\+128", r"\1+64"),
+    "value": (0, r"(%mul\.boxed1\.to\.1 .* \d+)\+0((?:.*\n)*?.*%add\.boxed1\.to\.1 .* \d+)\+128", r"\1+128\2+0"),
     "nothing": (0, r"\n    \| %mul\.boxed1\.to\.1 = box\.copy[^\n]*", ""),
 }
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+import functools
+import logging
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -183,6 +186,38 @@ class Box:
         self.inside = {"step": 0}
 
 
+class Slots:
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+class Odd(dict[Any, Any]):
+    """Whose items and attributes can't be read, nor its keys be shown."""
+
+    def __init__(self) -> None:
+        super().__init__({self.key(): 1})
+
+    def key(self) -> Any:
+        return type("Key", (), {"__repr__": self.items})()
+
+    def items(self) -> Any:
+        raise RuntimeError
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError
+
+
+class Sized:
+    def __init__(self) -> None:
+        self.size: Any = 2
+
+    @functools.cached_property
+    def sizes(self) -> list[int]:
+        return [self.size, 2 * self.size]
+
+
 def counted_up(m: Any) -> None:
     m.state += 1
 
@@ -203,6 +238,7 @@ KEPT: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "a set": ({1}, lambda m: m.state.add("b")),
     "a class' number": (..., lambda m: setattr(m, "steps", m.steps + 1)),
     "an object": (Box(), lambda m: m.state.inside.update(step=1)),
+    "a slot": (Slots(), lambda m: setattr(m.state, "count", 1)),
     "modules": (..., swapped),
 }
 
@@ -226,12 +262,14 @@ def test_what_stays_in_python_is_not_warned_of() -> None:
     def reads(m: Any, x: Any) -> Any:
         m.state = copy.deepcopy(m.state)
         m.tables[len(x)] = flow.arange(len(x))
-        m.kind = "mean" if m.kind is None else m.kind
+        m.kind = ["mean"] if m.kind is None else m.kind
+        m.logger.debug(f"{m.sized.sizes} of {m.path}")
         return x * m.state[0].inside["step"]
 
     model = Keeper(reads)
     model.state, model.tables = [Box(), (1, float("nan")), {1, "b"}, np.ones(2)], {}
-    model.kind = None
+    model.kind, model.odd = None, Odd()
+    model.logger, model.sized, model.path = logging.getLogger("weft.tests"), Sized(), Path("a", "b")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Calls(model)(flow.ones(3, 2))

@@ -20,6 +20,7 @@ from weft.compiler.shared_registers import shared
 from weft.compiler.streams import COLLECTIVES, COPIES, kind_of, streams_of
 from weft.core.device import Device
 from weft.core.errors import CompileError
+from weft.core.idle import idle
 from weft.job.job import Job
 from weft.job.text import shared_hash
 from weft.job.value import Node, Value
@@ -71,6 +72,7 @@ class _Lowering:
         self.mine = [k for k in self.keys if k.placement is None or rank in k.placement]
         # A single chain shares its thread with both ends: none can run ahead.
         self.ahead = options.ahead if len(self.mine) > 1 else 1
+        idle("config.set_outputs_buffer_size(value)", options.ahead != Options().ahead and len(self.keys) == 1)
         self.memory = chains.variables_of(job)
         self.aliases = [
             n

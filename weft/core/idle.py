@@ -49,6 +49,9 @@ IDLE: Final[dict[str, str]] = {
     **{f"backends.cudnn.{name}": CUDNN for name in (
         "enable_conv_heuristic_search_algo", "enable_fused_normalization_add_relu", "set_reserved_mem_mbytes",
     )},
+    "config.enable_auto_parallel()": "layouts are those of global tensors, and the graph has none",
+    "config.set_outputs_buffer_size(value)":
+        "the graph is one chain, whose thread reads inputs and writes outputs, too: no launch can run ahead",
     "config.enable_zero(shard_restore_level)": "the stage determines how long a parameter is gathered",
     "Graph.add_optimizer(is_sparse)": "gradients are dense",
     **{f"Graph.debug({name})": "an op records the program's line, not the whole stack"

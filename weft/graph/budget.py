@@ -97,6 +97,8 @@ def _tries(job: Job, options: Options, budget: int, history: list[tuple[int, int
         for asked in (budget - int((budget - kept) * part) for part in LESS):
             if asked > lowest:
                 yield replace(options, memory_budget=1, slices_budget=asked)
+                if history[-1][0] > asked:  # this is all that slices can do
+                    break
     yield from _fixed(job, options)
 
 

@@ -15,7 +15,7 @@ from weft.core.idle import idle
 from weft.core.reading import nearest
 from weft.graph.hints import named, taken
 
-AHEAD: Final = 2  # launches that have inputs and outputs in registers at a time
+AHEAD: Final = Options().ahead  # launches that have inputs and outputs in registers at a time
 HINTS: Final = named("config.")  # OneFlow's optimizations, which need no setting here
 PROTO: Final = named("config.proto.")
 

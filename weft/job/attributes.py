@@ -18,7 +18,7 @@ from weft.core.errors import TraceError
 from weft.core.program_line import warn
 from weft.core.stored import stored
 from weft.job.aliasing import Memories, overlap
-from weft.job.python_state import PLAIN, Snapshot, change, snapshot, warn_of_change
+from weft.job.python_state import PLAIN, Snapshot, change, is_cached, snapshot, warn_of_change
 from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor
 
@@ -257,8 +257,8 @@ class Attributes:
 
 
 def _of_class(module: Any, name: str) -> Snapshot:
-    """What a module's class has under the name of an attribute that the module hadn't."""
-    return snapshot(getattr(type(module), name, None))
+    """What a module's class has under the name of an attribute that the module hadn't; None if it computes it once."""
+    return snapshot(None if is_cached(module, name) else getattr(type(module), name, None))
 
 
 def _form(t: Any) -> Any:
@@ -273,5 +273,6 @@ def _tensors(value: Any) -> list[Tensor]:
     """The tensors of a list, a tuple or a dict, or the tensor itself."""
     if type(value) not in (list, tuple, dict):
         value = [value]
-    held = (getattr(t, "of", t) for t in (value.values() if isinstance(value, dict) else value))  # also of facades
-    return [t for t in held if isinstance(t, Tensor)]
+    held = dict.values(value) if isinstance(value, dict) else value
+    found = (getattr(t, "of", t) if isinstance(t, torch.Tensor) else t for t in held)  # also of facades
+    return [t for t in found if isinstance(t, Tensor)]

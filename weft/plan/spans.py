@@ -106,6 +106,10 @@ def needed(
 
 def _pieces(made: list[tuple[int, int, int]], read: list[tuple[int, int, int]]) -> Iterator[Span]:
     """The bytes that are made and read last at one time."""
+    begin, end, start = made[0]
+    if len(made) == 1 and begin < end and all(r[:2] == (begin, end) for r in read):  # all of it, each time
+        yield Span(begin, end, start, max((i for *_, i in read), default=start))
+        return
     cuts = sorted({at for begin, end, _ in (*made, *read) for at in (begin, end)})
     first, last = [0] * len(cuts), [0] * len(cuts)
     for begin, end, i in sorted(made, key=lambda m: -m[2]):

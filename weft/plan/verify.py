@@ -211,35 +211,39 @@ def _check_kind(t: Task) -> None:
 
 def _check_contents(tasks: dict[int, Task], registers: dict[int, Register]) -> None:
     """Check that what is read from a register was written there, as a value of that dtype and size."""
-    made = {*_written(tasks.values())}
+    made = {(r.place.register, *_span(r, t.acts)) for t, r in _written(tasks.values())}
     for t, c, r in _reads(tasks.values()):
         producer = tasks.get(registers[r.place.register].producer)
         if producer is not None and producer.step.calls and (r.place.register, *_span(r, t.acts)) not in made:
             raise CompileError(f"{calls.shown(c)}: {producer.name} writes no such value there")
 
 
-Written = tuple[int, str, int, int]  # a register, and a value there: its dtype, where it begins and ends
+# A register, and a value there: its dtype, where it begins and ends; of one between ranks its name, without theirs
+Written = tuple[int, str, int, int, str]
 
 
 def sent(plan: Plan) -> list[Written]:
     """What a rank writes for others to read."""
-    away = {r.id for r in plan.registers if any(decode(c).rank != plan.rank for c in r.consumers)}
-    return sorted({w for w in _written(plan.tasks) if w[0] in away})
+    away = {r.id: [decode(c).rank for c in r.consumers if decode(c).rank != plan.rank] for r in plan.registers}
+    return sorted({
+        (r.place.register, *_span(r, t.acts), r.name.removesuffix(f".to.{rank}"))
+        for t, r in _written(plan.tasks) for rank in away[r.place.register]
+    })  # fmt: skip
 
 
 def check_arrivals(plan: Plan, made: Container[Written]) -> None:
-    """Raise CompileError unless what a rank reads of others is what they have `sent`."""
+    """Raise CompileError unless what a rank reads of others is what they have `sent`, under the same name."""
     registers = {r.id: r for r in plan.registers}
     for t, c, r in _reads(plan.tasks):
         rank = decode(registers[r.place.register].producer).rank
-        if rank != plan.rank and (r.place.register, *_span(r, t.acts)) not in made:
+        name = r.name.removesuffix(f".from.{rank}")
+        if rank != plan.rank and (r.place.register, *_span(r, t.acts), name) not in made:
             raise CompileError(f"{calls.shown(c)}: rank {rank} writes no such value there")
 
 
-def _written(tasks: Iterable[Task]) -> Iterator[Written]:
+def _written(tasks: Iterable[Task]) -> Iterator[tuple[Task, Result]]:
     for t in tasks:
-        made = (r for c in t.step.calls if c.op != "read" for r in c.results if r.place.kind == "register")
-        yield from ((r.place.register, *_span(r, t.acts)) for r in made)
+        yield from ((t, r) for c in t.step.calls if c.op != "read" for r in c.results if r.place.kind == "register")
 
 
 def _reads(tasks: Iterable[Task]) -> Iterator[tuple[Task, Call, Result]]:

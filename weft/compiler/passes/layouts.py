@@ -30,6 +30,7 @@ from weft.boxing.links import COMPUTE, MEMORY, ONE_HOST, Links
 from weft.boxing.signature import Signature, candidates, choose, flatten, replaced
 from weft.compiler.options import Options
 from weft.compiler.passes.dead_code import written
+from weft.core.idle import idle
 from weft.core.spec import Spec
 from weft.job.job import SPECIAL, Job
 from weft.job.value import Node, Value
@@ -46,6 +47,7 @@ BRANCHES: Final = 1000  # limit of the search, after which the best solution is 
 def run(job: Job, options: Options) -> None:
     if not options.auto_parallel:
         return
+    idle("config.enable_auto_parallel()", all(v.spec is None for n in job.nodes for v in n.outputs))
     problem = Problem.of(job, options.links)
     before = problem.traced()
     after = problem.solve()

@@ -126,6 +126,7 @@ class Model:
         self.maker = {v: n for n in job.nodes for v in n.outputs}
         self.root: dict[Value, Value] = {}
         self._needs: dict[Node, int] = {} if like is None else like._needs  # of nodes, whose forms don't change
+        self._sizes: dict[Value, int] = {} if like is None else like._sizes
         self.fixed = {v for n in job.nodes if n.op in ("variable", "input", "source", "host") for v in n.outputs}
         for n in job.nodes:
             if n.op == "unpack" or n.view:
@@ -139,7 +140,10 @@ class Model:
         self.early = {n: {n.args[1][i] for i in large(n)} for n in job.nodes if divisible(n, job)}
 
     def bytes(self, v: Value) -> int:
-        return v.local_bytes(self.rank) if v.spec is None or self.rank in v.spec.placement else 0
+        if v not in self._sizes:
+            there = v.spec is None or self.rank in v.spec.placement
+            self._sizes[v] = v.local_bytes(self.rank) if there else 0
+        return self._sizes[v]
 
     def timeline(self, marked: set[Node]) -> list[tuple[Node, list[tuple[Value, bool]], list[tuple[Value, bool]]]]:
         """The nodes in the order in which they run, with what they read and make: (value, whether made again)."""

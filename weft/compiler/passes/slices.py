@@ -49,7 +49,7 @@ def run(job: Job, options: Options) -> None:
     computed, most, tried = 0, 0, set[Node]()
     held = Held(job, budget, 0)
     before = held.most
-    whole = [a for n, a in zip(job.nodes, held.allocated, strict=True) if not (_pure(n, n) and _rules(n))]
+    whole = [a for n, a in zip(job.nodes, held.allocated, strict=True) if not (_pure(n, n) and held.rules(n))]
     held = held.anew(job, max((budget - held.model.kept) // ROOM, *whole))
     for number in itertools.count():
         at = max((i for i, n in enumerate(job.nodes) if n not in tried), key=held.live.__getitem__)
@@ -57,8 +57,8 @@ def run(job: Job, options: Options) -> None:
             break
         found = list(candidates(held, at, budget))
         best = min(found, default=None, key=lambda r: r.key)
-        if best is not None and best.held > budget and remake(job, held, *best[:2]):
-            held = held.anew(job)
+        if best is not None and (less := let_go(job, held, best, budget)) is not held:
+            held = less
             continue
         best = min(found, default=None, key=lambda r: (max(r.held, budget), r.key))
         if best is not None and best.held < held.live[at]:
@@ -69,6 +69,7 @@ def run(job: Job, options: Options) -> None:
             continue
         held = held.anew(job)
         tried.clear()
+    job.held = math.ceil(max(held.live))
     if computed:
         job.reasons.append(
             f"{computed} nodes are computed in up to {most} slices: a rank would hold {show(before)}, and holds "
@@ -83,9 +84,11 @@ class Held:
     `room` for that, and may allocate so much itself.
     """
 
-    def __init__(self, job: Job, budget: int, room: int, model: Model | None = None) -> None:
+    def __init__(self, job: Job, budget: int, room: int, like: Held | None = None) -> None:
         self.job, self.nodes, self.budget, self.room = job, job.nodes, budget, room
-        self.model = Model(job, copied=PLACED, like=model)
+        self.model = Model(job, copied=PLACED, like=like and like.model)
+        self._rules: dict[Node, list[Rule]] = {} if like is None else like._rules
+        self._forms: dict[tuple[Value, Value], Strided] = {} if like is None else like._forms
         self.joined = self._joined()
         self.root = self.model.root | {v: part.whole for v, part in self.joined.items()}
         within = {
@@ -97,7 +100,8 @@ class Held:
                 root = self.root[root]
             self.root[v] = root
         self.read = {v: i for i, n in enumerate(self.nodes) for v in n.operands()}  # last, views apart
-        self.pieces = needed(map(self._use, self.nodes), self._form, within)
+        lifetimes = needed(map(self._use, self.nodes), self._form, within)
+        self.pieces = {v: pieces for v, pieces in lifetimes.items() if pieces}  # empty values have none
         self.first = {v: min(p.first for p in ps) for v, ps in self.pieces.items()}
         self.last = {v: max(p.last for p in ps) for v, ps in self.pieces.items()}
         begin, end = ([[0] * len(self.nodes) for _ in range(2)] for _ in range(2))
@@ -119,7 +123,7 @@ class Held:
 
     def anew(self, job: Job, room: int | None = None) -> Held:
         """The same for the job as it is now."""
-        return Held(job, self.budget, self.room if room is None else room, self.model)
+        return Held(job, self.budget, self.room if room is None else room, self)
 
     def beside(self, allocated: float) -> float:
         """What is held if a node allocates so much, and all that may be planned is planned."""
@@ -149,10 +153,13 @@ class Held:
         return found
 
     def _form(self, v: Value) -> Strided:
-        shape, whole = v.local_shape(self.model.rank), v
+        whole = v
         while whole in self.joined:
             whole = self.joined[whole].whole
-        return Strided(shape, contiguous(whole.local_shape(self.model.rank)), v.dtype.itemsize)
+        if (v, whole) not in self._forms:
+            shape, of = (w.local_shape(self.model.rank) for w in (v, whole))
+            self._forms[v, whole] = Strided(shape, contiguous(of), v.dtype.itemsize)
+        return self._forms[v, whole]
 
     def rooted(self, v: Value) -> Value:
         """The value in whose memory a value lies."""
@@ -162,13 +169,24 @@ class Held:
         over = map(self.rooted, overwrites(n.op, n.operands()))
         return any(self.last.get(w) == i and self.model.bytes(w) == self.model.bytes(n.outputs[0]) for w in over)
 
+    def rules(self, n: Node) -> list[Rule]:
+        """The ways to split a node."""
+        if n not in self._rules:
+            self._rules[n] = _rules(n)
+        return self._rules[n]
+
+    def past(self, at: int, low: int, high: int) -> Iterator[tuple[Value, int, int]]:
+        """The large values that are held while a node runs, and not read by it; each with the last node before, and the
+        first one after, that makes or reads it, as far as these lie between `low` and `high`."""
+        before = {self.rooted(v): i for i in range(low, at + 1) for v in self.nodes[i].operands()}
+        after = {self.rooted(v): i for i in range(high - 1, at, -1) for v in self.nodes[i].operands()}
+        for v, made in self.first.items():
+            if made < at < self.last[v] and before.get(v) != at and self.model.bytes(v) > SMALL:
+                yield v, max(made, before.get(v, made)), min(self.last[v], after.get(v, self.last[v]))
+
     def through(self, first: int, end: int) -> list[Value]:
         """The large values that are held while some nodes run, and not read by them."""
-        read = {self.rooted(v) for n in self.nodes[first:end] for v in n.operands()}
-        return [
-            v for v, made in self.first.items()
-            if made < first and self.last[v] >= end and v not in read and self.model.bytes(v) > SMALL
-        ]  # fmt: skip
+        return [v for v, _, read in self.past(first, first, end) if read >= end]
 
 
 # ---- choosing a run --------------------------------------------------------------------------------------
@@ -183,11 +201,14 @@ def candidates(held: Held, at: int, budget: int) -> Iterator[Run]:
         low -= 1
     while high < min(len(nodes), at + REACH) and _pure(nodes[high], nodes[at]):
         high += 1
-    rules = {n: _rules(n) for n in nodes[low:high]}
+    rules = {n: held.rules(n) for n in nodes[low:high]}
     near = {v for n in nodes[max(low, at - 2) : at + 3] for v in (*n.outputs, *n.operands())} - held.model.fixed
     ranges = list(itertools.product(_lower(held, range(at, low - 1, -1)), _lower(held, range(at + 1, high + 1))))
+    past = [
+        (held.model.bytes(v), *reads) for v, *reads in held.past(at, low, high) if _repeatable(held.job.producer[v])
+    ]
     again = {
-        (first, end): sum(held.model.bytes(v) for v in held.through(first, end) if _repeatable(held.job.producer[v]))
+        (first, end): sum(size for size, before, after in past if before < first and after >= end)
         for first, end in ranges
     }
     seen: list[Layout] = []
@@ -362,15 +383,24 @@ def _there(job: Job, at: int) -> tuple[int, int]:
     return first, end
 
 
-def remake(job: Job, held: Held, first: int, end: int) -> bool:
-    """Let go of a value that is held all through a run: make it again when it is read. False if none can be."""
+def let_go(job: Job, held: Held, r: Run, budget: int) -> Held:
+    """Let go of what is held all through a run, one value after another, until the run fits; the lifetimes then."""
+    most = r.held
+    while most > budget and (freed := remake(job, held, r.first, r.end)):
+        most, held = most - freed, held.anew(job)
+    return held
+
+
+def remake(job: Job, held: Held, first: int, end: int) -> int:
+    """Let go of a value that is held all through a run: make it again when it is read. Its bytes; 0 if none can be."""
     limit, rows = max(held.live[first:end]), []
     for v in held.through(first, end):
         if (found := _makers(held, v, end, limit)) is not None:
-            rows.append((memory_budget.total(found[1]) / held.model.bytes(v), v.name, *found))
+            size = held.model.bytes(v)
+            rows.append((memory_budget.total(found[1]) / size, v.name, size, *found))
     if not rows:
-        return False
-    _, _, at, makers = min(rows, key=lambda row: row[:2])
+        return 0
+    _, _, size, at, makers = min(rows, key=lambda row: row[:2])
     table, known = dict[Value, Value](), list[Node]()
     for n in makers:
         known.append(copied(n, f".{at}", table))
@@ -384,7 +414,7 @@ def remake(job: Job, held: Held, first: int, end: int) -> bool:
         else:
             table.update(zip(n.outputs, same.outputs, strict=True))
     job.rebuild(nodes)
-    return True
+    return size
 
 
 def _makers(held: Held, v: Value, end: int, limit: float) -> tuple[int, list[Node]] | None:
@@ -400,7 +430,7 @@ def _makers(held: Held, v: Value, end: int, limit: float) -> tuple[int, list[Nod
     while todo:
         w = todo.pop()
         n, root = held.job.producer[w], held.rooted(w)
-        there = root in held.model.fixed or (root is not v and held.first[root] < at <= held.last[root])
+        there = root in held.model.fixed or (root is not v and held.first.get(root, at) < at <= held.last[root])
         if there or n in found:
             continue
         if not _repeatable(n) or n.micro != nodes[at].micro or n.stage != nodes[at].stage or len(found) > REACH:
