@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -35,6 +36,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for marker, (lacking, why) in LACKING.items():
             if lacking and item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=why))
+
+
+def pytest_collection_finish() -> None:
+    """Collections of tests' garbage don't walk torch and all the tests each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -53,13 +53,15 @@ def everything() -> Iterator[tuple[str, Function]]:
 
 
 FUNCTIONS: dict[str, Function] = {}
+_listed: set[int] = set()
 for _name, _function in everything():
     waits = inspect.unwrap(_function).__module__ == comm.__name__  # for another rank's message
     _last = _name.rpartition(".")[2]
     sets = _last.startswith(("set_", "use_")) and not _name.startswith("tensor.")  # how the whole program goes on
     asserts = _last == "_assert"  # fails as `assert` does: that is its work
-    if not waits and not sets and not asserts and not any(_function is f for f in FUNCTIONS.values()):
+    if not waits and not sets and not asserts and id(_function) not in _listed:
         FUNCTIONS[_name] = _function
+        _listed.add(id(_function))
 
 
 WRITERS = (*operators.OVERWRITING, "__setitem__", "slice_update", "assign_local_tensor", "_copy_from_numpy")

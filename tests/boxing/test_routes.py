@@ -5,7 +5,7 @@ import doctest
 import pytest
 
 from weft.boxing import overlap, routes
-from weft.boxing.routes import Route, backward_sbp
+from weft.boxing.routes import Route
 from weft.boxing.steps import AllGather, AllReduce, Relabel, Slice, State
 from weft.core import dtype, sbp
 from weft.core.errors import SbpError
@@ -56,7 +56,3 @@ def test_verify_refuses_broken_routes(route: Route, why: str) -> None:
 def test_text_that_is_no_route(text: str) -> None:
     with pytest.raises(SbpError, match="heads no route"):
         routes.parse(text)
-
-
-def test_gradients_of_partials_are_broadcast() -> None:
-    assert backward_sbp((S(1), B, P, PMAX)) == (S(1), B, B, B)

@@ -64,7 +64,16 @@ def test_ranks_are_told_apart(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
                     "[rank 3] weft: the program's own", "weft.part: labelled"]  # fmt: skip
 
 
-def test_what_happens_once_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+class Kept(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+
+
+def test_what_happens_once_is_said(tmp_path: Path) -> None:
     class Doubles(flow.nn.Graph):
         def build(self, x: Any) -> Any:
             return x * 2
@@ -76,9 +85,10 @@ def test_what_happens_once_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixt
         flow.save({"x": x}, tmp_path / "file")
         flow.save({"x": x}, tmp_path / "folder", max_shard_size=9)
 
-    with caplog.at_level("INFO", "weft"):
+    with unset("info"):
+        logging.root.addHandler(kept := Kept())
         spawn_threads(2, run)
-    said = sorted((r.name, r.rank, r.getMessage()) for r in caplog.records)  # type: ignore[attr-defined]
+    said = sorted((r.name, r.rank, r.getMessage()) for r in kept.records)  # type: ignore[attr-defined]
     assert [(name, rank) for name, rank, _ in said] == [
         ("weft.checkpoint", 0), ("weft.checkpoint", 0), ("weft.graph", 0), ("weft.graph", 1)
     ]  # fmt: skip

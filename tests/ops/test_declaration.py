@@ -14,8 +14,9 @@ def test_nothing_is_assigned_to_a_declared_op() -> None:
     for op in OPS.values():
         before = dict(vars(op))
         for name in before.keys() - WRITTEN_LATER | {"another"}:
-            with pytest.raises(AttributeError, match=f"{op.name}.{name} = ...: an op is declared once"):
+            with pytest.raises(AttributeError) as found:
                 setattr(op, name, None)
+            assert f"{op.name}.{name} = ...: an op is declared once" in str(found.value)
         assert vars(op) == before
 
 

@@ -13,10 +13,10 @@ from weft.boxing.execute import run
 from weft.boxing.links import ONE_HOST, Link, Links
 from weft.boxing.lowering import LocalStep, lower
 from weft.boxing.planner import cost, route
-from weft.boxing.routes import Route, backward_sbp, parse
+from weft.boxing.routes import Route, parse
 from weft.boxing.steps import State
 
 __all__ = [
-    "ONE_HOST", "Link", "Links", "LocalStep", "Route", "State", "backward_sbp", "cost", "lower", "parse",
+    "ONE_HOST", "Link", "Links", "LocalStep", "Route", "State", "cost", "lower", "parse",
     "route", "run",
 ]  # fmt: skip

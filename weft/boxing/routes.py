@@ -14,7 +14,6 @@ from weft.core import sbp as sbps
 from weft.core.dtype import DType
 from weft.core.errors import SbpError
 from weft.core.reading import MALFORMED, shortened
-from weft.core.sbp import NdSbp
 from weft.core.spec import Spec
 
 _INDENT: Final = "    "
@@ -83,8 +82,3 @@ def parse(text: str) -> Route:
         raise
     except MALFORMED as cause:
         raise SbpError(f"{shortened(head)} heads no route: {cause}") from None
-
-
-def backward_sbp(nd_sbp: NdSbp) -> NdSbp:
-    """The layout of the gradient of a boxing's input: each part of a partial gets the whole gradient."""
-    return tuple(sbps.broadcast if s.is_partial else s for s in nd_sbp)

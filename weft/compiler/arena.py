@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import functools
 import itertools
 import random
 from collections.abc import Iterator, Sequence
@@ -36,12 +37,13 @@ def aligned(n: int) -> int:
     return -(-n // ALIGN) * ALIGN
 
 
-def plan(blocks: Sequence[Block], tight: bool = False) -> MemoryPlan:
+@functools.lru_cache(maxsize=32)  # what a search within a budget tries is often the same again
+def plan(blocks: tuple[Block, ...], tight: bool = False) -> MemoryPlan:
     """Best-fit allocation in the order of first use, the largest first among those that begin at one step. Or by size,
     if that takes less, in quadratic time: once if few blocks take more than is live at once, many times if it is to be
     `tight`.
 
-    >>> plan([Block(64, 0, 1), Block(64, 1, 2), Block(64, 2, 3)])
+    >>> plan((Block(64, 0, 1), Block(64, 1, 2), Block(64, 2, 3)))
     MemoryPlan(offsets=(0, 64, 0), total=128)
     """
     found, turns = _in_time(blocks), max(1, min(TURNS, PLACED // max(len(blocks), 1)))

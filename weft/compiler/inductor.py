@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from weft.compiler.local_node import SMALL
 from weft.compiler.options import Options
 from weft.core.program_line import warn
+from weft.core.substitution import substituted
 from weft.ops import OPS
 from weft.plan.calls import Call, Ref, Result
 
@@ -74,16 +75,14 @@ def key_of(call: Call, forms: Sequence[Any], threads: int, device: torch.device)
     def of(name: str) -> str:
         return number.setdefault(name, str(len(number)))
 
-    def arg(a: Any) -> Any:
-        if isinstance(a, Ref):
-            return Ref(of(a.name))
-        return tuple(map(arg, a)) if isinstance(a, tuple) else a
+    def numbered(args: Any) -> Any:
+        return substituted(args, Ref, lambda r: Ref(of(r.name)))
 
     def plain(c: Call) -> Call:
-        args = tuple(map(arg, c.args))
+        args = numbered(c.args)
         return replace(c, args=args, results=tuple(replace(r, name=of(r.name)) for r in c.results), name="", at="")
 
-    args = arg(call.args)
+    args = numbered(call.args)
     text = "\n".join(str(plain(c)) for c in call.calls)
     kept = tuple(of(r.name) for r in call.results)
     plain_forms = tuple((f.shape, f.dtype) if isinstance(f, Result) else f for f in forms)
@@ -110,16 +109,10 @@ def _results(call: Call, given: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     values = dict(zip(call.operands(), given, strict=True))
     for c in call.calls:
         op = OPS[c.op]
-        made = op.compute([_value(a, values) for a in c.args])
+        made = op.compute(substituted(c.args, Ref, lambda r: values[r.name]))
         made = made if isinstance(made, (tuple, list)) else (made,)
         values.update((r.name, t) for r, t in zip(c.results, made, strict=True))
     return [values[r.name] for r in call.results]
-
-
-def _value(a: Any, values: dict[str, torch.Tensor]) -> Any:
-    if isinstance(a, Ref):
-        return values[a.name]
-    return tuple(_value(v, values) for v in a) if isinstance(a, tuple) else a
 
 
 def compiled(call: Call, tensors: Sequence[torch.Tensor]) -> Kernel:

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from weft.boxing import signature
 from weft.boxing.part import local_arguments, where_of
-from weft.core.spec import Spec
-from weft.job.value import Node, Value
+from weft.core.substitution import substituted
+from weft.job.value import Node, Value, specs
 from weft.ops import OPS
 from weft.plan.calls import Ref
 
@@ -21,7 +21,7 @@ def local_call(n: Node, rank: int) -> tuple[tuple[Any, ...], tuple[tuple[str, An
     options: list[tuple[str, Any]] = []
     args = n.args
     if any(v.spec is not None for v in (*n.operands(), *n.outputs)):
-        chosen = n.signature or signature.choose(op, tuple(_spec(a) for a in n.args))
+        chosen = n.signature or signature.choose(op, specs(n.args))
         args = local_arguments(op, n.args, chosen, rank)
         if (where := where_of(chosen, rank)) is not None:
             options.append(("where", where))
@@ -31,18 +31,9 @@ def local_call(n: Node, rank: int) -> tuple[tuple[Any, ...], tuple[tuple[str, An
     return args, tuple(options)
 
 
-def _spec(a: Any) -> Any:
-    if isinstance(a, Value):
-        assert isinstance(a.spec, Spec), f"{a} is local among global operands"
-        return a.spec
-    return tuple(_spec(v) for v in a) if isinstance(a, tuple) else a
-
-
 def refs(args: Any) -> Any:
     """Arguments with references in place of values."""
-    if isinstance(args, Value):
-        return Ref(args.name)
-    return tuple(map(refs, args)) if isinstance(args, (tuple, list)) else args
+    return substituted(args, Value, lambda v: Ref(v.name))
 
 
 def written(node: Node) -> set[Value]:

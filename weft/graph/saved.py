@@ -29,6 +29,7 @@ from weft.core.errors import CompileError, DeviceError, GraphError
 from weft.core.program_line import warn
 from weft.core.rank import Rank, current
 from weft.core.reading import MALFORMED
+from weft.core.substitution import substituted
 from weft.graph import tree
 from weft.graph.agree import agree, agree_on_messages
 from weft.graph.compiled import Compiled, Output, Program
@@ -214,11 +215,6 @@ def _check_forms(calls: tuple[Call, ...], outside: Mapping[str, Form] | None = N
     """Check that every result has the form that its op infers from the operands."""
     forms = {**(outside or {}), **{r.name: Form(r.shape, dtypes.named(r.dtype)) for c in calls for r in c.results}}
 
-    def form(a: Any) -> Any:
-        if isinstance(a, Ref):
-            return forms[a.name]
-        return tuple(map(form, a)) if isinstance(a, tuple) else a
-
     for call in calls:
         if call.calls:
             _check_forms(call.calls, forms)
@@ -231,7 +227,7 @@ def _check_forms(calls: tuple[Call, ...], outside: Mapping[str, Form] | None = N
         if op is None or call.option("where") is not None or call.option("part") is not None:
             continue
         with _within(call):
-            given = tuple(map(form, call.args))
+            given = substituted(call.args, Ref, lambda r: forms[r.name])
             for device in (a for a in call.args if isinstance(a, Device)):
                 device.check()
             for r, f in zip(call.results, infer(op, given), strict=True):

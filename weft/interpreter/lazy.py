@@ -18,6 +18,7 @@ from weft.core.errors import PlacementError, TraceError
 from weft.core.rank import current
 from weft.core.sbp import NdSbp
 from weft.core.spec import Spec
+from weft.core.substitution import substituted
 from weft.interpreter.explain_movements import refuse, strict
 from weft.interpreter.trace_values import traced
 from weft.job.builder import Builder
@@ -87,12 +88,12 @@ def emit(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[Value, ...]:
         if local:
             raise PlacementError(f"{op.name}: some operands are global and some are local in this graph: {values}")
         held = tuple(builder.held(v) for v in values)
-        chosen = signature.choose(op, _stand_ins(args, _spec), held if any(held) else (), links_of(current()))
+        chosen = signature.choose(op, substituted(args, Value, _spec), held if any(held) else (), links_of(current()))
         if strict():
             _refuse_unasked(op, values, held, chosen)
         builder.moves(values, chosen.inputs)
         return builder.add(op.name, args, [(s.shape, s.dtype, s, _CPU) for s in chosen.outputs], chosen=chosen)
-    forms = infer(op, _stand_ins(args, lambda v: Form(v.shape, v.dtype)))
+    forms = infer(op, substituted(args, Value, lambda v: Form(v.shape, v.dtype)))
     device = _device(op, args) or next((v.device for v in values if v.shape or v.device is not _CPU), _CPU)
     return builder.add(op.name, args, [(f.shape, f.dtype, None, device) for f in forms])
 
@@ -116,15 +117,6 @@ def _device(op: Op, args: tuple[Any, ...]) -> Device | None:
 def _spec(v: Value) -> Spec:
     assert v.spec is not None
     return v.spec
-
-
-def _stand_ins(args: tuple[Any, ...], make: Any) -> tuple[Any, ...]:
-    def one(a: Any) -> Any:
-        if isinstance(a, Value):
-            return make(a)
-        return tuple([one(v) for v in a]) if isinstance(a, (list, tuple)) else a
-
-    return tuple([one(a) for a in args])
 
 
 def _convert(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[Value, ...]:

@@ -18,6 +18,7 @@ from weft.core.dispatch import here, hooks, tracing, without_casts
 from weft.core.dtype import bool_
 from weft.core.errors import TraceError
 from weft.core.sbp import broadcast
+from weft.core.substitution import substituted
 from weft.job.builder import Builder
 from weft.job.value import Value
 from weft.ops import ops
@@ -100,14 +101,12 @@ def computed(wanted: Value, steps: Any, known: Mapping[Value, Any]) -> Any:
     """The value, by running these steps eagerly."""
     values = dict(known)
 
-    def operand(a: Any) -> Any:
-        if isinstance(a, Value):
-            return values[a] if a in values else _blank(a)
-        return tuple(map(operand, a)) if isinstance(a, (list, tuple)) else a
+    def operand(v: Value) -> Any:
+        return values[v] if v in values else _blank(v)
 
     with tracing(None):
         for op, args, outputs in steps:
-            made = without_casts(OPS[op].entry, tuple(map(operand, args)), {})
+            made = without_casts(OPS[op].entry, substituted(args, Value, operand), {})
             values.update(zip(outputs, made if isinstance(made, tuple) else (made,), strict=True))
     return values[wanted]
 

@@ -7,7 +7,7 @@ from weft.boxing.links import ONE_HOST, Links
 from weft.boxing.planner import cost_of
 from weft.core.amount import amount
 from weft.job.job import Job
-from weft.job.value import Node, Value
+from weft.job.value import Node, specs
 from weft.ops import OPS
 
 
@@ -47,13 +47,7 @@ def _why(node: Node, links: Links) -> str:
     if node.extra.get("asked") is None:
         return ""
     name, args, chosen = node.extra["asked"]
-    return f": {name}, {signature.reason(OPS[name], tuple(map(_spec, args)), links, chosen)}"
-
-
-def _spec(a: object) -> object:
-    if isinstance(a, Value):
-        return a.spec
-    return tuple(map(_spec, a)) if isinstance(a, tuple) else a
+    return f": {name}, {signature.reason(OPS[name], specs(args), links, chosen)}"
 
 
 def _layout(nd_sbp: tuple[object, ...]) -> str:

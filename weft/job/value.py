@@ -14,6 +14,7 @@ from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.core.literal import cleaned
 from weft.core.spec import Spec
+from weft.core.substitution import substituted
 from weft.ops import OPS
 
 
@@ -115,14 +116,10 @@ class Node:
         return ", ".join(map(cleaned, filter(None, (self.scope, self.at))))
 
     def replace_operands(self, table: Mapping[Value, Value]) -> None:
-        if table.keys().isdisjoint(self.operands()):
-            return
+        if not table.keys().isdisjoint(self.operands()):
+            self.args = substituted(self.args, Value, lambda v: table.get(v, v))
 
-        def swap(a: Any) -> Any:
-            if isinstance(a, Value):
-                return table.get(a, a)
-            if isinstance(a, (list, tuple)):
-                return tuple(swap(v) for v in a)
-            return a
 
-        self.args = tuple(map(swap, self.args))
+def specs(args: tuple[Any, ...]) -> Any:
+    """A node's arguments with specs in place of values."""
+    return substituted(args, Value, lambda v: v.spec)

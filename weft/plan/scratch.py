@@ -21,6 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from weft.core import dtype as dtypes
 from weft.core import random
+from weft.core.substitution import substituted
 from weft.ops import OPS
 from weft.plan.calls import Call, Ref, Result
 from weft.plan.spans import contiguous
@@ -34,7 +35,7 @@ def meanwhile(call: Call, forms: Mapping[str, Result], run: bool = False) -> int
         return call.option("scratch", 0)
     if op is None or any(r.place.kind in ("constant", "view") for r in call.results) or op.view:
         return 0
-    args = tuple(_form(a, forms) for a in call.args)
+    args = _forms(call, forms)
     outs = tuple((r.shape, r.dtype) for r in call.results if r.place.kind in ("register", "arena"))
     placed = len(outs) == len(call.results)
     straight = placed and op.out_kernel is not None and bool(outs) and call.option("where") is None and not op.random
@@ -56,7 +57,7 @@ def with_strides(call: Call, forms: Mapping[str, Result]) -> dict[str, Result]:
     if op is None or not call.results or any(r.place.kind != "view" for r in call.results):
         return {}
     try:
-        found = _viewed(call.op, tuple(_form(a, forms) for a in call.args))
+        found = _viewed(call.op, _forms(call, forms))
     except Exception:  # of a part of a value, say
         return {}
     given = zip(call.results, found, strict=False)
@@ -69,11 +70,14 @@ class _Form(NamedTuple):
     strides: tuple[int, ...] | None
 
 
-def _form(a: Any, forms: Mapping[str, Result]) -> Any:
-    if isinstance(a, Ref):
-        r = forms[a.name]
+def _forms(call: Call, forms: Mapping[str, Result]) -> tuple[Any, ...]:
+    """The call's arguments with forms in place of values."""
+
+    def form(v: Ref) -> _Form:
+        r = forms[v.name]
         return _Form(r.shape, r.dtype, r.strides)
-    return tuple(_form(v, forms) for v in a) if isinstance(a, tuple) else a
+
+    return substituted(call.args, Ref, form)
 
 
 def _blank(a: Any, device: str) -> Any:

@@ -46,9 +46,9 @@ ALLOCATES = {  # what a call of a group allocates meanwhile, by backend
 refuse_as_children(lambda: of_process() if os.environ.get("WORLD_SIZE", "1") != "1" else None)
 
 
-def open_transport(rank: Rank, backend: str | None = None, deadline: float | None = None) -> Transport:
+def open_transport(rank: Rank, deadline: float | None = None) -> Transport:
     """This process's rank joins the others: as WEFT_TRANSPORT says, or as suits where they are."""
-    name = backend or os.environ.get("WEFT_TRANSPORT") or "auto"
+    name = os.environ.get("WEFT_TRANSPORT") or "auto"
     if name not in (*BACKENDS, "auto", "local"):
         raise RankError(f"WEFT_TRANSPORT is one of auto, {', '.join(BACKENDS)}, got {name!r}")
     if rank.world_size == 1 and name in ("auto", "local"):

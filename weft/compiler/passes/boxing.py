@@ -15,8 +15,9 @@ from weft.compiler.options import Options
 from weft.compiler.passes.dead_code import written
 from weft.core.errors import CompileError
 from weft.core.spec import Spec
+from weft.core.substitution import substituted
 from weft.job.job import SPECIAL, Job
-from weft.job.value import Node, Value
+from weft.job.value import Node, Value, specs
 from weft.ops import OPS
 
 
@@ -52,7 +53,7 @@ class _Moves:
             self.moved = {key: v for key, v in self.moved.items() if key[0] not in overwritten}
 
     def fit(self, node: Node) -> None:
-        chosen = node.signature or signature.choose(OPS[node.op], tuple(_spec(a) for a in node.args), links=self.links)
+        chosen = node.signature or signature.choose(OPS[node.op], specs(node.args), links=self.links)
         node.signature = chosen
         for v, spec in zip(node.outputs, chosen.outputs, strict=True):
             if v.spec is not spec:
@@ -61,14 +62,7 @@ class _Moves:
                 )
         node.ranked = chosen.ranked
         wanted, self.asked = iter(chosen.inputs), (node.op, node.args, chosen)
-        node.args = tuple(self._moved_argument(a, wanted, node) for a in node.args)
-
-    def _moved_argument(self, a: object, wanted: object, node: Node) -> object:
-        if isinstance(a, Value):
-            return self.move(a, next(wanted), node)  # type: ignore[call-overload]
-        if isinstance(a, tuple):
-            return tuple(self._moved_argument(v, wanted, node) for v in a)
-        return a
+        node.args = substituted(node.args, Value, lambda v: self.move(v, next(wanted), node))
 
     def move(self, v: Value, spec: Spec, reader: Node) -> Value:
         """The value in another layout, moved there once."""
@@ -105,9 +99,3 @@ class _Moves:
     def _name(self, v: Value) -> str:
         n = self.names[v.name] = self.names.get(v.name, 0) + 1
         return f"{v.name}.boxed{n}"
-
-
-def _spec(a: object) -> object:
-    if isinstance(a, Value):
-        return a.spec
-    return tuple(_spec(v) for v in a) if isinstance(a, tuple) else a

@@ -33,7 +33,7 @@ from weft.compiler.passes.dead_code import written
 from weft.core.idle import idle
 from weft.core.spec import Spec
 from weft.job.job import SPECIAL, Job
-from weft.job.value import Node, Value
+from weft.job.value import Node, Value, specs
 from weft.ops import OPS
 from weft.ops.infer import freeze
 from weft.plan.usage import show
@@ -96,13 +96,13 @@ class Problem:
         for node in job.nodes:  # a job that was read from text has no candidates
             lacks = node.signature is None and node.op in OPS and node.op not in SPECIAL
             if lacks and any(v.spec is not None for v in node.operands()):
-                node.signature = choose(OPS[node.op], tuple(map(_spec, node.args)), links=links)
+                node.signature = choose(OPS[node.op], specs(node.args), links=links)
         held = _held(job)
         for node in job.nodes:
             if node.signature is None or node in held:
                 found.fixed(node)
                 continue
-            frozen = freeze(tuple(map(_spec, node.args)))
+            frozen = freeze(specs(node.args))
             signatures = candidates(node.op, frozen)
             number = len(found.free)
             reads = tuple(flatten(OPS[node.op], node.args))
@@ -425,12 +425,6 @@ def _alike(f: Free) -> Signature:
     chosen = f.node.signature
     assert chosen is not None
     return next(s for s in f.candidates if s.inputs == chosen.inputs and s.outputs == chosen.outputs)
-
-
-def _spec(a: Any) -> Any:
-    if isinstance(a, Value):
-        return a.spec
-    return tuple(map(_spec, a)) if isinstance(a, (tuple, list)) else a
 
 
 def _moving(a: Spec, b: Spec, links: Links) -> float:

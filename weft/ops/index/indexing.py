@@ -246,6 +246,15 @@ scatter_add_zeros.grad(lambda dy, dim, index: (gather(dy, dim, index), None))
 scatter_add_zeros.samples(lambda rand: [(rand(4, 3), 1, torch.tensor([[1, 5, 1]] * 4), (4, 6))])
 
 
+def scatter_back(dvalues: Any, indices: Any, x_shape: Any, dim: int, keepdim: bool) -> Any:
+    """The gradient of elements that were selected along a dimension."""
+    d = dim_of(dim, len(x_shape))
+    if not keepdim:
+        form = (*tuple(x_shape)[:d], 1, *tuple(x_shape)[d + 1 :])
+        dvalues, indices = dvalues.reshape(form), indices.reshape(form)
+    return scatter_add_zeros(dvalues, d, indices, tuple(x_shape))
+
+
 @op(linear="x+src")
 def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """x with src added along a dimension at the index.

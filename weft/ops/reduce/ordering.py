@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from weft.ops.declaration import op
-from weft.ops.index.indexing import scatter_add_zeros
+from weft.ops.index.indexing import scatter_back
 from weft.ops.neural.softmax import along
 from weft.ops.reduce.products import _two
-from weft.ops.shape.views import axes, axes_at, dim_of
+from weft.ops.shape.views import axes, axes_at
 
 
 @op(returns="values indices*")
@@ -27,15 +27,6 @@ def median(x: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
 def without(x: tuple[int, ...], dim: int, keepdim: bool) -> str:
     """The notation of an op with two results for each slice along a dimension."""
     return axes_at("<!> -> <1>, <1>" if keepdim else "<!> -> <>, <>", len(x), dim)
-
-
-def scatter_back(dvalues: Any, indices: Any, x_shape: Any, dim: int, keepdim: bool) -> Any:
-    """The gradient of elements that were selected along a dimension."""
-    d = dim_of(dim, len(x_shape))
-    if not keepdim:
-        form = (*tuple(x_shape)[:d], 1, *tuple(x_shape)[d + 1 :])
-        dvalues, indices = dvalues.reshape(form), indices.reshape(form)
-    return scatter_add_zeros(dvalues, d, indices, tuple(x_shape))
 
 
 median.layout(lambda x, dim, keepdim: without(x, dim, keepdim))
@@ -75,13 +66,7 @@ def sort(x: Tensor, dim: int = -1, descending: bool = False, stable: bool = Fals
 
 
 sort.layout(lambda x, dim, descending, stable: _two(x, dim))
-
-
-@sort.grad
-def _(dvalues, indices, x_shape, dim):
-    return scatter_add_zeros(dvalues, dim_of(dim, len(x_shape)), indices, tuple(x_shape))
-
-
+sort.grad(lambda dvalues, indices, x_shape, dim: scatter_back(dvalues, indices, x_shape, dim, True))
 sort.samples(lambda rand: [rand(4, 6), (rand(4, 6), 0, True)])
 
 
@@ -110,13 +95,7 @@ def topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = 
 
 
 topk.layout(lambda x, k, dim, largest, sorted: _two(x, dim, True))
-
-
-@topk.grad
-def _(dvalues, indices, x_shape, dim):
-    return scatter_add_zeros(dvalues, dim_of(dim, len(x_shape)), indices, tuple(x_shape))
-
-
+topk.grad(lambda dvalues, indices, x_shape, dim: scatter_back(dvalues, indices, x_shape, dim, True))
 topk.samples(lambda rand: [(rand(4, 6), 2), (rand(4, 6), 3, 0, False)])
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from weft.core.dispatch import here
 from weft.ops.create.constructors import full_like, ones_like
 from weft.ops.declaration import Op, op
-from weft.ops.index.indexing import scatter_add_zeros
+from weft.ops.index.indexing import scatter_back
 from weft.ops.kernels import aten
 from weft.ops.neural.softmax import along
 from weft.ops.pointwise.arithmetic import add, conjugated, mul, sub
@@ -24,7 +24,7 @@ from weft.ops.shape.flips import flip
 from weft.ops.shape.joining import cat
 from weft.ops.shape.slicing import narrow
 from weft.ops.shape.triangle import tril
-from weft.ops.shape.views import dim_of, transpose, unsqueeze
+from weft.ops.shape.views import transpose, unsqueeze
 
 
 @op(linear="x")
@@ -115,11 +115,7 @@ def _running(name: str, kernel: Callable[..., Any], which: str, shows: str) -> O
     )
     declared = op(returns="values indices*")(body)
     declared.layout(lambda x, dim: f"{along(x, dim)}, {along(x, dim).partition('-> ')[2]}")
-
-    @declared.grad
-    def _(dvalues, indices, x_shape, dim):
-        return scatter_add_zeros(dvalues, dim_of(dim, len(x_shape)), indices, tuple(x_shape))
-
+    declared.grad(lambda dvalues, indices, x_shape, dim: scatter_back(dvalues, indices, x_shape, dim, True))
     declared.samples(lambda rand: [(rand(4, 6), 1), (rand(2, 4, 6), -2)])
     return declared
 
