@@ -395,6 +395,59 @@ def test_a_policy_says_the_dtypes() -> None:
             )
 
 
+@pytest.mark.parametrize("again", [True, False])
+def test_several_modules_are_gathered_together(again: bool) -> None:
+    @on(2)
+    def run() -> None:
+        flow.manual_seed(0)
+        net, rank = Net(), flow.env.get_rank()
+        whole = copy.deepcopy(net)
+        block, seen = net.blocks[1], []
+        fully_shard([block.norm, block.up], reshard_after_forward=again)
+        fully_shard([net.tied, net.head], reshard_after_forward=again)
+        fully_shard(net)
+        norm = block.norm.register_forward_hook(lambda m, args, y: seen.append(block.up.weight.is_local))
+        block.register_forward_hook(lambda m, args, y: seen.append(block.up.weight.is_local))
+        assert isinstance(block.norm, FSDPModule) and isinstance(block.up, FSDPModule)
+        a, b = train(net, flow.tensor(DATA[rank::2]), "AdamW"), train(whole, flow.tensor(DATA), "AdamW")
+        mean = flow.tensor(a)
+        flow.comm.all_reduce(mean)
+        torch.testing.assert_close([v / 2 for v in mean.tolist()], b, rtol=1e-4, atol=1e-5)
+        assert seen == [True, not again] * 3  # whole from the first to the last of them
+        norm.remove()
+        for alone in (block.norm, whole.blocks[1].norm):  # the others stay away
+            alone(flow.ones(1, 5)).sum().backward()
+        with flow.no_grad():
+            block.up.weight.mul_(2.0), whole.blocks[1].up.weight.mul_(2.0)
+            y, z = (m.up(m.norm(flow.tensor(DATA))) for m in (block, whole.blocks[1]))
+        torch.testing.assert_close(y.to_torch(), z.to_torch())
+        with pytest.raises(ArgumentError, match="was applied to this LayerNorm before"):
+            fully_shard([block.norm])
+
+    run()
+
+
+@on(2)
+def test_a_policy_leaves_complex_numbers_as_they_are() -> None:
+    class Turned(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.up, self.phase = nn.Linear(5, 4), nn.Parameter(flow.complex(flow.rand(4), flow.rand(4)))
+
+        def forward(self, x: Any, by: Any) -> Any:
+            return (self.up(x) * (by * self.phase)).imag
+
+    flow.manual_seed(0)
+    net, by = Turned(), flow.complex(flow.rand(4), flow.rand(4))
+    whole = copy.deepcopy(net)
+    fully_shard(net, mp_policy=MixedPrecisionPolicy(param_dtype=flow.float64, reduce_dtype=flow.float64))
+    for m in (net, whole):
+        m(flow.tensor(DATA), by).square().sum().backward()
+    for p, q in zip(net.parameters(), whole.parameters(), strict=True):
+        assert p.dtype is q.dtype is p.grad.dtype
+        torch.testing.assert_close(p.grad.full_tensor().to_torch(), q.grad.to_torch())
+
+
 @on(2)
 def test_shards_of_meta_parameters_are_initialized_later() -> None:
     with flow.device("meta"):
