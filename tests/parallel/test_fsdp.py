@@ -23,6 +23,7 @@ from weft.distributed.fsdp import (
     fully_shard,
     register_fsdp_forward_method,
 )
+from weft.distributed.pipelining import PipelineStage, Schedule1F1B
 from weft.distributed.tensor import distribute_tensor
 from weft.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from weft.launch import spawn_threads
@@ -425,6 +426,27 @@ def test_several_modules_are_gathered_together(again: bool) -> None:
             fully_shard([block.norm])
 
     run()
+
+
+@on(4)
+def test_the_gradients_of_a_stage_are_scattered_after_its_micro_batches() -> None:
+    mesh = flow.distributed.init_device_mesh("cpu", (2, 2), mesh_dim_names=("pp", "dp"))
+    stage, replica = mesh.get_local_rank("pp"), mesh.get_local_rank("dp")
+    flow.manual_seed(0)
+    whole = nn.Sequential(nn.Sequential(nn.Linear(5, 4), nn.Tanh()), nn.Sequential(nn.Linear(4, 5), nn.Tanh()))
+    mine, x = copy.deepcopy(whole[stage]), flow.tensor(DATA)
+    fully_shard(mine[0], mesh=mesh["dp"], reshard_after_forward=False)
+    fully_shard(mine, mesh=mesh["dp"])
+    nn.functional.mse_loss(whole(x), x).backward()
+    group = mesh.get_group("pp")
+    schedule = Schedule1F1B(
+        PipelineStage(mine, stage, 2, torch.device("cpu"), group=group), 3, loss_fn=nn.functional.mse_loss
+    )
+    half = x[replica::2]
+    schedule.step(*([] if stage else [half]), **({"target": half} if stage else {}))
+    for p, q in zip(mine.parameters(), whole[stage].parameters(), strict=True):
+        assert p.is_global and p.grad.sbp == p.sbp
+        torch.testing.assert_close(p.grad.full_tensor().to_torch(), q.grad.to_torch())
 
 
 @on(2)

@@ -137,6 +137,14 @@ def _unshard(parts: Parts, async_op: bool = False) -> UnshardHandle | None:
     return UnshardHandle() if async_op else None
 
 
+def scatter_gradients(module: Module) -> None:
+    """Take the mean of the gradients that backwards without sync have summed in it."""
+    _set(module, "requires_gradient_sync", True)
+    for inner in module.modules():
+        if KEY in stored(inner):
+            stored(inner)[KEY].finish()
+
+
 def register_fsdp_forward_method(module: Module, method_name: str) -> None:
     """Let a method gather the parameters and free them as `forward` does; without effect on other modules."""
     if KEY not in stored(module):
