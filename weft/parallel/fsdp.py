@@ -137,7 +137,7 @@ def _unshard(parts: Parts, async_op: bool = False) -> UnshardHandle | None:
     return UnshardHandle() if async_op else None
 
 
-def scatter_gradients(module: Module) -> None:
+def scatter_gradients(module: Any) -> None:
     """Take the mean of the gradients that backwards without sync have summed in it."""
     _set(module, "requires_gradient_sync", True)
     for inner in module.modules():
