@@ -327,7 +327,8 @@ class _Mock:
         package = str(found.get("__name__", "")).partition(".")[0]
         if package in self.packages:
             return True
-        installed = package in (WEFT, "torch") or str(found.get("__file__", "")).startswith(INSTALLED)
+        file = str(found.get("__file__", ""))
+        installed = package in (WEFT, "torch") or file.startswith(INSTALLED) or any(f in file for f in ELSEWHERE)
         return not installed and not _is_made_by_torch(found)
 
 
@@ -340,6 +341,7 @@ def _installed() -> tuple[str, ...]:
 
 
 INSTALLED: Final = _installed()
+ELSEWHERE: Final = ("/site-packages/", "/dist-packages/")  # of another environment, by a .pth file or PYTHONPATH
 
 
 def _is_made_by_torch(globals: dict[str, Any]) -> bool:
