@@ -18,7 +18,7 @@ from torch.distributed.optim import PostLocalSGDOptimizer, ZeroRedundancyOptimiz
 import weft as flow
 from tests.graphs import Trains
 from tests.ranks import on
-from weft.core.errors import ArgumentError, OptionError
+from weft.core.errors import ArgumentError
 from weft.distributed import init_device_mesh
 from weft.interop import from_torch, load_torch
 from weft.launch import spawn_threads
@@ -400,8 +400,6 @@ def test_replicas_may_be_initialized_before_their_first_call() -> None:
         whole(data).square().mean().backward()
     for p, q in zip(net.parameters(), whole.parameters(), strict=True):
         torch.testing.assert_close(p.grad.to_torch(), q.grad.to_torch())
-    with pytest.raises(OptionError, match="ignored_modules"):
-        replicate(flow.nn.Linear(1, 1), [net])
 
 
 def test_what_cannot_be_averaged() -> None:

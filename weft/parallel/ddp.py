@@ -18,7 +18,7 @@ import torch
 
 from weft.autograd.graph import at_end_of_backward
 from weft.core import dispatch, fingerprints
-from weft.core.errors import ArgumentError, AutogradError, OptionError, TraceError
+from weft.core.errors import ArgumentError, AutogradError, TraceError
 from weft.core.idle import idle
 from weft.core.rank import current
 from weft.core.stored import stored
@@ -104,19 +104,13 @@ class DistributedDataParallel(metaclass=_Kind):
         return module
 
 
-def replicate(module: M, ignored_modules: Any = None, *, device_mesh: Any = None, **options: Any) -> M:
-    """Average a module's gradients from its first call on, as PyTorch's function of this name: until then parameters
-    may be on the meta device. It takes the options of `DistributedDataParallel`."""
-    if ignored_modules:
-        raise OptionError(
-            "replicate(ignored_modules=...): all of a module's gradients are averaged; replicate its parts"
-        )
-    if device_mesh is not None:
-        options["process_group"] = device_mesh.get_group()
+def replicate(module: M, *, device_mesh: Any = None, **options: Any) -> M:
+    """DistributedDataParallel from the first call on: until then parameters may be on the meta device."""
+    group = None if device_mesh is None else device_mesh.get_group()
 
     def begin(*_: Any) -> None:
         first.remove()
-        DistributedDataParallel(module, **options)
+        DistributedDataParallel(module, process_group=group, **options)
         if current().world_size > 1:
             _averager(module).before_forward(module, False)
 
