@@ -5,7 +5,7 @@ from __future__ import annotations
 import weft as flow
 import weft.distributed._functional_collectives as funcol
 from tests.ranks import on
-from weft.distributed import init_device_mesh
+from weft.distributed import ReduceOp, init_device_mesh
 
 
 @on(2)
@@ -19,6 +19,7 @@ def test_collectives_are_functions_with_gradients() -> None:
     mine = funcol.reduce_scatter_tensor(x.detach(), "sum", 1, (mesh, 0))
     assert mine.tolist() == [[[10], [14]], [[12], [16]]][rank]
     assert funcol.all_reduce(x.detach(), "AVG", [0, 1]).tolist() == [[5, 6], [7, 8]]
+    assert funcol.all_reduce(x.detach(), ReduceOp.PRODUCT.name, mesh).tolist() == [[0, 11], [24, 39]]
     assert funcol.broadcast(x.detach(), 1, mesh).tolist() == [[10, 11], [12, 13]]
     rows = [[2.0 * rank + i, 2.0 * rank + i + 1] for i in (0, 10)]
     assert funcol.all_to_all_single(x.detach(), None, None, None).tolist() == rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import weft as flow
@@ -50,6 +51,32 @@ def test_groups_along_the_axes() -> None:
         ((1, 0), 1, (2, 3), (0, 2), 5.0),
         ((1, 1), 1, (2, 3), (1, 3), 5.0),
     ]
+
+
+def test_axes_join_and_part_as_in_torch() -> None:
+    def run() -> None:
+        sizes, names = (2, 2, 2), ("dp", "cp", "tp")
+        world = init_device_mesh("cpu", (8,), mesh_dim_names=("world",))
+        grid = world._unflatten(0, sizes, names)
+        assert grid == DeviceMesh("cpu", np.arange(8).reshape(sizes), mesh_dim_names=names)
+        joined = grid["dp", "cp"]._flatten("batch")
+        rank = flow.env.get_rank()
+        assert joined.mesh.tolist() == [rank % 2, 2 + rank % 2, 4 + rank % 2, 6 + rank % 2]
+        assert joined == grid["batch"] == joined["batch"] and joined.mesh_dim_names == ("batch",)
+        assert grid["batch", "tp"].mesh.tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
+        assert grid["tp", "batch"].mesh.tolist() == [[0, 2, 4, 6], [1, 3, 5, 7]]
+        assert joined.inside(grid["tp"].placement) is grid["tp", "batch"].placement  # as sharded parameters need it
+        assert grid["batch", "tp"]._flatten("all").size() == 8 and grid["dp"]._flatten("dp") == grid["dp"]
+        assert grid["cp", "tp"]._flatten().mesh_dim_names == ("cp_tp",)
+        assert grid._unflatten("cp", (1, 2), ("a", "b")).shape == (2, 1, 2, 2)
+        with pytest.raises(ArgumentError, match="has another axis of this name"):
+            grid["cp", "tp"]._flatten("batch")
+        with pytest.raises(ArgumentError, match="8 ranks aren't"):
+            world._unflatten(0, (2, 2), ("a", "b"))
+        with pytest.raises(ArgumentError, match="its axes have no names"):
+            DeviceMesh("cpu", range(8))._flatten()
+
+    spawn_threads(8, run, deadline=60)
 
 
 def test_stores_are_torchs() -> None:

@@ -60,6 +60,9 @@ def test_a_dtensor_is_a_global_tensor() -> None:
         zeros(2)
     empty = distribute_tensor(flow.empty(4, 2, device="meta"), mesh, [Shard(0)])
     assert empty.to_local().shape == (2, 2) and not empty.is_meta
+    part = DTensor.from_local(flow.empty(4, 2, device="meta"), mesh, [Shard(0)])
+    assert part.shape == (8, 2) and part.to_local().shape == (4, 2) and not part.is_meta and part.sbp == (S(0),)
+    assert DTensor.from_local(flow.empty(4, 2, device="meta"), mesh, [Replicate()]).shape == (4, 2)
 
 
 @on(4)

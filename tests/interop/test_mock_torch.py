@@ -163,6 +163,11 @@ with flow.mock_torch.enable():
     import torch.nn.utils.prune as prune                    # and files of torch's that Weft derives, the first time
     from torch.nn.utils.spectral_norm import SpectralNorm   # a file that is called as a function in it
     from torch.nn.utils import spectral_norm
+    from torch.distributed._composable.fsdp.fully_shard import FSDPModule, fully_shard   # and of Weft's own names
+    from torch.distributed._composable.replicate import replicate
+    import torch.distributed._composable as composable
+    assert composable.replicate is replicate and FSDPModule is flow.distributed.fsdp.FSDPModule
+    assert composable.fsdp.fully_shard is fully_shard is flow.distributed.fsdp.fully_shard
     from torch.autograd.functional import hessian
 
     @torch.library.custom_op("weft_tests::twice", mutates_args=(), device_types="cpu")

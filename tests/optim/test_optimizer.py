@@ -341,6 +341,10 @@ def test_clipping_is_torchs() -> None:
         for p, q in zip(theirs, ours, strict=True):
             if p.grad is not None:
                 torch.testing.assert_close(q.grad.to_torch(), p.grad, rtol=1e-4, atol=1e-6)
+    placed = flow.nn.Parameter(flow.ones(2, placement=flow.placement("cpu", [0]), sbp=flow.sbp.broadcast))
+    placed.sum().backward()
+    flow.nn.utils.clip_grads_with_norm_([placed], 1.0, flow.tensor(2.0))  # as full_tensor() or item() gives it
+    torch.testing.assert_close(placed.grad.to_local().to_torch(), torch.full((2,), 0.5))
     w = flow.nn.Parameter(flow.ones(1))
     w.grad = flow.tensor([float("nan")])
     with pytest.raises(OptionError, match="non-finite"):

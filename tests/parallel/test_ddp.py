@@ -17,10 +17,12 @@ from torch.distributed.optim import PostLocalSGDOptimizer, ZeroRedundancyOptimiz
 
 import weft as flow
 from tests.graphs import Trains
+from tests.ranks import on
 from weft.core.errors import ArgumentError
+from weft.distributed import init_device_mesh
 from weft.interop import from_torch, load_torch
 from weft.launch import spawn_threads
-from weft.parallel.ddp import DistributedDataParallel, no_sync
+from weft.parallel.ddp import DistributedDataParallel, no_sync, replicate
 from weft.transport.base import Group, UnderWay
 
 DATA = torch.randn(6, 4, generator=torch.Generator().manual_seed(0)).tolist()
@@ -382,11 +384,29 @@ def test_beside_torchs_own(world: Any, transport: str) -> None:
     world("beside_torch", 2, transport).well()
 
 
+@on(2)
+def test_replicas_may_be_initialized_before_their_first_call() -> None:
+    flow.manual_seed(0)
+    rank, whole = flow.env.get_rank(), flow.nn.Linear(3, 2)
+    with flow.device("meta"):
+        net = flow.nn.Linear(3, 2)
+    assert replicate(net, device_mesh=init_device_mesh("cpu", (2,)), bucket_cap_mb=100) is net
+    net.to_empty(device="cpu")
+    with flow.no_grad():
+        net.weight.copy_(whole.weight * (1 + rank)), net.bias.copy_(whole.bias)  # the first rank's counts
+    data = flow.arange(12.0).reshape(4, 3)
+    for _ in range(2):
+        net(data[rank::2]).square().mean().backward()
+        whole(data).square().mean().backward()
+    for p, q in zip(net.parameters(), whole.parameters(), strict=True):
+        torch.testing.assert_close(p.grad.to_torch(), q.grad.to_torch())
+
+
 def test_what_cannot_be_averaged() -> None:
     with pytest.raises(flow.errors.ArgumentError, match="takes a module"):
         DistributedDataParallel(3)  # type: ignore[type-var]
     assert DistributedDataParallel(flow.nn.ReLU())(flow.ones(1)).tolist() == [1.0]  # nothing to average
-    net = flow.nn.Linear(1, 1).to_global(flow.placement("cpu", [0]), flow.sbp.broadcast)
+    net = flow.flow.nn.Linear(1, 1).to_global(flow.placement("cpu", [0]), flow.sbp.broadcast)
     with pytest.raises(flow.errors.ArgumentError, match="these are global"):
         DistributedDataParallel(net)
 

@@ -24,6 +24,7 @@ from weft.distributed.fsdp import (
     fully_shard,
     register_fsdp_forward_method,
 )
+from weft.distributed.pipelining import PipelineStage, Schedule1F1B
 from weft.distributed.tensor import distribute_tensor
 from weft.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from weft.launch import spawn_threads
@@ -445,6 +446,80 @@ def test_a_policy_says_the_dtypes() -> None:
             torch.testing.assert_close(
                 torch.tensor(p.grad.numpy()), torch.tensor(q.grad.tolist()), rtol=0.1, atol=0.05, msg=name
             )
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_several_modules_are_gathered_together(again: bool) -> None:
+    @on(2)
+    def run() -> None:
+        flow.manual_seed(0)
+        net, rank = Net(), flow.env.get_rank()
+        whole = copy.deepcopy(net)
+        block, seen = net.blocks[1], []
+        fully_shard([block.norm, block.up], reshard_after_forward=again)
+        fully_shard([net.tied, net.head], reshard_after_forward=again)
+        fully_shard(net)
+        norm = block.norm.register_forward_hook(lambda m, args, y: seen.append(block.up.weight.is_local))
+        block.register_forward_hook(lambda m, args, y: seen.append(block.up.weight.is_local))
+        assert isinstance(block.norm, FSDPModule) and isinstance(block.up, FSDPModule)
+        a, b = train(net, flow.tensor(DATA[rank::2]), "AdamW"), train(whole, flow.tensor(DATA), "AdamW")
+        mean = flow.tensor(a)
+        flow.comm.all_reduce(mean)
+        torch.testing.assert_close([v / 2 for v in mean.tolist()], b, rtol=1e-4, atol=1e-5)
+        assert seen == [True, not again] * 3  # whole from the first to the last of them
+        norm.remove()
+        for alone in (block.norm, whole.blocks[1].norm):  # the others stay away
+            alone(flow.ones(1, 5)).sum().backward()
+        with flow.no_grad():
+            block.up.weight.mul_(2.0), whole.blocks[1].up.weight.mul_(2.0)
+            y, z = (m.up(m.norm(flow.tensor(DATA))) for m in (block, whole.blocks[1]))
+        torch.testing.assert_close(y.to_torch(), z.to_torch())
+        with pytest.raises(ArgumentError, match="was applied to this LayerNorm before"):
+            fully_shard([block.norm])
+
+    run()
+
+
+@on(4)
+def test_the_gradients_of_a_stage_are_scattered_after_its_micro_batches() -> None:
+    mesh = flow.distributed.init_device_mesh("cpu", (2, 2), mesh_dim_names=("pp", "dp"))
+    stage, replica = mesh.get_local_rank("pp"), mesh.get_local_rank("dp")
+    flow.manual_seed(0)
+    whole = nn.Sequential(nn.Sequential(nn.Linear(5, 4), nn.Tanh()), nn.Sequential(nn.Linear(4, 5), nn.Tanh()))
+    mine, x = copy.deepcopy(whole[stage]), flow.tensor(DATA)
+    fully_shard(mine[0], mesh=mesh["dp"], reshard_after_forward=False)
+    fully_shard(mine, mesh=mesh["dp"])
+    nn.functional.mse_loss(whole(x), x).backward()
+    group = mesh.get_group("pp")
+    schedule = Schedule1F1B(
+        PipelineStage(mine, stage, 2, torch.device("cpu"), group=group), 3, loss_fn=nn.functional.mse_loss
+    )
+    half = x[replica::2]
+    schedule.step(*([] if stage else [half]), **({"target": half} if stage else {}))
+    for p, q in zip(mine.parameters(), whole[stage].parameters(), strict=True):
+        assert p.is_global and p.grad.sbp == p.sbp
+        torch.testing.assert_close(p.grad.full_tensor().to_torch(), q.grad.to_torch())
+
+
+@on(2)
+def test_a_policy_leaves_complex_numbers_as_they_are() -> None:
+    class Turned(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.up, self.phase = nn.Linear(5, 4), nn.Parameter(flow.complex(flow.rand(4), flow.rand(4)))
+
+        def forward(self, x: Any, by: Any) -> Any:
+            return (self.up(x) * (by * self.phase)).imag
+
+    flow.manual_seed(0)
+    net, by = Turned(), flow.complex(flow.rand(4), flow.rand(4))
+    whole = copy.deepcopy(net)
+    fully_shard(net, mp_policy=MixedPrecisionPolicy(param_dtype=flow.float64, reduce_dtype=flow.float64))
+    for m in (net, whole):
+        m(flow.tensor(DATA), by).square().sum().backward()
+    for p, q in zip(net.parameters(), whole.parameters(), strict=True):
+        assert p.dtype is q.dtype is p.grad.dtype
+        torch.testing.assert_close(p.grad.full_tensor().to_torch(), q.grad.to_torch())
 
 
 @on(2)

@@ -37,7 +37,7 @@ def aligned(n: int) -> int:
     return -(-n // ALIGN) * ALIGN
 
 
-@functools.lru_cache(maxsize=32)  # what a search within a budget tries is often the same again
+@functools.lru_cache(maxsize=8)  # what a search within a budget tries is often the same again
 def plan(blocks: tuple[Block, ...], tight: bool = False) -> MemoryPlan:
     """Best-fit allocation in the order of first use, the largest first among those that begin at one step. Or by size,
     if that takes less, in quadratic time: once if few blocks take more than is live at once, many times if it is to be

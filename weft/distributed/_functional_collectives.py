@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from weft.distributed import collectives
+from weft.distributed.collectives import ReduceOp
 from weft.distributed.groups import ProcessGroup, get_world_size
 from weft.distributed.mesh import DeviceMesh
 from weft.distributed.nn import functional
@@ -22,9 +24,18 @@ def _group(group: Any) -> Any:
     return ProcessGroup(group) if isinstance(group, (list, tuple)) else group
 
 
+def _reduction(name: str) -> str:
+    """A reduction by the name of its `ReduceOp`."""
+    return ReduceOp.__members__.get(name.upper(), name)
+
+
 def all_reduce(self: Tensor, reduceOp: str, group: Any, tag: str = "") -> Tensor:
     """The reduction over the ranks, on each."""
-    return functional.all_reduce(self, reduceOp.lower(), _group(group))
+    by = _reduction(reduceOp)
+    if by in (ReduceOp.SUM, ReduceOp.AVG) or self.requires_grad:
+        return functional.all_reduce(self, by, _group(group))
+    collectives.all_reduce(out := self.clone(), by, _group(group))
+    return out
 
 
 def broadcast(self: Tensor, src: int, group: Any, tag: str = "") -> Tensor:
@@ -41,7 +52,7 @@ def reduce_scatter_tensor(self: Tensor, reduceOp: str, scatter_dim: int, group: 
     """This rank's slice, along a dimension, of the reduction over the ranks."""
     group = _group(group)
     parts = self.chunk(get_world_size(group), scatter_dim)
-    return functional.reduce_scatter(parts[0], parts, reduceOp.lower(), group)
+    return functional.reduce_scatter(parts[0], parts, _reduction(reduceOp), group)
 
 
 def all_to_all_single(

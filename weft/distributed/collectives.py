@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -14,12 +15,12 @@ from weft.system import comm
 from weft.tensor.tensor import Tensor
 
 
-class ReduceOp:
+class ReduceOp(enum.StrEnum):
     """The reductions."""
 
     SUM, AVG, MAX, MIN, PRODUCT = "sum", "avg", "max", "min", "prod"
     BAND, BOR, BXOR = "band", "bor", "bxor"
-    RedOpType = str  # of each
+    RedOpType = enum.nonmember(str)  # of each
 
 
 def _ready(group: Any) -> tuple[int, ...] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ class DeviceMesh:
         ranks = mesh.numpy() if isinstance(mesh, Tensor) else mesh
         self.device_type, self._ranks = device_type, np.asarray(ranks, dtype=np.int64)
         self._root: DeviceMesh = self  # of which it is a part
+        self._flattened: dict[str, tuple[str, ...]] = {}  # of a root: the axes that are also one, by its name
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
         world = current().world_size
         if self._ranks.size and not (self._ranks.min() >= 0 and self._ranks.max() < world):
@@ -76,12 +78,45 @@ class DeviceMesh:
     def __getitem__(self, names: str | tuple[str, ...]) -> DeviceMesh:
         """The submesh with these axes that contains the caller."""
         wanted = (names,) if isinstance(names, str) else tuple(names)
-        here, axes = self._here(), [self._axis(name) for name in wanted]
+        own, here = self.mesh_dim_names or (), self._here()
+        parts = [[self._axis(part) for part in ((name,) if name in own else self._parts(name))] for name in wanted]
+        axes = [axis for part in parts for axis in part]
         kept = tuple(slice(None) if axis in axes else at for axis, at in enumerate(here))
-        order = [sorted(axes).index(axis) for axis in axes]
-        part = DeviceMesh(self.device_type, self._ranks[kept].transpose(order), mesh_dim_names=wanted)
+        ranks = self._ranks[kept].transpose([sorted(axes).index(axis) for axis in axes])
+        return self._part(ranks.reshape([math.prod(self.shape[axis] for axis in part) for part in parts]), wanted)
+
+    def _flatten(self, mesh_dim_name: str | None = None, backend_override: Any = None) -> DeviceMesh:
+        """The same ranks along one axis; the mesh that this is a part of has it under its name from now on."""
+        if self.mesh_dim_names is None:
+            raise ArgumentError(f"{self}._flatten(): its axes have no names; give mesh_dim_names to init_device_mesh()")
+        name = mesh_dim_name or "_".join(self.mesh_dim_names)
+        if self.mesh_dim_names == (name,):
+            return self
+        parts, root = tuple(part for own in self.mesh_dim_names for part in self._parts(own)), self._root
+        if name in (root.mesh_dim_names or ()) or root._flattened.setdefault(name, parts) != parts:
+            raise ArgumentError(f"_flatten({name!r}): {root} has another axis of this name")
+        return self._part(self._ranks.reshape(-1), (name,))
+
+    def _unflatten(
+        self, dim: int | str, mesh_sizes: Sequence[int], mesh_dim_names: Sequence[str], backend_override: Any = None
+    ) -> DeviceMesh:
+        """The same ranks, with several axes in the place of one."""
+        axis, sizes = self._axis(dim), tuple(mesh_sizes)
+        if math.prod(sizes) != self.shape[axis] or len(sizes) != len(mesh_dim_names):
+            raise ArgumentError(f"_unflatten({dim!r}): {self.shape[axis]} ranks aren't {sizes} by {mesh_dim_names}")
+        names = list(self.mesh_dim_names or map(str, range(self.ndim)))
+        names[axis : axis + 1] = mesh_dim_names
+        ranks = self._ranks.reshape(self.shape[:axis] + sizes + self.shape[axis + 1 :])
+        return DeviceMesh(self.device_type, ranks, mesh_dim_names=names)
+
+    def _part(self, ranks: Any, names: tuple[str, ...]) -> DeviceMesh:
+        part = DeviceMesh(self.device_type, ranks, mesh_dim_names=names)
         part._root = self._root
         return part
+
+    def _parts(self, name: str) -> tuple[str, ...]:
+        """The axes of the root that an axis consists of."""
+        return self._root._flattened.get(name, (name,))
 
     def inside(self, placement: Placement) -> Placement | None:
         """The grid of another part of the same mesh, one axis, and of this part's axes inside; None if it isn't one."""

@@ -198,6 +198,7 @@ OURS: Final[dict[str, Any]] = {  # replacements in modules that are torch's own
     "torch.distributed._tensor.device_mesh": "weft.distributed.mesh",
     "torch.distributed.tensor.device_mesh": "weft.distributed.mesh",
     "torch.distributed._composable.fsdp": "weft.distributed.fsdp",
+    "torch.distributed._composable.replicate": "weft.parallel.ddp.replicate",
     "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler": "weft.amp.GradScaler",
     "torch._C._TensorMeta": type,  # the metaclass of tensors, which torch's C++ makes
     "torch.jit.ScriptModule": ScriptModule,
@@ -267,11 +268,14 @@ class _Mock:
         for name in path.split(".")[1:]:
             at = f"{at}.{name}"
             try:
-                theirs = isinstance(found, ModuleType) and not isinstance(found, ModuleWrapper)
-                found = importlib.import_module(at) if theirs else getattr(found, name)
-                ours = None if isinstance(found, ModuleType) else counterpart(at)
-                if ours is not None:  # a file that is called as a function in it, which the package has under the name
-                    found = ModuleWrapper(at, importlib.import_module(ours))
+                folder = found
+                theirs = isinstance(folder, ModuleType) and not isinstance(folder, ModuleWrapper)
+                found = importlib.import_module(at) if theirs else getattr(folder, name)
+                if callable(found) and not isinstance(found, (ModuleType, Missing)):  # a file called as what is in it
+                    ours = counterpart(at)
+                    file = ModuleWrapper(at, importlib.import_module(ours) if ours else names_of(folder)["_target"])
+                    names_of(file)[name] = found
+                    found = file
             except AttributeError as cause:
                 raise ModuleNotFoundError(str(cause), name=path) from None
         return found
@@ -323,7 +327,8 @@ class _Mock:
         package = str(found.get("__name__", "")).partition(".")[0]
         if package in self.packages:
             return True
-        installed = package in (WEFT, "torch") or str(found.get("__file__", "")).startswith(INSTALLED)
+        file = str(found.get("__file__", ""))
+        installed = package in (WEFT, "torch") or file.startswith(INSTALLED) or any(f in file for f in ELSEWHERE)
         return not installed and not _is_made_by_torch(found)
 
 
@@ -336,6 +341,7 @@ def _installed() -> tuple[str, ...]:
 
 
 INSTALLED: Final = _installed()
+ELSEWHERE: Final = ("/site-packages/", "/dist-packages/")  # of another environment, by a .pth file or PYTHONPATH
 
 
 def _is_made_by_torch(globals: dict[str, Any]) -> bool:

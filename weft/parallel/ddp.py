@@ -104,6 +104,20 @@ class DistributedDataParallel(metaclass=_Kind):
         return module
 
 
+def replicate(module: M, *, device_mesh: Any = None, **options: Any) -> M:
+    """DistributedDataParallel from the first call on: until then parameters may be on the meta device."""
+    group = None if device_mesh is None else device_mesh.get_group()
+
+    def begin(*_: Any) -> None:
+        first.remove()
+        DistributedDataParallel(module, process_group=group, **options)
+        if current().world_size > 1:
+            _averager(module).before_forward(module, False)
+
+    first = module.register_forward_pre_hook(begin)
+    return module
+
+
 def _without_wrapper(module: Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
     """Take the names of a state of PyTorch's, in which the wrapped module is the wrapper's `module`."""
     inner = f"{prefix}module."

@@ -48,7 +48,7 @@ from weft.transport.line import Line
 from weft.vm import vm_of
 from weft.vm.instruction import Instruction
 
-M = TypeVar("M", bound=Module)
+M = TypeVar("M", bound=Module | Sequence[Module])
 LINE: Final = "parts"  # a separate line, as gathers and scatters overlap with the program's own collectives
 BESIDE: Final = "collective:parts"  # another one, and the stream, of what goes on beside a module that computes
 SCATTERS: Final = 2  # at most so many at a time, as each holds its gradients
@@ -73,7 +73,8 @@ def fully_shard(
     shard_placement_fn: Any = None,
 ) -> M:  # fmt: skip
     """Shard a module's parameters over the ranks, except those that an inner module has sharded already; returns the
-    module itself.
+    module itself. Those of several modules, in a list, are gathered when the first of them begins, and freed when all
+    have run.
 
     Apply it to layers first, from the inside out, and to the model last: the parameters of one call are gathered and
     freed together. Parameters and buffers are broadcast from the first rank. Gradients are the mean over the ranks.
@@ -96,10 +97,12 @@ def fully_shard(
             "fully_shard(shard_placement_fn=...): parameters are split along dim 0; make them global in a layout of "
             "your own instead"
         )
-    if not isinstance(module, Module):
-        raise ArgumentError(f"fully_shard takes a module; got {type(module).__name__}")
-    if KEY in stored(module):
-        raise ArgumentError(f"fully_shard was applied to this {type(module).__name__} before")
+    modules = [module] if isinstance(module, Module) else [*module] if isinstance(module, (list, tuple)) else []
+    if not (modules and all(isinstance(m, Module) for m in modules)):
+        raise ArgumentError(f"fully_shard takes a module, or a list of modules; got {type(module).__name__}")
+    for inner in modules:
+        if KEY in stored(inner):
+            raise ArgumentError(f"fully_shard was applied to this {type(inner).__name__} before")
     if mesh is not None and mesh.ndim > 2:
         raise ArgumentError(
             f"fully_shard takes a mesh of one axis, over which it splits, or of two, for replicas and for splits; this "
@@ -108,14 +111,15 @@ def fully_shard(
     place = Placement("cpu", range(current().world_size)) if mesh is None else mesh.placement
     ignored = {id(p) for p in ignored_params or ()}
     policy = MixedPrecisionPolicy.of(mp_policy)
-    parts = stored(module)[KEY] = Parts(module, place, ignored, reshard_after_forward, policy, mesh)
-    stored(module)["reshard"] = parts.reshard
-    stored(module)["unshard"] = functools.partial(_unshard, parts)
-    stored(module)["set_gradient_divide_factor"] = functools.partial(setattr, parts, "divisor")
-    for name in (*SETTINGS, *IDLE):
-        stored(module)[f"set_{name}"] = functools.partial(_set, module, name)
-    for name in ("forward", "backward"):
-        stored(module)[f"set_modules_to_{name}_prefetch"] = functools.partial(parts.prefetch, name)
+    parts = Parts(modules, place, ignored, reshard_after_forward, policy, mesh)
+    for inner in modules:
+        own = stored(inner)
+        own.update({KEY: parts, "reshard": parts.reshard, "unshard": functools.partial(_unshard, parts)})
+        own["set_gradient_divide_factor"] = functools.partial(setattr, parts, "divisor")
+        for name in (*SETTINGS, *IDLE):
+            own[f"set_{name}"] = functools.partial(_set, inner, name)
+        for name in ("forward", "backward"):
+            own[f"set_modules_to_{name}_prefetch"] = functools.partial(parts.prefetch, name)
     return module
 
 
@@ -135,6 +139,14 @@ class UnshardHandle:
 def _unshard(parts: Parts, async_op: bool = False) -> UnshardHandle | None:
     parts.unshard(ahead=async_op)
     return UnshardHandle() if async_op else None
+
+
+def scatter_gradients(module: Any) -> None:
+    """Take the mean of the gradients that backwards without sync have summed in it."""
+    _set(module, "requires_gradient_sync", True)
+    for inner in module.modules():
+        if KEY in stored(inner):
+            stored(inner)[KEY].finish()
 
 
 def register_fsdp_forward_method(module: Module, method_name: str) -> None:
@@ -158,10 +170,12 @@ class Parts:
     """The parameters of one `fully_shard` call, which are gathered and freed together."""
 
     def __init__(
-        self, module: Module, place: Placement, ignored: set[int], again: bool | None, policy: MixedPrecisionPolicy,
-        mesh: Any = None,
+        self, modules: list[Module], place: Placement, ignored: set[int], again: bool | None,
+        policy: MixedPrecisionPolicy, mesh: Any = None,
     ) -> None:  # fmt: skip
-        self.module, self.place, self.policy = module, place, policy
+        self.modules, self.place, self.policy = modules, place, policy
+        self.waiting: list[Module] = []  # of several modules, those that the present forward has not begun yet,
+        self.seen: list[int] = []  # and the versions of the parts that were gathered for it
         self.reshard_after_forward, self.requires_gradient_sync, self.requires_all_reduce = again, True, True
         self.divisor: float = len(place.members)
         self.is_whole = self.in_backward = False
@@ -175,6 +189,9 @@ class Parts:
         self.ranks = place.group(current().index, place.ndim - 1)  # over which it splits
         self.group: Group = self.line.group(self.ranks)
         self.replicas = place.group(current().index, 0) if place.ndim == 2 else ()
+        module = modules[0] if len(modules) == 1 else Module()
+        for i, inner in enumerate(modules if len(modules) > 1 else ()):
+            module.add_module(str(i), inner)
         own = own_parameters(module, ignored, mesh)
         self.members = [Sharded(name, p, place, at, policy.param_dtype, mesh) for name, p, at in own]
         most = buckets.limit(sum(s.bytes for s in self.members))
@@ -187,10 +204,11 @@ class Parts:
         for b in module.buffers():
             if b.is_local and not b.is_meta:
                 everyone.broadcast(local_data(b, "fully_shard"), 0)
-        module.register_forward_pre_hook(self.before_forward, prepend=True, with_kwargs=True)
-        module.register_forward_hook(self.after_forward)
-        module.register_state_dict_pre_hook(self.before_state)
-        module.register_load_state_dict_pre_hook(self.before_state)
+        for module in modules:
+            module.register_forward_pre_hook(self.before_forward, prepend=True, with_kwargs=True)
+            module.register_forward_hook(self.after_forward)
+            module.register_state_dict_pre_hook(self.before_state)
+            module.register_load_state_dict_pre_hook(self.before_state)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise OptionError(
@@ -238,7 +256,9 @@ class Parts:
         self, kind: str, several: list[Sharded], given: list[torch.Tensor], outs: list[torch.Tensor], line: Line
     ) -> None:
         """Move several values together, as a graph does."""
-        transport_of().note(f"fully_shard: {', '.join(s.name for s in several):.80} of {type(self.module).__name__}")
+        transport_of().note(
+            f"fully_shard: {', '.join(s.name for s in several):.80} of {type(self.modules[0]).__name__}"
+        )
         before, shape = tuple(given[0].shape), tuple(outs[0].shape)
         step = LocalStep(
             kind, current().index, dtypes.of_torch(given[0].dtype), "cpu", before, shape, self.ranks,
@@ -297,7 +317,7 @@ class Parts:
     def before_state(self, *_: Any) -> None:
         self.reshard()
 
-    def before_forward(self, _: Module, args: Any, named: Any) -> Any:
+    def before_forward(self, module: Module, args: Any, named: Any) -> Any:
         if here.trace is not None:
             raise TraceError(
                 "a module that was sharded by fully_shard() gathers its parameters as it is called; in a graph the job "
@@ -308,14 +328,25 @@ class Parts:
             working = _working()
             self.reshard_after_forward = bool(working)
         again = passing.ends is not None  # recomputed for backward
-        if not (self._use() or (again and self.is_whole and not self.some_gone)):
-            self.unshard()
-        if not again:
-            if not _working():
-                _running().last = None
-            self._ahead("forward")
+        if not self._goes_on(module, again):
+            if not (self._use() or (again and self.is_whole and not self.some_gone)):
+                self.unshard()
+            if not again:
+                if not _working():
+                    _running().last = None
+                self._ahead("forward")
         _working().append(self)
         return _cast((args, named), self.policy.param_dtype if self.policy.cast_forward_inputs else None)
+
+    def _goes_on(self, module: Module, again: bool) -> bool:
+        """Whether another of several modules has gathered the parameters for this one, too."""
+        if again or len(self.modules) == 1:
+            return False
+        fresh = self.is_whole and not self.some_gone and self.seen == self.versions()
+        goes_on = fresh and module in self.waiting
+        self.waiting = [m for m in (self.waiting if goes_on else self.modules) if m is not module]
+        self.seen = self.versions()
+        return goes_on
 
     def after_forward(self, _: Module, args: Any, result: Any) -> Any:
         working = _working()
@@ -327,7 +358,7 @@ class Parts:
         outputs = [t for t in leaves(result) if isinstance(t, Tensor) and t.requires_grad and t.node is not None]
         for t in outputs if here.grad else ():
             t.register_hook(self.before_backward)
-        if self.reshard_after_forward or not outputs:
+        if not (self.waiting or self in working) and (self.reshard_after_forward or not outputs):
             self.reshard()
         if not working and _running().last is not self:  # else what it gathers ahead is of a module behind it
             _running().end()
@@ -389,7 +420,7 @@ class Parts:
         grads = [s.gradient() for s in several]
         for s in several:
             s.whole.grad = None
-        if (kind := self.policy.reduce_dtype) is not None:
+        if (kind := self.policy.reduce_dtype) is not None and grads[0].dtype.is_floating_point:
             with no_grad():
                 grads = [ops.cast(g, kind) for g in grads]
         given = [local_data(g, "fully_shard") for g in grads]
@@ -481,10 +512,11 @@ def _running() -> _Running:
 
 
 def _cast(tree: Any, dtype: DType | None) -> Any:
-    """Nested values whose floating tensors are cast; None without a dtype."""
+    """Nested values whose tensors of real numbers are cast; None without a dtype."""
 
     def leaf(v: Any) -> Any:
-        return ops.cast(v, dtype) if isinstance(v, Tensor) and v.dtype.differentiable and v.dtype is not dtype else v
+        real = isinstance(v, Tensor) and v.dtype.is_floating_point
+        return ops.cast(v, dtype) if real and v.dtype is not dtype else v
 
     return None if dtype is None else mapped(tree, leaf)
 

@@ -41,7 +41,7 @@ class Sharded:
         self.split = p.ndim > 0 and size[0] >= place.shape[-1] > 1
         self.alike = (broadcast,) * place.ndim
         self.layout = (*self.alike[1:], split(0)) if self.split else self.alike
-        kind = dtype if dtype is not None and p.dtype.differentiable else p.dtype
+        kind = dtype if dtype is not None and p.dtype.is_floating_point else p.dtype
         with no_grad():
             if p.is_meta:
                 part = creation.empty(tuple(p.shape), dtype=p.dtype, placement=place, sbp=self.layout)
@@ -128,20 +128,22 @@ def own_parameters(
 ) -> list[tuple[str, Parameter, list[tuple[Module, str]]]]:
     """A module's parameters that no inner module has sharded, each with all its holders in the module."""
     found: dict[int, tuple[str, Parameter, list[tuple[Module, str]]]] = {}
-    inside: dict[int, str] = {}
+    inside: dict[int, list[str]] = {}
     for path, inner in module.named_modules():
         if inner is not module and KEY in stored(inner):
-            inside |= dict.fromkeys((id(s.part) for s in stored(inner)[KEY].members), path)
+            for s in stored(inner)[KEY].members:
+                inside.setdefault(id(s.part), []).append(path)
     for path, inner in module.named_modules():
         for name, p in of_role(inner, PARAMETER):
             if p is None or id(p) in ignored:
                 continue
             full = f"{path}.{name}" if path else name
             if id(p) in inside:
-                if not f"{path}.".startswith(f"{inside[id(p)]}."):
+                if not f"{path}.".startswith(tuple(f"{holder}." for holder in inside[id(p)])):
+                    other = inside[id(p)][0]
                     raise ArgumentError(
-                        f"fully_shard(): {full} is also a parameter of {inside[id(p)]}, which was sharded by itself, "
-                        "and would be whole only while that computes. Shard a module that holds both in one call"
+                        f"fully_shard(): {full} is also a parameter of {other}, which was sharded by itself, and would "
+                        "be whole only while that computes. Shard a module that holds both in one call"
                     )
                 continue
             if p.is_global and (mesh is None or mesh.inside(p.placement) is None):

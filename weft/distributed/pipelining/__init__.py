@@ -12,6 +12,7 @@ from weft.core.derived import Derived, lazily, since
 from weft.core.errors import ArgumentError
 from weft.distributed.objects import recv_object_list, send_object_list
 from weft.functional.create.creation import empty
+from weft.parallel.fsdp import FSDPModule, scatter_gradients
 
 if TYPE_CHECKING:
     from weft.distributed.pipelining.schedules import *  # noqa: F403  (its stub lists them)
@@ -55,11 +56,19 @@ def _together(stage_output: Any, output_grads: Any, input_values: Any, weights: 
     return sys.modules[f"{__name__}._backward"].stage_backward(stage_output, given, input_values), []
 
 
+def _reduce_grad(self: Any, grad_scale_factor: int) -> None:
+    """After the last micro-batch's backward."""
+    if isinstance(self.submod, FSDPModule):
+        scatter_gradients(self.submod)
+    if grad_scale_factor != 1:
+        self.scale_grads(grad_scale_factor)
+
+
 TOLD: Final = {"PipelineStage._send_meta": lambda _: _send_meta, "PipelineStage._recv_meta": lambda _: _recv_meta}
 MADE: Final = {"_make_tensor_from_meta": lambda _: lambda m, device: empty(m.shape, dtype=m.dtype, device=device)}
 CHANGES: Final = {  # before 2.12, stages tell each other forms by tensors on meta
     "_backward": {"stage_backward_input": lambda _: _together},
-    "stage": {**since("2.12", TOLD), **MADE},
+    "stage": {**since("2.12", TOLD), **MADE, "_PipelineStageBase.perform_reduce_grad": lambda _: _reduce_grad},
     "_utils": since("2.12", MADE),
 }
 for _file in FILES:

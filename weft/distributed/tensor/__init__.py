@@ -7,6 +7,7 @@ It gives tensors `placements`, `device_mesh`, `redistribute` and `full_tensor`.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -55,9 +56,16 @@ class DTensor(metaclass=_Kind):
         run_check: bool = False, shape: Any = None, stride: Any = None, grad_placements: Placements = None,
     ) -> Tensor:  # fmt: skip
         """The global tensor whose parts are the ranks' tensors, which get its gradient: in the same layout, or that of
-        `grad_placements`. Replicas are trusted to agree, and parts to be equally long, unless `run_check`."""
+        `grad_placements`. Replicas are trusted to agree, and parts to be equally long, unless `run_check`. Meta
+        tensors become uninitialized memory."""
         mesh = device_mesh or DeviceMesh.current()
         how = _layout(placements, mesh, local_tensor.ndim)
+        if local_tensor.is_meta:
+            whole = shape or [
+                size * math.prod(n for n, s in zip(mesh.shape, how, strict=True) if s.is_split and s.dim == dim)
+                for dim, size in enumerate(local_tensor.shape)
+            ]
+            return creation.empty(tuple(whole), dtype=local_tensor.dtype, placement=mesh.placement, sbp=how)
         if grad_placements is not None:
             back = _layout(grad_placements, mesh, local_tensor.ndim)
             if shape is None:

@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Any
 
 from weft.core.errors import OptionError
+from weft.tensor.tensor import Tensor
 
 
 def sizes(value: Any) -> tuple[int, ...]:
@@ -18,7 +19,10 @@ def several(value: Any, count: int, name: str) -> tuple[int, ...]:
     """One number per dimension, from one for all of them or one for each."""
     if isinstance(value, Integral) and not isinstance(value, bool):
         return (int(value),) * count
-    given = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else ()
+    if isinstance(value, Tensor) and not value.ndim:  # as programs compute it from sizes
+        return (value.__index__(),) * count
+    given: tuple[Any, ...] = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else ()
+    given = tuple(v.__index__() if isinstance(v, Tensor) and not v.ndim else v for v in given)
     if len(given) != count:
         raise OptionError(f"{name} is one number, or {count}; got {value!r}")
     return given

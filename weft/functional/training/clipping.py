@@ -134,7 +134,10 @@ def clip_grad_value(parameters: Tensor | Iterable[Tensor], clip_value: float, fo
 
 
 def _on_device_of(factor: Tensor, t: Tensor) -> Tensor:
-    """The factor on the tensor's device or layout."""
+    """The factor on the tensor's device or layout. A local one is alike on all ranks, as `full_tensor()` gives it."""
     if t.is_global:
-        return ops.to_global(factor, t.placement, (broadcast,) * t.placement.ndim)
+        alike = (broadcast,) * t.placement.ndim
+        if factor.is_local:
+            return ops.from_local(factor, t.placement, alike, tuple(factor.shape))
+        return ops.to_global(factor, t.placement, alike)
     return factor if factor.device is t.device else factor.to(t.device)
