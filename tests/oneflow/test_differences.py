@@ -35,6 +35,17 @@ def test_numpy_gives_the_values_of_what_requires_a_gradient(leaf: Any) -> None:
     assert flow.nn.Linear(2, 3).weight.numpy().shape == (3, 2)
 
 
+def test_a_graphs_argument_requires_a_gradient_where_build_says_so(leaf: Any) -> None:
+    class Slope(nn.Graph):
+        def build(self, x: Any) -> Any:
+            assert not x.requires_grad  # OneFlow's does, as the argument
+            x.requires_grad_()
+            (x * x).sum().backward()
+            return x.grad
+
+    assert Slope()(leaf).tolist() == [2.0, 4.0] and leaf.grad is None
+
+
 def test_what_was_computed_is_copied_as_a_value(leaf: Any) -> None:
     y = (leaf * 2)[:1]
     y.retain_grad()

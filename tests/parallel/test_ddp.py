@@ -406,7 +406,7 @@ def test_what_cannot_be_averaged() -> None:
     with pytest.raises(flow.errors.ArgumentError, match="takes a module"):
         DistributedDataParallel(3)  # type: ignore[type-var]
     assert DistributedDataParallel(flow.nn.ReLU())(flow.ones(1)).tolist() == [1.0]  # nothing to average
-    net = flow.flow.nn.Linear(1, 1).to_global(flow.placement("cpu", [0]), flow.sbp.broadcast)
+    net = flow.nn.Linear(1, 1).to_global(flow.placement("cpu", [0]), flow.sbp.broadcast)
     with pytest.raises(flow.errors.ArgumentError, match="these are global"):
         DistributedDataParallel(net)
 

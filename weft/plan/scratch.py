@@ -139,6 +139,10 @@ def peak(run: Callable[[], Any]) -> int:
 class Watch(TorchDispatchMode):
     """Counts the bytes of tensors that calls make, until they are freed."""
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # or the first call imports torch._dynamo, which takes seconds
+
     def __init__(self) -> None:
         super().__init__()
         self.held = self.most = 0
