@@ -72,6 +72,9 @@ def test_messages_to_each_other_dont_wait_for_each_other() -> None:
     received = dist.irecv(got, other)
     assert not received.is_completed()
     assert received.wait() and sent.is_completed() and got.tolist() == [float(other)] * 2
+    number = dist.isend(flow.tensor(float(rank)), other)  # as the first messages of torch's pipelines
+    dist.irecv(one := flow.zeros(1), other).wait()
+    assert number.wait() and one.tolist() == [float(other)]
     works = dist.batch_isend_irecv(
         [dist.P2POp(dist.isend, flow.ones(1) * rank, other), dist.P2POp(dist.irecv, got[:1], other)]
     )

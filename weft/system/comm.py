@@ -247,9 +247,10 @@ def barrier(group: Ranks = None) -> None:
 
 
 def exchange(sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]]) -> None:
-    """Several messages at once: (rank, tensor) pairs to send, and (rank, tensor) pairs to receive into."""
-    out = [(_rank("exchange", r), _dense(_data("exchange", t))) for r, t in sends]
-    into = [(_rank("exchange", r), _data("exchange", t, True)) for r, t in receives]
+    """Several messages at once: (rank, tensor) pairs to send, and (rank, tensor) pairs to receive into. A number may be
+    received into a tensor of one."""
+    out = [(_rank("exchange", r), _dense(torch.atleast_1d(_data("exchange", t)))) for r, t in sends]
+    into = [(_rank("exchange", r), torch.atleast_1d(_data("exchange", t, True))) for r, t in receives]
     dense = [(r, torch.empty_like(t, memory_format=torch.contiguous_format)) for r, t in into]
     transport_of().note("comm.exchange")
     transport_of().exchange(out, dense)
