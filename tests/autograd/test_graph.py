@@ -11,6 +11,7 @@ import torch
 from torch.autograd.graph import get_gradient_edge
 
 import weft as flow
+from weft.autograd.graph import at_end_of_backward
 from weft.core.errors import ArgumentError, AutogradError
 
 
@@ -189,3 +190,28 @@ def test_gradient_edges_stand_for_tensors(lib: Any) -> None:
     assert x.grad.tolist() == [[6.0, 4.0], [2.0, 2.0]]
     with pytest.raises(RuntimeError):
         lib.autograd.backward(begin)
+
+
+@pytest.mark.parametrize(("failure", "undone"), [(ValueError("its own"), 2), (KeyboardInterrupt(), 0)])
+def test_a_backward_that_fails_is_undone_and_raises_its_own_failure(failure: BaseException, undone: int) -> None:
+    """But for Ctrl-C, after which nothing is waited for."""
+    seen: list[int] = []
+
+    def undo() -> None:
+        seen.append(1)
+        raise RuntimeError("another")
+
+    def fails(g: Any) -> None:
+        for _ in range(2):
+            at_end_of_backward(lambda: None, outermost=True, undo=undo)
+        raise failure
+
+    x = flow.ones(1, requires_grad=True)
+    y = x * 2
+    handle = y.register_hook(fails)
+    with pytest.raises(type(failure)) as raised:
+        y.backward(retain_graph=True)
+    assert raised.value is failure and len(seen) == undone
+    handle.remove()
+    y.backward()
+    assert len(seen) == undone and x.grad is not None and x.grad.tolist() == [2.0]

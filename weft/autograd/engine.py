@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -147,9 +148,10 @@ def _run(
         for end in passing.ends:
             end()
         return found
-    except BaseException:
+    except Exception:  # Ctrl-C ends the program: nothing is waited for
         for undo in passing.undo if around is None else ():
-            undo()
+            with contextlib.suppress(Exception):  # that comes of the same failure, which is raised
+                undo()
         raise
     finally:
         here.grad, passing.ends = before, around

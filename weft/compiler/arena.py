@@ -37,18 +37,28 @@ def aligned(n: int) -> int:
     return -(-n // ALIGN) * ALIGN
 
 
-@functools.lru_cache(maxsize=8)  # what a search within a budget tries is often the same again
-def plan(blocks: tuple[Block, ...], tight: bool = False) -> MemoryPlan:
+def plan(blocks: Sequence[Block], tight: bool = False) -> MemoryPlan:
     """Best-fit allocation in the order of first use, the largest first among those that begin at one step. Or by size,
     if that takes less, in quadratic time: once if few blocks take more than is live at once, many times if it is to be
     `tight`.
 
-    >>> plan((Block(64, 0, 1), Block(64, 1, 2), Block(64, 2, 3)))
+    >>> plan([Block(64, 0, 1), Block(64, 1, 2), Block(64, 2, 3)])
     MemoryPlan(offsets=(0, 64, 0), total=128)
     """
-    found, turns = _in_time(blocks), max(1, min(TURNS, PLACED // max(len(blocks), 1)))
-    if not tight:
-        turns = len(blocks) <= FEW and found.total > _live(blocks)
+    if tight:
+        return _tight(tuple(blocks))
+    found = _in_time(blocks)
+    once = len(blocks) <= FEW and found.total > _live(blocks)
+    return _least(found, blocks, int(once))
+
+
+@functools.lru_cache(maxsize=8)  # what a search within a budget tries is often the same again
+def _tight(blocks: tuple[Block, ...]) -> MemoryPlan:
+    return _least(_in_time(blocks), blocks, max(1, min(TURNS, PLACED // max(len(blocks), 1))))
+
+
+def _least(found: MemoryPlan, blocks: Sequence[Block], turns: int) -> MemoryPlan:
+    """A plan, or the least of so many by size, if that takes less."""
     return min(found, *itertools.islice(_by_size(blocks), turns), key=lambda p: p.total) if turns else found
 
 

@@ -33,8 +33,8 @@ def streams_of(words: str, option: str, ranks: int) -> list[frozenset[str]]:
         else:
             given = dict.fromkeys(range(ranks), int(words))
     except ValueError:
-        given = {-1: 0}
-    if not all(0 <= rank < ranks and 0 <= number <= 3 for rank, number in given.items()):
+        given = dict[int, int]()
+    if not given or not all(0 <= rank < ranks and 0 <= number <= 3 for rank, number in given.items()):
         raise ArgumentError(
             f"{option} is 0 for none, 1 for stdout, 2 for stderr or 3 for both, or such numbers for some ranks of this "
             f"host, as in {option} 0:3,1:2; got {words!r} for {ranks}"

@@ -264,7 +264,7 @@ class _Lowering:
                         blocks[block_of[v]] = b._replace(last=until, pieces=more)
                     else:
                         want(v, self.chain.bytes(v), begun(v), until)
-        found = plan(tuple(blocks), self.chain.tight)
+        found = plan(blocks, self.chain.tight)
         return {key: found.offsets[place] for key, place in block_of.items()}, found.total
 
     def _pieces(self) -> dict[Value, tuple[Span, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
+from operator import index
 from typing import Any
 
 from weft.core.errors import OptionError
@@ -20,9 +21,9 @@ def several(value: Any, count: int, name: str) -> tuple[int, ...]:
     if isinstance(value, Integral) and not isinstance(value, bool):
         return (int(value),) * count
     if isinstance(value, Tensor) and not value.ndim:  # as programs compute it from sizes
-        return (value.__index__(),) * count
+        return (index(value),) * count
     given: tuple[Any, ...] = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else ()
-    given = tuple(v.__index__() if isinstance(v, Tensor) and not v.ndim else v for v in given)
+    given = tuple(index(v) if isinstance(v, Tensor) and not v.ndim else v for v in given)
     if len(given) != count:
         raise OptionError(f"{name} is one number, or {count}; got {value!r}")
     return given
