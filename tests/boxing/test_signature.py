@@ -9,19 +9,21 @@ import pytest
 
 import weft as flow
 from weft.boxing import planner, signature
+from weft.boxing.links import ONE_HOST, Links
 from weft.boxing.signature import Signature
 from weft.core.errors import SbpError
 from weft.core.rank import Rank, enter
 from weft.core.sbp import NdSbp
 from weft.core.spec import Spec
+from weft.launch import spawn_threads
 from weft.ops import OPS
 from weft.ops.infer import freeze
 
 S, B, P = flow.sbp.split, flow.sbp.broadcast, flow.sbp.partial_sum
 
 
-def cost(spec: Spec, nd_sbp: NdSbp) -> float:
-    return planner.cost(spec.shape, spec.dtype, spec.placement, spec.nd_sbp, spec.placement, nd_sbp)
+def cost(spec: Spec, nd_sbp: NdSbp, links: Links = ONE_HOST) -> float:
+    return planner.cost(spec.shape, spec.dtype, spec.placement, spec.nd_sbp, spec.placement, nd_sbp, links)
 
 
 def memory(spec: Spec) -> float:
@@ -37,11 +39,22 @@ def memory(spec: Spec) -> float:
 def cheapest(name: str, args: tuple[Any, ...], held: signature.Held) -> Signature:
     """By trying all."""
     specs = signature.flatten(OPS[name], args)
+    new = [k for k in range(specs[0].placement.ndim) if not any(s.nd_sbp[k].is_partial for s in specs)]
+
+    def adding_up(s: Signature) -> float:
+        lie = {k: [(a, b) for a, b in zip(specs, s.inputs, strict=True) if b.nd_sbp[k].is_split] for k in new}
+        begun = {
+            k for k, split_for in lie.items()
+            if not split_for or any(a.nd_sbp[k] is not b.nd_sbp[k] and cost(a, b.nd_sbp) for a, b in split_for)
+        }  # fmt: skip
+        sums = [tuple(S(0) if n.is_partial and k in begun else n for k, n in enumerate(y.nd_sbp)) for y in s.outputs]
+        return sum(cost(y, to, ONE_HOST.steady) for y, to in zip(s.outputs, sums, strict=True))
 
     def key(s: Signature) -> tuple[float, float, int]:
         there = [held[i] if held else () for i in range(len(specs))]
         moves = zip(specs, there, s.inputs, strict=True)
         seconds = sum(0.0 if to.nd_sbp in known else cost(spec, to.nd_sbp) for spec, known, to in moves)
+        seconds += adding_up(s)
         held_memory = sum(memory(x) for x in s.inputs) + sum(memory(x) for x in s.outputs)
         return seconds, held_memory, sum(a.nd_sbp != b.nd_sbp for a, b in zip(specs, s.inputs, strict=True))
 
@@ -82,6 +95,50 @@ def test_what_fits_as_it_lies_is_found_without_a_search() -> None:
         before = planner._search.cache_info().misses
         assert signature.choose(OPS["matmul"], (x, w)).outputs[0].nd_sbp == (S(0), S(2), B)
         assert planner._search.cache_info().misses == before
+
+
+def test_a_sum_that_a_choice_begins_is_counted() -> None:
+    """But not what the operands ask for as they lie, nor a gradient's, nor the latency of a loss."""
+    with enter(Rank(0, 2)):
+        place = flow.placement("cpu", [0, 1])
+
+        def spec(*shape: int, sbp: Any) -> Spec:
+            return Spec(shape, flow.float32, place, (sbp,))
+
+        def layouts(name: str, *args: Any, **options: Any) -> list[Any]:
+            found = signature.choose(OPS[name], args, **options)
+            return [s.nd_sbp[0] for s in (*found.inputs, *found.outputs)]
+
+        h, w = spec(4096, 64, sbp=S(1)), spec(64, 4096, sbp=B)
+        assert layouts("matmul", h, w) == [S(0), B, S(0)]
+        assert layouts("matmul", h, w, gradient=True) == [S(1), S(0), P]
+        assert layouts("matmul", h, w.replace(nd_sbp=(S(0),))) == [S(1), S(0), P]
+        bias = layouts("linear", spec(512, 64, sbp=S(1)), spec(512, 64, sbp=S(1)), spec(512, sbp=B))
+        assert bias == [S(1), S(1), P, P]  # a relabelled bias
+        rows, target = spec(4, 8, sbp=S(0)), spec(4, 8, sbp=B)
+        assert layouts("square_error", rows, target, True, links=Links(hosts=lambda rank: rank))[:3] == [S(0), S(0), P]
+        given = signature.declared(OPS["matmul"], (h, w), (spec(4096, 4096, sbp=P),))
+        assert [s.nd_sbp[0] for s in given.inputs] == [S(1), S(0)]
+        with pytest.raises(SbpError, match=r"no layout of the op gives \(P\(max\)\)"):
+            signature.declared(OPS["matmul"], (h, w), (spec(4096, 4096, sbp=flow.sbp.partial_max),))
+
+
+def test_what_is_recomputed_has_the_layouts_of_forward() -> None:
+    def told() -> list[str]:
+        place = flow.placement("cpu", [0, 1])
+        h = flow.ones(2048, 8, placement=place, sbp=S(1)).requires_grad_()
+        w = flow.ones(8, 2048, placement=place, sbp=B)
+        found = []
+        for again in (False, True):
+            with flow.explain() as movements:
+                y = flow.utils.checkpoint.checkpoint(lambda: flow.relu(h @ w)) if again else flow.relu(h @ w)
+                y.sum().backward()
+            found.append(str(movements))
+        return found
+
+    once, twice = spawn_threads(2, told, deadline=60)[0]
+    assert once.count("all_to_all") == 2 and "(P)" not in once  # to rows, and the gradient back
+    assert twice.count("all_to_all") == 3 and "(P)" not in twice
 
 
 def test_a_written_operand_is_not_moved() -> None:

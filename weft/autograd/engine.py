@@ -139,7 +139,8 @@ def _run(
     wanted: list[Tensor] | None, accumulate: bool,
 ) -> dict[int, Tensor]:  # fmt: skip
     retain = (create_graph if retain_graph is None else retain_graph) or passing.again
-    before, here.grad = here.grad, create_graph
+    grad, here.grad = here.grad, create_graph
+    inside, here.backward = here.backward, True
     around, passing.ends = passing.ends, []
     if around is None:
         passing.last, passing.undo = passing.ends, []
@@ -154,6 +155,6 @@ def _run(
                 undo()
         raise
     finally:
-        here.grad, passing.ends = before, around
+        here.grad, here.backward, passing.ends = grad, inside, around
         if around is None:
             passing.last = None

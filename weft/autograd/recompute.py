@@ -110,14 +110,15 @@ class _Call:
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
         """Restore the modes and the random state of the first call."""
-        stack, place, grad, now = here.stack, here.place, here.grad, random.of().state()
-        set_modes(stack=self.stack, place=self.place, grad=True)
+        before = {mode: getattr(here, mode) for mode in ("stack", "place", "grad", "backward")}
+        now = random.of().state()
+        set_modes(stack=self.stack, place=self.place, grad=True, backward=False)
         if self.randomness is not None:
             random.of().go_back(self.randomness)
         try:
             yield
         finally:
-            set_modes(stack=stack, place=place, grad=grad)
+            set_modes(**before)
             if self.randomness is not None:
                 random.of().go_back(now)
 

@@ -44,6 +44,12 @@ class Links:
     inside: dict[str, Link] = field(default_factory=lambda: INSIDE)
     between: dict[str, Link] = field(default_factory=lambda: BETWEEN)
 
+    @functools.cached_property
+    def steady(self) -> Links:
+        """The same network without latency."""
+        inside, between = ({k: Link(v.speed, 0.0) for k, v in links.items()} for links in (self.inside, self.between))
+        return Links(self.hosts, inside, between)
+
     def of_axis(self, placement: Placement, axis: int) -> Hosts:
         """The hosts of the groups along an axis."""
         return Hosts(1, placement.shape[axis]) if self.hosts is None else _of_axis(self, placement, axis)

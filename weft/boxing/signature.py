@@ -1,4 +1,6 @@
-"""Choose the layout of an op: the candidate to which its inputs are cheapest to move; ties go to less memory.
+"""Choose the layout of an op: the candidate to which its inputs are cheapest to move, and whose partial sums are
+cheapest to add up; ties go to less memory. Operands that fit as they lie stay so: then the sum is what was asked for.
+A gradient's sum doesn't count, as it is added up once, after all batches.
 
 Pure: from specs and attributes to specs. Eager global and lazy use the same function, so a graph's layouts are those of
 the eager program.
@@ -20,7 +22,7 @@ from weft.core import sbp as sbps
 from weft.core.errors import PlacementError, SbpError
 from weft.core.placement import Placement
 from weft.core.program_line import warn
-from weft.core.sbp import NdSbp, broadcast
+from weft.core.sbp import NdSbp, broadcast, split
 from weft.core.spec import Spec
 from weft.ops.declaration import OPS, Op
 from weft.ops.form import Form
@@ -43,12 +45,20 @@ class Signature:
 Held = tuple[tuple[NdSbp, ...], ...]
 
 
-def choose(op: Op, args: tuple[Any, ...], held: Held = (), links: Links = ONE_HOST) -> Signature:
+def choose(
+    op: Op, args: tuple[Any, ...], held: Held = (), links: Links = ONE_HOST, gradient: bool = False
+) -> Signature:
     """The signature of a call. `args` hold a Spec in the place of every tensor.
 
-    `held` lists, for each flattened operand, the other layouts in which it exists already, at no cost.
+    `held` lists, for each flattened operand, the other layouts in which it exists already, at no cost. `gradient`: the
+    call computes a gradient.
     """
-    return _choose(op.name, freeze(args), held, links)
+    return _choose(op.name, freeze(args), held, links, gradient)
+
+
+def declared(op: Op, args: tuple[Any, ...], outputs: tuple[Spec | None, ...], links: Links = ONE_HOST) -> Signature:
+    """The cheapest signature of a call whose outputs have these layouts: of a job's node."""
+    return _choose(op.name, freeze(args), (), links, True, tuple(s.nd_sbp for s in outputs if s is not None))
 
 
 def flatten(op: Op, args: tuple[Any, ...]) -> list[Any]:
@@ -76,7 +86,9 @@ def replaced(op: Op, args: tuple[Any, ...], make: Any) -> tuple[Any, ...]:
 
 
 @functools.lru_cache(maxsize=1 << 16)
-def _choose(name: str, frozen: tuple[Any, ...], held: Held, links: Links) -> Signature:
+def _choose(
+    name: str, frozen: tuple[Any, ...], held: Held, links: Links, gradient: bool, given: tuple[NdSbp, ...] | None = None
+) -> Signature:
     call = _call(name, frozen)
     best: tuple[float, float, int, int] | None = None
     chosen: Combination | None = None
@@ -89,12 +101,16 @@ def _choose(name: str, frozen: tuple[Any, ...], held: Held, links: Links) -> Sig
     # what moves least comes first: then few routes of the others, which take time to find, are worth a search
     for order, combination in sorted(enumerate(_legal(call)), key=lambda pair: moved(pair[1])):
         ins, outs, seconds = combination.inputs, combination.outputs, 0.0
+        if given is not None and outs != given:
+            continue
         most = math.inf if best is None else best[0]
         for spec, here, nd_sbp in zip(call.specs, stays, ins, strict=True):
             if nd_sbp not in here:
                 seconds += _cost(spec, nd_sbp, links, most) if most or not spec.bytes else math.inf
                 if seconds > most:
                     break
+        if seconds <= most and not gradient:
+            seconds += _adding_up(call, ins, outs, links)
         if seconds > most:
             continue
         memory = sum(_share(s.shape, call.placement, n) for s, n in zip(call.specs, ins, strict=True))
@@ -104,11 +120,31 @@ def _choose(name: str, frozen: tuple[Any, ...], held: Held, links: Links) -> Sig
         if best is None or key < best:
             best, chosen = key, combination
     if chosen is None:
+        if given is not None:
+            raise SbpError(f"{name}: no layout of the op gives {', '.join(map(sbps.show, given))}")
         raise SbpError(
             f"{name}: no layout of the op fits {', '.join(map(str, call.specs)) or sbps.show(call.wanted or ())}"
             + (": an operand that is written can't be moved first" if call.written else "")
         )
     return _signature(call, chosen)
+
+
+def _adding_up(call: _Call, ins: tuple[NdSbp, ...], outs: tuple[NdSbp, ...], links: Links) -> float:
+    """Seconds that it takes at least to add up the partial sums that an op begins, except along axes where its operands
+    ask for them: one is partial, or all that are split for it lie so. Without latency: a sum is mostly joined with
+    others, or with a movement that comes anyway."""
+    place, seconds, begun = call.placement, 0.0, set[int]()
+    for k in range(place.ndim):
+        if any(n[k].is_partial for n in outs) and not any(s.nd_sbp[k].is_partial for s in call.specs):
+            split_for = [(s, n) for s, n in zip(call.specs, ins, strict=True) if n[k].is_split]
+            if not split_for or any(n[k] is not s.nd_sbp[k] and n not in _Stays(s, ()) for s, n in split_for):
+                begun.add(k)
+    for form, nd_sbp in zip(call.forms, outs, strict=True):
+        summed = split(0) if form.shape else broadcast
+        to = tuple(summed if k in begun and s.is_partial else s for k, s in enumerate(nd_sbp))
+        if to != nd_sbp:
+            seconds += planner.cost(form.shape, form.dtype, place, nd_sbp, place, to, links.steady)
+    return seconds
 
 
 class _Stays:
@@ -134,26 +170,37 @@ def candidates(name: str, frozen: tuple[Any, ...]) -> tuple[Signature, ...]:
     return tuple(_signature(call, c) for c in reversed(distinct.values()))
 
 
-def reason(op: Op, args: tuple[Any, ...], links: Links = ONE_HOST, given: Signature | None = None) -> str:
-    """Why the signature of a call was chosen, as text: its cost, and that of the next best. `args` as in `choose`;
-    `given`: the signature, if other things counted than its cost."""
-    chosen, specs = given or choose(op, args, links=links), flatten(op, args)
+def reason(
+    op: Op, args: tuple[Any, ...], links: Links = ONE_HOST, given: Signature | None = None, gradient: bool = False
+) -> str:
+    """Why the signature of a call was chosen, as text: its cost, and that of the next best. `args` and `gradient` as in
+    `choose`; `given`: the signature, if other things counted than its cost."""
+    chosen, call = given or choose(op, args, (), links, gradient), _call(op.name, freeze(args))
+
+    def parts(s: Signature) -> tuple[float, float]:
+        ins, outs = (tuple(spec.nd_sbp for spec in specs) for specs in (s.inputs, s.outputs))
+        moving = sum(_cost(spec, to, links) for spec, to in zip(call.specs, ins, strict=True))
+        return moving, 0.0 if gradient else _adding_up(call, ins, outs, links)
 
     def seconds(s: Signature) -> float:
-        return sum(_cost(spec, to.nd_sbp, links) for spec, to in zip(specs, s.inputs, strict=True))
+        return sum(parts(s))
+
+    def cost(s: Signature) -> str:
+        moving, adding = parts(s)
+        return f"{moving * 1e6:.1f} us of moving" + f" and {adding * 1e6:.1f} us of adding up" * (adding > 0)
 
     def shown(s: Signature) -> str:
         ins, outs = ([sbps.show(spec.nd_sbp) for spec in specs] for specs in (s.inputs, s.outputs))
         return f"{', '.join(ins)} -> {', '.join(outs[: op.visible])}"
 
     others = [s for s in candidates(op.name, freeze(args)) if s.inputs != chosen.inputs]
-    text = f"which runs as {shown(chosen)} ({seconds(chosen) * 1e6:.1f} us of moving)"
+    text = f"which runs as {shown(chosen)} ({cost(chosen)})"
     if not others:
         return f"{text}, the only way"
     other = min(others, key=seconds)
     if seconds(other) < seconds(chosen):  # an operand exists in this layout, or all layouts were chosen together
-        return f"{text}; by itself {shown(other)} would take {seconds(other) * 1e6:.1f} us"
-    return f"{text}; the next best, {shown(other)}, takes {seconds(other) * 1e6:.1f} us"
+        return f"{text}; by itself {shown(other)} would take {cost(other)}"
+    return f"{text}; the next best, {shown(other)}, takes {cost(other)}"
 
 
 class _Call(NamedTuple):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from weft.boxing import signature
+from weft.boxing.links import ONE_HOST, Links
 from weft.boxing.part import local_arguments, where_of
+from weft.boxing.signature import Signature, declared
 from weft.core.substitution import substituted
 from weft.job.value import Node, Value, specs
 from weft.ops import OPS
@@ -15,13 +16,18 @@ SMALL: Final = 1 << 16  # bytes of a result that is copied to its place if its k
 PLACED: Final = 1 << 21  # the same if memory is tight: there it takes the place of others
 
 
+def signature_of(n: Node, links: Links = ONE_HOST) -> Signature:
+    """The layout that a node runs in; of one read from text, the cheapest that has its outputs'."""
+    return n.signature or declared(OPS[n.op], specs(n.args), tuple(v.spec for v in n.outputs), links)
+
+
 def local_call(n: Node, rank: int) -> tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]:
     """A node's local arguments; for a ranked kernel its position, for a draw the slice of the whole that it keeps."""
     op = OPS[n.op]
     options: list[tuple[str, Any]] = []
     args = n.args
     if any(v.spec is not None for v in (*n.operands(), *n.outputs)):
-        chosen = n.signature or signature.choose(op, specs(n.args))
+        chosen = signature_of(n)
         args = local_arguments(op, n.args, chosen, rank)
         if (where := where_of(chosen, rank)) is not None:
             options.append(("where", where))

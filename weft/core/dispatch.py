@@ -24,6 +24,7 @@ class Here(threading.local):
     """The modes of the running thread.
 
     grad       gradients are recorded
+    backward   gradients are computed
     trace      the graph being traced, or None
     stack      interceptors, innermost last: autocast, anomaly mode, instruction traces
     place      the default placement and sbp of new tensors: global mode
@@ -40,6 +41,7 @@ class Here(threading.local):
     """
 
     grad: bool = True
+    backward: bool = False
     trace: Trace | None = None
     stack: tuple[Any, ...] = ()
     place: Any = None

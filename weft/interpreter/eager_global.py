@@ -16,6 +16,7 @@ from weft.boxing.part import device_of, kernel_of, local_arguments, pass_over, w
 from weft.boxing.planner import route
 from weft.boxing.signature import Signature
 from weft.core import fingerprints, random
+from weft.core.dispatch import here as modes
 from weft.core.dispatch import hooks
 from weft.core.errors import RankError, WeftError
 from weft.core.placement import Placement
@@ -63,9 +64,9 @@ class Prepared:
 
 
 @functools.lru_cache(maxsize=1 << 16)
-def _prepare(op: Op, frozen: tuple[Any, ...], rank: int, links: Links) -> Prepared:
+def _prepare(op: Op, frozen: tuple[Any, ...], rank: int, links: Links, gradient: bool) -> Prepared:
     args = tuple(_plain(a) for a in frozen)
-    return Prepared(op, args, signature.choose(op, args, links=links), rank, links)
+    return Prepared(op, args, signature.choose(op, args, (), links, gradient), rank, links)
 
 
 @functools.lru_cache(maxsize=1 << 12)
@@ -100,7 +101,7 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
     here = current()
     rank = here.index
     try:
-        prepared = _prepare(op, tuple(map(_key, args)), rank, links_of(here))
+        prepared = _prepare(op, tuple(map(_key, args)), rank, links_of(here), modes.backward)
     except WeftError:
         raise
     except Exception:  # of what isn't what it should be

@@ -206,7 +206,7 @@ def moving(route: Route, what: str, planned: bool, args: tuple[Any, ...], op: Op
     finally:
         here.moving = before
     took = time.perf_counter() - start
-    why = str if op is None else functools.partial(signature.reason, op, args, links_of(current()))
+    why = str if op is None else functools.partial(signature.reason, op, args, links_of(current()), None, here.backward)
     moved = Movement(what, planned, route, _bytes(route), line(), took, why)
     for each in open_now:
         each.heard(moved)

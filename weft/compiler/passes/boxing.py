@@ -11,14 +11,14 @@ from typing import Any
 from weft.boxing import Links, Route, signature
 from weft.boxing.planner import route
 from weft.boxing.steps import Exchange, Relabel
+from weft.compiler.local_node import signature_of
 from weft.compiler.options import Options
 from weft.compiler.passes.dead_code import written
 from weft.core.errors import CompileError
 from weft.core.spec import Spec
 from weft.core.substitution import substituted
 from weft.job.job import SPECIAL, Job
-from weft.job.value import Node, Value, specs
-from weft.ops import OPS
+from weft.job.value import Node, Value
 
 
 def run(job: Job, options: Options) -> None:
@@ -53,8 +53,7 @@ class _Moves:
             self.moved = {key: v for key, v in self.moved.items() if key[0] not in overwritten}
 
     def fit(self, node: Node) -> None:
-        chosen = node.signature or signature.choose(OPS[node.op], specs(node.args), links=self.links)
-        node.signature = chosen
+        chosen = node.signature = signature_of(node, self.links)
         for v, spec in zip(node.outputs, chosen.outputs, strict=True):
             if v.spec is not spec:
                 raise CompileError(

@@ -27,7 +27,8 @@ import numpy as np
 
 from weft.boxing import planner
 from weft.boxing.links import COMPUTE, MEMORY, ONE_HOST, Links
-from weft.boxing.signature import Signature, candidates, choose, flatten, replaced
+from weft.boxing.signature import Signature, candidates, flatten, replaced
+from weft.compiler.local_node import signature_of
 from weft.compiler.options import Options
 from weft.compiler.passes.dead_code import written
 from weft.core.idle import idle
@@ -96,7 +97,7 @@ class Problem:
         for node in job.nodes:  # a job that was read from text has no candidates
             lacks = node.signature is None and node.op in OPS and node.op not in SPECIAL
             if lacks and any(v.spec is not None for v in node.operands()):
-                node.signature = choose(OPS[node.op], specs(node.args), links=links)
+                node.signature = signature_of(node, links)
         held = _held(job)
         for node in job.nodes:
             if node.signature is None or node in held:
