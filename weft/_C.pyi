@@ -251,7 +251,7 @@ def assign_local_tensor(ref: Any, value: Any) -> None: ...
 
 def attention_grad(
     dy: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, logsumexp: Tensor, attn_mask: Tensor | None,
-    is_causal: _bool, scale: _float | None
+    is_causal: _bool, scale: _float | None, sparing: _bool = False
 ) -> tuple[Tensor, Tensor, Tensor]: ...
 
 def avg_pool2d_nhwc(

@@ -224,7 +224,7 @@ def test_what_attention_takes_within_its_kernels_is_told(
         y, logsumexp = attention.kernel(q, k, v)
         for op, args in (
             (attention, (q, k, v, None, False, None)),
-            (grad, (dy, q, k, v, y, logsumexp, None, False, None)),
+            (grad, (dy, q, k, v, y, logsumexp, None, False, None, False)),
         ):
             gc.collect()
             measured = peak(lambda op=op, args=args: op.kernel(*args), steps=1)
@@ -248,7 +248,7 @@ def test_blocks_of_attention_gradients_share_one_space() -> None:
     q, k, v, dy = torch.randn(4, 1, 4, 320, 64)
     with torch.no_grad():
         y, logsumexp = OPS["scaled_dot_product_attention"].kernel(q, k, v, None, True)
-        args, into = (dy, q, k, v, y, logsumexp, None, True, None), torch.empty(3, *q.shape).unbind()
+        args, into = (dy, q, k, v, y, logsumexp, None, True, None, False), torch.empty(3, *q.shape).unbind()
         op.out_kernel(into, *args)  # what hides later keys is kept
         assert peak(lambda: op.out_kernel(into, *args), steps=2) == op.workspace(*args)
 

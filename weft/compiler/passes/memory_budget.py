@@ -211,6 +211,10 @@ class Model:
             return 0
         return max(0, self._meanwhile(n) - self.allocates(n) * sum(map(self.bytes, n.outputs)))
 
+    def forget(self, n: Node) -> None:
+        """Measure a node anew, whose arguments have changed."""
+        self._needs.pop(n, None)
+
     def _meanwhile(self, n: Node) -> int:
         """The scratch memory of a kernel that allocates its results."""
         if n not in self._needs:

@@ -34,6 +34,7 @@ from weft.plan.usage import show
 COUNTS: Final = (2, 4, 8, 16)  # of slices
 REACH: Final = 48  # nodes on each side of the peak that a run may have
 ROOM: Final = 16  # the part of what is held beside parameters that is left for what kernels allocate
+SPARING: Final = "sparing"  # the argument by which a kernel works in smaller parts
 TRIES: Final = 8  # peaks that no run lowers, before it is given up
 
 
@@ -50,7 +51,9 @@ def run(job: Job, options: Options) -> None:
     held = Held(job, budget, 0)
     before = held.most
     whole = [a for n, a in zip(job.nodes, held.allocated, strict=True) if not (_pure(n, n) and held.rules(n))]
-    held = held.anew(job, max((budget - held.model.kept) // ROOM, *whole))
+    room = max((budget - held.model.kept) // ROOM, *whole)
+    held.spare(room)
+    held = held.anew(job, room)
     for number in itertools.count():
         at = max((i for i, n in enumerate(job.nodes) if n not in tried), key=held.live.__getitem__)
         if held.live[at] <= budget or len(tried) == TRIES:
@@ -112,10 +115,12 @@ class Held:
                 end[pool][p.last] += p.end - p.begin
         now, made = self.model.kept, 0
         self.entering, planned = [now + room], list[int]()  # before each node, with that room
-        self.allocated: list[int] = []
+        self.allocated, self.scratch = list[int](), list[int]()  # with what a kernel takes that works in parts anyway
         for i, n in enumerate(self.nodes):
             planned.append(now + begin[0][i] * (not self._overwrites(n, i)))
-            self.allocated.append(made + begin[1][i] + self.model.transient(n))
+            needs = self.model.transient(n)
+            self.allocated.append(made + begin[1][i] + needs)
+            self.scratch.append(needs if _in_parts(n) else 0)
             now, made = now + begin[0][i] - end[0][i], made + begin[1][i] - end[1][i]
             self.entering.append(now + room)
         self.live = [max(p + room, self.beside(a)) for p, a in zip(planned, self.allocated, strict=True)]
@@ -124,6 +129,14 @@ class Held:
     def anew(self, job: Job, room: int | None = None) -> Held:
         """The same for the job as it is now."""
         return Held(job, self.budget, self.room if room is None else room, self)
+
+    def spare(self, room: int) -> None:
+        """Let kernels that allocate more than there is room for work in smaller parts, if they can."""
+        for n, allocated in zip(self.nodes, self.allocated, strict=True):
+            if allocated > room and _in_parts(n):
+                at = OPS[n.op].names.index(SPARING)
+                n.args = (*n.args[:at], True, *n.args[at + 1 :])
+                self.model.forget(n)
 
     def beside(self, allocated: float) -> float:
         """What is held if a node allocates so much, and all that may be planned is planned."""
@@ -225,7 +238,8 @@ def candidates(held: Held, at: int, budget: int) -> Iterator[Run]:
                 found = _run(nodes, first, end, layout)
                 if nodes[at] in found.layout:
                     always, within = _bytes(held, found)
-                    allocated = max(held.allocated[i] for i in range(first, end) if nodes[i] in found.layout)
+                    inside = [i for i in range(first, end) if nodes[i] in found.layout]
+                    allocated = {(held.allocated[i] - held.scratch[i], held.scratch[i]) for i in inside}
                     scattered = any(
                         s.is_split and not dense(v, s)
                         for n, (rule, *_) in found.layout.items()
@@ -233,7 +247,8 @@ def candidates(held: Held, at: int, budget: int) -> Iterator[Run]:
                     )
                     for counts in _counts(found.layout):
                         count = math.prod(counts)
-                        most = max(always + within / count, held.beside(allocated / count))
+                        besides = max(results / count + scratch for results, scratch in allocated)
+                        most = max(always + within / count, held.beside(besides))
                         held_then = max(most - again[first, end], budget), max(most, budget)
                         key = *held_then, count * (1 + scattered), first - end, first  # kernels copy what is scattered
                         yield found._replace(counts=counts, held=most, key=key)
@@ -243,6 +258,11 @@ def _pure(n: Node, like: Node) -> bool:
     """Whether a node may be moved among its neighbours, and isn't in slices yet."""
     alike = (n.micro, n.stage, n.late) == (like.micro, like.stage, like.late)
     return alike and "slice" not in n.extra and n.op not in SPECIAL and not once(n) and not n.ranked and bool(n.outputs)
+
+
+def _in_parts(n: Node) -> bool:
+    """Whether a kernel works in parts, which can be made smaller."""
+    return n.op in OPS and SPARING in OPS[n.op].names
 
 
 def _repeatable(n: Node) -> bool:

@@ -4,6 +4,7 @@ apply."""
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -31,6 +32,7 @@ FLASH, EFFICIENT, CUDNN = SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTEN
 ROWS_OF_SUMS: Final = 32  # a multiple of it are the sums (logsumexp) that the second kernel takes
 COLUMNS_OF_BIAS: Final = 16
 LARGE: Final = 1 << 18  # bytes
+SMALL: Final = 1 << 16
 HEADS: Final = 4  # that each of several threads is to compute in a call, so that they seldom wait for each other
 ROWS: Final = 64  # queries whose gradients are computed at once by products: smaller ones are slower
 MANY: Final = 768  # queries of which torch's kernel takes as many at once as is fast
@@ -285,9 +287,10 @@ def _(rand):
 @op(returns="dq dk dv", linear="dy", contractions=5, strided=True)
 def attention_grad(
     dy: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, logsumexp: Tensor, attn_mask: Tensor | None,
-    is_causal: bool, scale: float | None,
+    is_causal: bool, scale: float | None, sparing: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """The gradients of attention's queries, keys and values; probabilities are computed anew."""
+    """The gradients of attention's queries, keys and values; probabilities are computed anew. If `sparing`, in smaller
+    parts, which take longer, but less memory."""
     mask = _added(attn_mask, q)
     if dy.shape != out.shape or logsumexp.shape != q.shape[:-1] or out.shape != (*q.shape[:-1], v.shape[-1]):
         raise ShapeError(  # the kernel doesn't check, and would read out of bounds
@@ -321,11 +324,11 @@ attention_grad.form(lambda dy, q, k, v, *_: (q, k, v) if alike(dy, q, k, v) else
 
 @attention_grad.out
 def _(grads, *args):
-    dy, q, k, v, _, _, mask, is_causal, scale = args
+    dy, q, k, v, _, _, mask, is_causal, scale, sparing = args
     if _half_hidden(q, k, v, mask, is_causal):
         _products(_by_blocks(grads, dy, q, k, v), _scale(q.shape[-1], scale))
         return
-    for into, given in _parts(grads, args[:6], mask, is_causal, scale):
+    for into, given in _parts(grads, args[:6], mask, is_causal, scale, sparing):
         torch._foreach_copy_(into, attention_grad.kernel(*given))
 
 
@@ -376,14 +379,14 @@ def _products(blocks, scale):
 
 
 @attention_grad.prepared
-def _(dq, dk, dv, dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
+def _(dq, dk, dv, dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale, sparing):
     if _half_hidden(q, k, v, attn_mask, is_causal):
         return _products, (_by_blocks((dq, dk, dv), dy, q, k, v), _scale(q.shape[-1], scale)), {}
     if not _flash(q, k, v):
         return None
     if _added(attn_mask, q) is not attn_mask or not _in_rows(q, k, v, out):
         return None
-    parts = _parts((dq, dk, dv), (dy, q, k, v, out, logsumexp), attn_mask, is_causal, scale)
+    parts = _parts((dq, dk, dv), (dy, q, k, v, out, logsumexp), attn_mask, is_causal, scale, sparing)
     return [(_flash_gradients, (into, *given), {}) for into, given in parts]
 
 
@@ -393,38 +396,43 @@ def _flash_gradients(grads, *args):
 
 def _parts(
     results: Sequence[Tensor], operands: Sequence[Tensor], attn_mask: Tensor | None, is_causal: bool,
-    scale: float | None,
+    scale: float | None, sparing: bool = False,
 ) -> Iterator[tuple[list[Tensor], tuple[Any, ...]]]:  # fmt: skip
-    """The results and the arguments of each part of the batch that is computed at once."""
-    first = results[0]
-    mask, size = _added(attn_mask, operands[0]), _part(first)
-    for i in range(0, len(first), size):
-        given = (t[i : i + size] for t in operands)
-        own = mask if mask is None or mask.dim() < 4 or len(mask) == 1 else mask[i : i + size]
-        yield [r[i : i + size] for r in results], (*given, own, is_causal, scale)
+    """The results and the arguments of each part of the batch, and of its heads, that is computed at once."""
+    mask, sizes = _added(attn_mask, operands[0]), _part(results[0], sparing)
+    for at in itertools.product(*map(range, (0, 0), results[0].shape[:2], sizes)):
+        own = [slice(i, i + size) for i, size in zip(at, sizes, strict=True)]
+        masks = mask
+        if mask is not None and mask.dim() == 4:
+            masks = mask[tuple(slice(None) if n == 1 else s for n, s in zip(mask.shape, own, strict=False))]
+        yield [r[tuple(own)] for r in results], (*(t[tuple(own)] for t in operands), masks, is_causal, scale)
 
 
-def _part(q: Tensor) -> int:
-    """How much of a batch is computed at once: kernels allocate their results. A quarter of a large one on the CPU, if
-    that is worth the while for all threads."""
-    size, threads = max(len(q), 1), torch.get_num_threads()
-    if q.nbytes < LARGE or q.is_cuda:
-        return size
-    return min(size, max(-(-size // 4), -(-threads * HEADS // max(q.shape[1], 1)) if threads > 1 else 1))
+def _part(q: Tensor, sparing: bool = False) -> tuple[int, int]:
+    """How much of a batch, and how many heads, are computed at once: kernels allocate their results. A quarter of a
+    large batch on the CPU, if that is worth the while for all threads; if `sparing`, as little as isn't much slower."""
+    (size, heads), threads = (max(n, 1) for n in q.shape[:2]), torch.get_num_threads()
+    if q.is_cuda or q.nbytes < (SMALL if sparing else LARGE):
+        return size, heads
+    if sparing:
+        several = max(SMALL * size * heads // q.nbytes, threads)
+        return min(size, -(-several // heads)), min(heads, several)
+    return min(size, max(-(-size // 4), -(-threads * HEADS // heads) if threads > 1 else 1)), heads
 
 
 @attention_grad.works_in
-def _(dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
+def _(dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale, sparing):
     if _half_hidden(q, k, v, attn_mask, is_causal):
         return 2 * q.shape[1] * ROWS * q.shape[2] * q.itemsize
     rows, columns = _blocks(q, k)
     scores = 8 * rows * columns + (2 * rows * columns * q.itemsize if q.itemsize < 4 else 0)
-    copied = 0 if dy.transpose(1, 2).is_contiguous() else dy.nbytes * _part(q) // max(len(q), 1)
+    parts = math.prod(-(-n // size) for n, size in zip(q.shape[:2], _part(q, sparing), strict=True))
+    copied = 0 if dy.transpose(1, 2).is_contiguous() else dy.nbytes // max(parts, 1)
     return torch.get_num_threads() * scores + 4 * rows + copied if _flash(q, k, v) else 0
 
 
 @attention_grad.layout
-def _(dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
+def _(dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale, sparing):
     queries, keys, values, mask = _terms(attn_mask, is_causal)
     t = queries.split()[2]
     y = f"b h {t} e!"
@@ -437,4 +445,4 @@ def _(rand):
     for is_causal, width in ((True, 5), (False, 5), (False, 7)):
         q, k, v = rand(2, 3, 4, 5), rand(2, 3, 4, 5), rand(2, 3, 4, width)
         y, logsumexp = scaled_dot_product_attention.kernel(q, k, v, None, is_causal)
-        yield rand(2, 3, 4, width), q, k, v, y, logsumexp, None, is_causal, None
+        yield rand(2, 3, 4, width), q, k, v, y, logsumexp, None, is_causal, None, not is_causal
