@@ -12,7 +12,7 @@ import hypothesis
 import pytest
 import torch
 
-from tests.worlds import nursery, world  # noqa: F401  (fixtures of many folders)
+from tests.worlds import alone, nursery, world  # noqa: F401  (fixtures of many folders)
 from weft.checkpoint import place
 
 hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)

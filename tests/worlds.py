@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import runpy
 import secrets
 import signal
 import subprocess
@@ -193,6 +194,28 @@ def world(nursery: subprocess.Popen[str], tmp_path: Path, request: pytest.Fixtur
     yield start
     assert shared() <= before, "shared memory outlived its run"
     assert not ports & listening(), "a port outlived its run"
+
+
+def program(path: str, *words: str) -> None:
+    """In a rank's process: be the program."""
+    sys.argv, sys.path[0] = [path, *words], str(Path(path).parent)
+    os.chdir(sys.path[0])
+    runpy.run_path(path, run_name="__main__")
+
+
+PROGRAM = f"{__file__}:program"
+
+
+@pytest.fixture
+def alone(world: Start, tmp_path: Path) -> Start:
+    """`alone(text, ...)` runs a program, given as its text, on one rank."""
+
+    def start(text: str, *words: str, env: Mapping[str, str] | None = None) -> World:
+        path = tmp_path / "program.py"
+        path.write_text(text)
+        return world(PROGRAM, 1, "local", str(path), *words, env=env)
+
+    return start
 
 
 def shared() -> set[str]:
