@@ -14,7 +14,7 @@ import torch
 from weft.core.errors import DeadlineError, RankError
 from weft.core.rank import current, enter
 from weft.launch import spawn, spawn_threads
-from weft.transport import Line, Transport, transport_of
+from weft.transport import Line, Transport, local, transport_of
 
 
 class Broken(BaseException):
@@ -112,7 +112,8 @@ def mistakes() -> None:
         assert t[0] == 2 * i + 1
 
 
-def test_threads() -> None:
+def test_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "LOOK", 0.01)  # nobody wakes a wait that a signal is to end
     spawn_threads(2, body, deadline=60)
 
 
