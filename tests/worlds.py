@@ -109,7 +109,7 @@ MARK = "WEFT_TEST_STARTED"
 
 
 @contextlib.contextmanager
-def started(words: Sequence[str], env: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[str]]:
+def started(words: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
     """A process, its output and errors in one; it ends with the block, and so does whatever it started."""
     mark = f"{os.getpid()}-{secrets.token_hex(8)}"
     process = subprocess.Popen(
@@ -117,7 +117,7 @@ def started(words: Sequence[str], env: Mapping[str, str] | None = None) -> Itera
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env={**os.environ, **(env or {}), MARK: mark},
+        env={**os.environ, MARK: mark},
         preexec_fn=partial(default_signals, os.getpid()),
     )
     try:

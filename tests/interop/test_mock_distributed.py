@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import worlds
 from tests.worlds import Start
 
 PROGRAM = """
@@ -243,5 +244,6 @@ print("done")
     "program", [PROGRAM, SHARDED, UNEVEN, STAGED, HOOKED], ids=["grouped", "sharded", "uneven", "staged", "hooked"]
 )
 def test_programs_of_torchs_names_run(world: Start, tmp_path: Path, program: str) -> None:
-    (tmp_path / "main.py").write_text(program.replace('"at"', repr(str(tmp_path / "at"))) + "\ndef main(): pass\n")
-    assert [said.splitlines()[-1] for said in world(f"{tmp_path / 'main.py'}:main", 2, "shm").well()] == ["done"] * 2
+    (tmp_path / "main.py").write_text(program.replace('"at"', repr(str(tmp_path / "at"))))
+    said = world(worlds.PROGRAM, 2, "shm", str(tmp_path / "main.py")).well()
+    assert [each.splitlines()[-1] for each in said] == ["done"] * 2

@@ -220,6 +220,5 @@ print("done")
 """
 
 
-def test_a_programs_own_ops_are_its_functions(world: Start, tmp_path: Path) -> None:
-    (tmp_path / "main.py").write_text(f"{OWN}\ndef main(): pass\n")
-    assert world(f"{tmp_path / 'main.py'}:main", 1, "shm").well() == ["done\n"]
+def test_a_programs_own_ops_are_its_functions(alone: Start) -> None:
+    assert alone(OWN).well() == ["done\n"]
