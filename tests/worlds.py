@@ -90,7 +90,9 @@ def nursery() -> Iterator[subprocess.Popen[str]]:
 
 
 def default_signals(parent: int) -> None:
-    """In a new process: be interruptible, even where a script that ignores SIGINT runs the tests; and end with them."""
+    """In a new process: be interruptible, even where a script that ignores SIGINT runs the tests; end with them; and
+    run on any core."""
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     follow(parent)
