@@ -31,7 +31,7 @@ demo: $(STAMP)
 	$(BIN)/python -m weft.launch --nproc_per_node 2 examples/demo.py
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
 check: $(STAMP)
 	$(BIN)/ruff check .

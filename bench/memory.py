@@ -47,6 +47,8 @@ BEGIN = "steps begin"
 
 def peak_of(make: Callable[[], Callable[[], Any]], steps: int = 3) -> int:
     """The peak of bytes over some steps, the first included. What `make` allocated counts if it is still held."""
+    gc.collect()  # what is let go meanwhile would count against it
+    gc.freeze()
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recorded:
         step = make()
         gc.collect()

@@ -1,4 +1,4 @@
-"""One thread per kernel, bytecode, the same examples in every run, and no CUDA tests where there is no CUDA."""
+"""One thread per kernel, one core per worker, bytecode, the same examples in every run, no CUDA tests without CUDA."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ import hypothesis
 import pytest
 import torch
 
-from tests.worlds import nursery, world  # noqa: F401  (fixtures of many folders)
+from tests.worlds import alone, nursery, world  # noqa: F401  (fixtures of many folders)
 from weft.checkpoint import place
 
 hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("repeatable")
 torch.set_num_threads(1)
+if worker := os.environ.get("PYTEST_XDIST_WORKER"):  # ranks that are threads take turns in half the time on one core
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
 
 # Where an environment says to keep no bytecode, each of the many processes that tests start would compile all of Weft.
 sys.dont_write_bytecode = False

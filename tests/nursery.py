@@ -8,6 +8,7 @@ path, keeps its standard error there.
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import signal
@@ -56,6 +57,8 @@ def nurse() -> None:
     sys.path[0] = str(Path(__file__).parents[1])  # as for the tests themselves: this folder has a `bench`, too
     signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the tests' own process inherited
     parent = os.getpid()
+    gc.collect()
+    gc.freeze()  # each rank's first collection would walk torch, and copy the memory that it shares with the others
     for line in sys.stdin:
         order = json.loads(line)
         children = {}

@@ -64,26 +64,6 @@ def test_importing_is_quick_and_leaves_the_collector_as_it_was() -> None:
     assert any(each < 1.5 for each in taken), "an import that takes a second or more is felt"  # the first was disturbed
 
 
-def test_a_first_graph_compiles_without_importing_dynamo() -> None:
-    program = """
-import sys, weft as flow
-model, x = flow.nn.Sequential(flow.nn.Linear(512, 512), flow.nn.ReLU(), flow.nn.Linear(512, 512)), flow.ones(512, 512)
-class Train(flow.nn.Graph):
-    def __init__(self):
-        super().__init__()
-        self.model = model
-        self.add_optimizer(flow.optim.SGD(model.parameters(), lr=0.1, momentum=0.9))
-    def build(self, x):
-        loss = self.model(x).sum()
-        loss.backward()
-        return loss
-Train()(x).item()
-print("torch._dynamo" in sys.modules)
-"""
-    command = [sys.executable, "-c", program]  # seconds, before anything runs
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "False"
-
-
 def test_the_doctor_says_what_is_installed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", ["weft", "--doctor"])
     runpy.run_module("weft", run_name="__main__")

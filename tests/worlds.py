@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import runpy
 import secrets
 import signal
 import subprocess
@@ -89,7 +90,9 @@ def nursery() -> Iterator[subprocess.Popen[str]]:
 
 
 def default_signals(parent: int) -> None:
-    """In a new process: be interruptible, even where a script that ignores SIGINT runs the tests; and end with them."""
+    """In a new process: be interruptible, even where a script that ignores SIGINT runs the tests; end with them; and
+    run on any core."""
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     follow(parent)
@@ -108,7 +111,7 @@ MARK = "WEFT_TEST_STARTED"
 
 
 @contextlib.contextmanager
-def started(words: Sequence[str], env: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[str]]:
+def started(words: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
     """A process, its output and errors in one; it ends with the block, and so does whatever it started."""
     mark = f"{os.getpid()}-{secrets.token_hex(8)}"
     process = subprocess.Popen(
@@ -116,7 +119,7 @@ def started(words: Sequence[str], env: Mapping[str, str] | None = None) -> Itera
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env={**os.environ, **(env or {}), MARK: mark},
+        env={**os.environ, MARK: mark},
         preexec_fn=partial(default_signals, os.getpid()),
     )
     try:
@@ -193,6 +196,28 @@ def world(nursery: subprocess.Popen[str], tmp_path: Path, request: pytest.Fixtur
     yield start
     assert shared() <= before, "shared memory outlived its run"
     assert not ports & listening(), "a port outlived its run"
+
+
+def program(path: str, *words: str) -> None:
+    """In a rank's process: be the program."""
+    sys.argv, sys.path[0] = [path, *words], str(Path(path).parent)
+    os.chdir(sys.path[0])
+    runpy.run_path(path, run_name="__main__")
+
+
+PROGRAM = f"{__file__}:program"
+
+
+@pytest.fixture
+def alone(world: Start, tmp_path: Path) -> Start:
+    """`alone(text, ...)` runs a program, given as its text, on one rank."""
+
+    def start(text: str, *words: str, env: Mapping[str, str] | None = None) -> World:
+        path = tmp_path / "program.py"
+        path.write_text(text)
+        return world(PROGRAM, 1, "local", str(path), *words, env=env)
+
+    return start
 
 
 def shared() -> set[str]:

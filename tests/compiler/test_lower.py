@@ -15,9 +15,7 @@ from weft.plan import parse as parse_plan
 from weft.plan.verify import verify
 
 
-def pipeline(
-    stages: list[str], x_sbp: str = "B", w_sbp: str = "S(1)", micro: int = 4, zero_bubble: bool = False
-) -> Job:
+def pipeline(stages: list[str], x_sbp: str = "B", micro: int = 4, zero_bubble: bool = False) -> Job:
     """Forward and backward through a row of placements, with updates at the end; as tracing would write it."""
     lines = [f"job pipe, {micro} micro-batches", f"%in = input() : float32[{8 * micro},4] {stages[0]} ({x_sbp})"]
     lines.append(f"%h = unpack(%in) : float32[8,4] {stages[0]} ({x_sbp}) @micro")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import subprocess
 import sys
 import types
 
@@ -11,6 +10,7 @@ import pytest
 import torch
 
 import weft as flow
+from tests.worlds import Start
 from weft.core import derived
 from weft.core.errors import OptionError
 from weft.launch import spawn_threads
@@ -41,7 +41,7 @@ def test_what_torchs_code_refuses_is_an_error_of_wefts() -> None:
         W.Normal(0.0, -1.0)
 
 
-def test_packages_are_read_when_their_names_are_first_used() -> None:
+def test_packages_are_read_when_their_names_are_first_used(alone: Start) -> None:
     program = """
 import sys, weft as flow
 modules = {"weft.distributions.normal", "weft.nn.layers.batchnorm", "weft.optim.lbfgs"}
@@ -57,9 +57,8 @@ with flow.mock_torch.enable():
     print(torch.nn.__dict__["Conv2d"] is flow.nn.Conv2d)
 print([n for n, _ in flow.nn.Linear(1, 1).named_parameters()], modules <= set(sys.modules))
 """
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
     norms = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"]
-    assert ran.stdout == f"{norms} True\nTrue\n['weight', 'bias'] True\n", ran.stderr
+    assert alone(program).well() == [f"{norms} True\nTrue\n['weight', 'bias'] True\n"]
 
 
 def test_threads_that_ask_at_once_find_one_module() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from typing import Any
 import pytest
 
 import weft as flow
+from tests.worlds import Start
 from weft.core import log
 from weft.core.errors import ArgumentError
 from weft.core.rank import Rank, enter
@@ -96,10 +95,9 @@ def test_what_happens_once_is_said(tmp_path: Path) -> None:
     assert "Doubles_0: compiled in" in said[2][2] and "3 ops" in said[2][2]
 
 
-def test_a_program_has_the_last_word() -> None:
+def test_a_program_has_the_last_word(alone: Start) -> None:
     program = (
         "import logging, weft; from weft.core.log import logger; logger('a').info('x'); "
         "logging.basicConfig(level='INFO', format='%(rank)s %(name)s %(message)s'); logger('a').info('y')"
     )
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert said.stderr == "0 weft.a y\n"
+    assert alone(program).said(0) == "0 weft.a y\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -11,7 +10,7 @@ import pytest
 import torch
 
 import weft as flow
-from tests.worlds import PATIENCE, started
+from tests.worlds import PATIENCE, Start
 from weft import data
 from weft.launch.threads import spawn_threads
 
@@ -155,10 +154,10 @@ def test_random_parts_share_nothing() -> None:
     assert sorted([*a.indices, *b.indices]) == list(range(7))
 
 
-def test_a_worker_that_dies_leaves_no_folder_behind(tmp_path: Path) -> None:
-    program, folder = tmp_path / "program.py", tmp_path / "temporary"
+def test_a_worker_that_dies_leaves_no_folder_behind(alone: Start, tmp_path: Path) -> None:
+    folder = tmp_path / "temporary"
     folder.mkdir()
-    program.write_text(
+    program = (
         "import faulthandler, os\n"
         "import weft as flow\n"
         "from weft.utils.data import DataLoader\n\n"
@@ -173,9 +172,8 @@ def test_a_worker_that_dies_leaves_no_folder_behind(tmp_path: Path) -> None:
         "for batch in DataLoader(Data(), batch_size=2, num_workers=1):\n"
         "    print(batch.shape)\n"
     )
-    with started([sys.executable, str(program)], {"TMPDIR": str(folder)}) as process:
-        out, _ = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 1, out
+    done = alone(program, env={"TMPDIR": str(folder)})
+    assert done.ended[0][1] == 1, done.said(0)
     assert not [entry for entry in folder.iterdir() if entry.is_dir()]  # torch may leave a file that it tried out
 
 

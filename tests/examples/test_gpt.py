@@ -27,8 +27,8 @@ WAYS += [(how, 4) for how in ("data", "tensor", "pipeline", "pipeline+data", "pi
 
 
 def options(how: str, world: int, more: str = "") -> argparse.Namespace:
-    slow = world == 4 and "--graph" not in more  # many threads take their time
-    size = f"--layers {1 if slow and how != 'pipeline' else 2} --steps {20 if slow else 50}"
+    slow = world == 4  # many threads take their time
+    size = f"--layers {1 if slow and '--graph' not in more and how != 'pipeline' else 2} --steps {20 if slow else 50}"
     return gpt.parser().parse_args(f"{TINY} {size} --parallel {how} {more}".split())
 
 

@@ -6,8 +6,6 @@ import gc
 import json
 import random
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import torch
 
 import weft as flow
 from tests.graphs import Calls, Trains
+from tests.worlds import Start
 from weft import nn
 from weft.core.errors import CompileError, GraphError, RankError, ShapeError
 from weft.core.rank import current
@@ -74,7 +73,7 @@ def state(tmp_path: Path) -> dict[str, Any]:
     return graph.runtime_state_dict()
 
 
-def test_it_goes_on_in_another_process(tmp_path: Path) -> None:
+def test_it_goes_on_in_another_process(alone: Start, tmp_path: Path) -> None:
     graphs = []
     for steps in (1, 2):
         flow.manual_seed(0)
@@ -98,9 +97,8 @@ for path in sys.argv[1:]:
     said.append([f["loss"].mean().item() for f in found])
 print(said)
 """
-    run = [sys.executable, "-c", program, str(tmp_path / "state1"), str(tmp_path / "state2")]
-    said = json.loads(subprocess.run(run, capture_output=True, text=True, timeout=250, check=True).stdout)
-    for found, graph in zip(said, graphs, strict=True):
+    (said,) = alone(program, str(tmp_path / "state1"), str(tmp_path / "state2")).well()
+    for found, graph in zip(json.loads(said), graphs, strict=True):
         assert found == pytest.approx(three(graph), rel=1e-5)
 
 

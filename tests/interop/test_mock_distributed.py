@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import worlds
 from tests.worlds import Start
-
-ROOT = str(Path(__file__).parents[2])
 
 PROGRAM = """
 import weft as flow
@@ -244,16 +240,10 @@ print("done")
 """
 
 
-def test_a_program_that_is_launched(tmp_path: Path) -> None:
-    (tmp_path / "main.py").write_text(PROGRAM)
-    done = subprocess.run(
-        [sys.executable, "-m", "weft.launch", "--nproc_per_node", "2", "main.py"],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": ROOT}, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert done.stdout.count("done") == 2, done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("program", [SHARDED, UNEVEN, STAGED, HOOKED], ids=["sharded", "uneven", "staged", "hooked"])
+@pytest.mark.parametrize(
+    "program", [PROGRAM, SHARDED, UNEVEN, STAGED, HOOKED], ids=["grouped", "sharded", "uneven", "staged", "hooked"]
+)
 def test_programs_of_torchs_names_run(world: Start, tmp_path: Path, program: str) -> None:
-    (tmp_path / "main.py").write_text(program.replace('"at"', repr(str(tmp_path / "at"))) + "\ndef main(): pass\n")
-    assert [said.splitlines()[-1] for said in world(f"{tmp_path / 'main.py'}:main", 2, "shm").well()] == ["done"] * 2
+    (tmp_path / "main.py").write_text(program.replace('"at"', repr(str(tmp_path / "at"))))
+    said = world(worlds.PROGRAM, 2, "shm", str(tmp_path / "main.py")).well()
+    assert [each.splitlines()[-1] for each in said] == ["done"] * 2

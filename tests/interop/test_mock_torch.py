@@ -138,7 +138,7 @@ print("done")
 """
 
 
-def test_what_is_not_about_tensors_is_torchs(tmp_path: Path) -> None:
+def test_what_is_not_about_tensors_is_torchs(alone: Start, tmp_path: Path) -> None:
     (tmp_path / "helper.py").write_text("import torch\n")
     (tmp_path / "site" / "package").mkdir(parents=True)
     (tmp_path / "site" / "package" / "__init__.py").write_text("import torch\n")
@@ -147,10 +147,7 @@ def test_what_is_not_about_tensors_is_torchs(tmp_path: Path) -> None:
     (tmp_path / "site" / "torchmetrics" / "metric.py").write_text(metric)
     (tmp_path / "site" / "einops").mkdir()
     (tmp_path / "site" / "einops" / "einops.py").write_text("def reduce(x):\n    return type(x)\n")
-    (tmp_path / "main.py").write_text(PASSED)
-    words = [sys.executable, "main.py", str(tmp_path / "site")]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
-    assert done.stdout.strip() == "done", done.stderr
+    assert alone(PASSED, str(tmp_path / "site")).well() == ["done\n"]
 
 
 OWN = """
@@ -223,6 +220,5 @@ print("done")
 """
 
 
-def test_a_programs_own_ops_are_its_functions(world: Start, tmp_path: Path) -> None:
-    (tmp_path / "main.py").write_text(f"{OWN}\ndef main(): pass\n")
-    assert world(f"{tmp_path / 'main.py'}:main", 1, "shm").well() == ["done\n"]
+def test_a_programs_own_ops_are_its_functions(alone: Start) -> None:
+    assert alone(OWN).well() == ["done\n"]

@@ -180,28 +180,3 @@ def test_a_deadline_is_a_time(given: Any) -> None:
     for start in (lambda: spawn_threads(1, print, deadline=given), lambda: spawn(1, "x.py", deadline=given)):
         with pytest.raises(ArgumentError, match="deadline is how many seconds a wait may take"):
             start()
-
-
-FORKS = """
-import os, sys
-import torch
-from weft.core.rank import current
-from weft.transport import transport_of
-
-group = transport_of().group((0, 1))
-group.barrier()
-if current().index:
-    child = os.fork()
-    if child == 0:
-        sys.exit()
-    assert os.waitpid(child, 0)[1] == 0
-group.all_reduce(t := torch.ones(1))
-print(t.item())
-"""
-
-
-def test_a_forked_child_ends_as_programs_do_and_the_rank_stays_connected(tmp_path: Path) -> None:
-    """At the end of the child's interpreter, what it inherited of c10d must not be taken down."""
-    (tmp_path / "forks.py").write_text(FORKS)
-    ended = spawn(2, str(tmp_path / "forks.py"), transport="c10d", env={"WEFT_DEADLINE": "60"})
-    assert [one.out for one in ended] == ["2.0\n"] * 2

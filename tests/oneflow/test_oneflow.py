@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.worlds import Start
 from weft.oneflow import FOLDER
 from weft.oneflow.__main__ import main
 
@@ -100,7 +101,7 @@ def doubled(i, x):
 
 if __name__ == "__main__":
     x = flow.ones(2)
-    mp.spawn(doubled, (x,), nprocs=2)
+    mp.spawn(doubled, (x,), nprocs=1)
     print(x.tolist())
 """
 
@@ -115,12 +116,19 @@ def run(folder: Path, *words: str, path: str | None = None, program: str = PROGR
     return sorted(done.stdout.splitlines())
 
 
-def test_a_command_runs_it(tmp_path: Path) -> None:
-    assert run(tmp_path, "-m", "weft.oneflow", "program.py", "-m", "x") == ["0 1 ['-m', 'x'] __main__"]
+def command(folder: str, *words: str) -> None:
+    os.chdir(folder)
+    main([*words])
+
+
+def test_a_command_runs_it(world: Start, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    said = world("command", 1, "local", str(tmp_path), "program.py", "-m", "x").well()
+    assert said == ["0 1 ['-m', 'x'] __main__\n"]
 
 
 def test_processes_that_a_program_starts_find_oneflow(tmp_path: Path) -> None:
-    assert run(tmp_path, "-m", "weft.oneflow", "program.py", program=SPAWNS) == ["[2.0, 2.0]"]
+    assert run(tmp_path, "-m", "weft.oneflow", "program.py", program=SPAWNS) == ["[2.0, 1.0]"]
 
 
 def test_a_command_without_a_program_tells_the_path(capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,8 +141,8 @@ def test_a_folder_on_the_path_runs_it_and_what_it_starts(tmp_path: Path) -> None
     assert run(tmp_path, *words, path=str(FOLDER)) == [f"[rank {i}] {i} 2 ['--x'] __main__" for i in range(2)]
 
 
-def test_a_line_at_its_top_is_enough(tmp_path: Path) -> None:
-    assert run(tmp_path, "-c", "import weft.oneflow, runpy; runpy.run_path('program.py')") == ["0 1 [] <run_path>"]
+def test_a_line_at_its_top_is_enough(alone: Start) -> None:
+    assert alone(f"import weft.oneflow\n{PROGRAM}").well() == ["0 1 [] __main__\n"]
 
 
 def test_mistakes() -> None:
@@ -145,14 +153,7 @@ def test_mistakes() -> None:
         main(["-m"])
 
 
-def test_oneflow_itself_came_first(tmp_path: Path) -> None:
+def test_oneflow_itself_came_first(alone: Start, tmp_path: Path) -> None:
     (tmp_path / "oneflow").mkdir()
     (tmp_path / "oneflow" / "__init__.py").write_text("")
-    done = subprocess.run(
-        [sys.executable, "-c", "import oneflow, weft.oneflow"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=250,
-    )
-    assert "oneflow was imported before weft.oneflow" in done.stderr
+    assert "oneflow was imported before weft.oneflow" in alone("import oneflow, weft.oneflow").said(0)

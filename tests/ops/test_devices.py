@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
+from tests.worlds import PROGRAM, Start
 
-def test_nothing_leaves_the_device() -> None:
-    script = Path(__file__).with_name("devices.py")
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=250)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert int(done.stdout.split()[-1]) > 550
+
+def test_nothing_leaves_the_device(world: Start) -> None:
+    (said,) = world(PROGRAM, 1, "local", str(Path(__file__).with_name("devices.py"))).well()
+    assert int(said.split()[-1]) > 550

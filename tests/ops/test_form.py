@@ -125,6 +125,9 @@ shorter(flow.randn(5, 8), flow.tensor([0, 1, 2, 3, 0])).item()
 model = model.to(flow.bfloat16)
 optimizer = flow.optim.SGD(model.parameters(), lr=0.1)
 Train()(flow.randn(5, 8).to(flow.bfloat16), flow.tensor([0, 1, 2, 3, 0])).item()
+model = nn.Sequential(nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 512))  # what such calls allocate is measured
+optimizer = flow.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+Train()(flow.ones(512, 512), flow.zeros(512, dtype=flow.int64)).item()
 print(sorted({"torch._dynamo", "sympy"} & set(sys.modules)))
 """
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -11,9 +12,11 @@ import torch
 import weft
 from weft.core.errors import AutogradError
 from weft.ops import OPS
+from weft.ops.declaration import Op
 from weft.tensor.tensor import of_torch
 from weft.testing import registry
 from weft.testing.gradients import check_again
+from weft.testing.layouts import Args
 from weft.testing.registry import UNDERIVED
 
 NAMES = list(OPS)
@@ -25,73 +28,60 @@ BY_ITS_OP = UNDERIVED | {"group_norm_grad": "torch has no gradient of it; group_
 BY_ADAPTERS = {
     name: "adapters return the operand itself where nothing would change" for name in ("cast", "conj", "to_device")
 }
+KEPT = UNDERIVED | {"nextafter": "its gradient reads the operands, and torch's a mask that stays"}
 GRIDS = ["add", "matmul", "sum", "mean", "layer_norm", "softmax", "embedding", "linear", "amax"]
 
 
-def apply(check: Callable[..., Any], name: str, *rest: Any) -> None:
-    """Run a check over every sample; skip if it applies to none."""
+def check_second_gradient(op: Op, args: Args) -> None:
+    registry.check_gradient(op, args, True)
+
+
+LAWS: dict[Callable[[Op, Args], Any], Mapping[str, str]] = {  # each with the ops that needn't keep it, and why
+    registry.check_inference: {},
+    registry.check_memory: BY_ADAPTERS,
+    registry.check_gradient: BY_ITS_OP,
+    check_second_gradient: ONCE | UNDERIVED,
+    check_again: KEPT,
+    registry.check_layouts: {},
+    registry.check_integers: {},
+    registry.check_empty_parts: {},
+    registry.check_strides: {},
+    registry.check_out: {},
+    registry.check_inplace: {},
+    registry.check_scattered: {},
+}
+
+
+def apply(check: Callable[[Op, Args], Any], name: str) -> None:
+    """Run a check over every sample that it is about."""
     op = OPS[name]
-    rows = registry.cases(op)
-    reasons = [registry.WITHOUT_SAMPLES.get(name, "no samples")]
-    for args in rows:
+    for args in registry.cases(op):
         try:
-            check(op, args, *rest)
-            reasons = []
-        except registry.Skipped as reason:
-            if reasons:
-                reasons = [str(reason)]
+            check(op, args)
+        except registry.Skipped:
+            pass
         except AssertionError as error:
-            raise AssertionError(f"{name}({registry.shown(op, args)}): {error}") from error
-    if reasons:
-        pytest.skip(reasons[0])
+            raise AssertionError(f"{check.__name__}: {name}({registry.shown(op, args)}): {error}") from error
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_samples_or_a_reason_for_none(name: str) -> None:
+def test_it_says_what_it_does_and_has_samples_or_a_reason_for_none(name: str) -> None:
     assert bool(registry.cases(OPS[name])) != (name in registry.WITHOUT_SAMPLES)
     assert OPS[name].__doc__, f"{name} doesn't say what it does"
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_inference(name: str) -> None:
-    apply(registry.check_inference, name)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_memory(name: str) -> None:
-    if name in BY_ADAPTERS:
-        pytest.skip(BY_ADAPTERS[name])
-    apply(registry.check_memory, name)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_example(name: str) -> None:
-    try:
+    with contextlib.suppress(registry.Skipped):
         registry.check_example(OPS[name], weft)
-    except registry.Skipped as reason:
-        pytest.skip(str(reason))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_gradient(name: str) -> None:
-    if name in BY_ITS_OP:
-        pytest.skip(BY_ITS_OP[name])
-    apply(registry.check_gradient, name)
+def test_it_keeps_every_law(name: str) -> None:
+    for law, free in LAWS.items():
+        if name not in free:
+            apply(law, name)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_second_gradient(name: str) -> None:
-    if name in ONCE | UNDERIVED:
-        pytest.skip((ONCE | UNDERIVED)[name])
-    apply(registry.check_gradient, name, True)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_second_backward(name: str) -> None:
-    kept = UNDERIVED | {"nextafter": "its gradient reads the operands, and torch's a mask that stays"}
-    if name in kept:
-        pytest.skip(kept[name])
-    apply(check_again, name)
+@pytest.mark.parametrize("name", [n for n in GRIDS if n in OPS])
+def test_layouts_on_a_grid(name: str) -> None:
+    apply(registry.check_grids, name)
 
 
 @pytest.mark.parametrize("name", [*UNDERIVED, "unique_values"])
@@ -101,43 +91,3 @@ def test_a_derivative_that_nobody_has_is_refused(name: str) -> None:
     result = op(x, *([x] if len(op.operands) > 1 else []))
     with pytest.raises(AutogradError, match="not implemented"):
         (result[0] if op.visible > 1 else result).sum().backward()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_layouts(name: str) -> None:
-    apply(registry.check_layouts, name)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_layouts_of_integers(name: str) -> None:
-    apply(registry.check_integers, name)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_empty_parts(name: str) -> None:
-    apply(registry.check_empty_parts, name)
-
-
-@pytest.mark.parametrize("name", [n for n in GRIDS if n in OPS])
-def test_layouts_on_a_grid(name: str) -> None:
-    apply(registry.check_grids, name)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_strides(name: str) -> None:
-    apply(registry.check_strides, name)
-
-
-@pytest.mark.parametrize("name", [n for n in NAMES if OPS[n].out_kernel])
-def test_kernel_into_memory(name: str) -> None:
-    apply(registry.check_out, name)
-
-
-@pytest.mark.parametrize("name", [n for n in NAMES if OPS[n].inplace_kernel])
-def test_kernel_in_place(name: str) -> None:
-    apply(registry.check_inplace, name)
-
-
-@pytest.mark.parametrize("name", [n for n in NAMES if OPS[n].scatter])
-def test_scatter(name: str) -> None:
-    apply(registry.check_scattered, name)

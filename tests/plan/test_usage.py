@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -161,7 +160,6 @@ def told_and_used(name: str, steps: int, optimizer: Any) -> None:
         graph.running.brief = True  # so that it runs on this thread, the one that is watched
         return lambda: graph(x).numpy()
 
-    gc.collect()  # what is let go meanwhile would count against it
     measured = peak_of(make, steps=2)
     given, graph = made
     measured -= given
@@ -226,7 +224,6 @@ def test_what_attention_takes_within_its_kernels_is_told(
             (attention, (q, k, v, None, False, None)),
             (grad, (dy, q, k, v, y, logsumexp, None, False, None, False)),
         ):
-            gc.collect()
             measured = peak(lambda op=op, args=args: op.kernel(*args), steps=1)
             given = [a for a in args if isinstance(a, torch.Tensor)]
             forms = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import torch
 from weft.core.errors import DeadlineError, RankError
 from weft.core.rank import current, enter
 from weft.launch import spawn, spawn_threads
-from weft.transport import Line, Transport, transport_of
+from weft.transport import Line, Transport, local, transport_of
 
 
 class Broken(BaseException):
@@ -111,7 +112,8 @@ def mistakes() -> None:
         assert t[0] == 2 * i + 1
 
 
-def test_threads() -> None:
+def test_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "LOOK", 0.01)  # nobody wakes a wait that a signal is to end
     spawn_threads(2, body, deadline=60)
 
 
@@ -162,10 +164,17 @@ def test_two_threads_of_a_process(world: Any, transport: str) -> None:
     world("at_once", 2, transport, env={"WEFT_DEADLINE": "60"}).well()
 
 
-def leaves_a_wait() -> None:
-    """Both ranks wait for a message that nobody sends, give up, and end with a code of their own."""
+def ends() -> None:
+    """A child of one rank ends; then both wait for a message that nobody sends, give up, and end with a code of their
+    own."""
     transport, rank = transport_of(), current().index
     exchange = (((1 - rank, ones()),), ((1 - rank, ones()),))
+    transport.exchange(*exchange)
+    if rank:
+        child = os.fork()
+        if child == 0:
+            sys.exit()
+        assert os.waitpid(child, 0)[1] == 0
     transport.exchange(*exchange)
     transport.deadline = 0.5
     with pytest.raises(DeadlineError):
@@ -173,7 +182,8 @@ def leaves_a_wait() -> None:
     sys.exit(3)
 
 
-def test_a_wait_that_never_ends_does_not_abort_the_process() -> None:
-    """Over c10d a thread is left in the wait: it must be out of Gloo before Python ends."""
-    for ended in spawn(2, f"{__file__}:leaves_a_wait", transport="c10d", check=False):
+def test_processes_end_as_programs_do() -> None:
+    """Over c10d. What a forked child inherited must not be taken down when it ends, and the rank stays connected. A
+    thread is left in the wait that never ends: it must be out of Gloo before Python ends."""
+    for ended in spawn(2, f"{__file__}:ends", transport="c10d", check=False):
         assert (ended.code, ended.err) == (3, "")
