@@ -45,7 +45,7 @@ RULES = [
     ),
     Rule(
         ("threading.Thread", "threading.Timer", "_thread", "concurrent.futures", "multiprocessing.pool"),
-        ("vm/", "runtime/executor.py", "data/", "transport/", "launch/"),
+        ("vm/", "runtime/executor.py", "data/", "transport/", "launch/", "plan/scratch.py"),
         "everything else decides purely, and is tested without threads",
     ),
     Rule(

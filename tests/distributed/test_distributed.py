@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import threading
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,9 @@ import pytest
 import weft as flow
 import weft.distributed as dist
 from tests.ranks import on
-from weft.core.errors import ArgumentError, RankError
+from weft.core.errors import ArgumentError, DeadlineError, RankError
 from weft.launch import spawn_threads
+from weft.system.comm import all_reduce_later
 from weft.transport import transport_of
 
 EVERYONE = dist.group.WORLD  # as a function's default may be, which is read before there are ranks
@@ -195,6 +198,28 @@ def test_objects_by_their_places_in_a_group() -> None:
         assert gathered == ([1, 2] if rank == 2 else [None, None])
     dist.barrier(timeout=None)
     assert dist.DistBackendError is RankError
+
+
+def waits_in_vain(over: threading.Event) -> str:
+    transport_of().overlaps = True  # as over c10d
+    if dist.get_rank() == 1:
+        assert over.wait(60)  # where the other is to be told it is
+    work = all_reduce_later(flow.ones(1))
+    assert work is not None
+    try:
+        work.wait(0.5 if dist.get_rank() == 0 else None)
+        return ""
+    except DeadlineError as error:
+        return str(error)
+    finally:
+        over.set()
+
+
+def test_who_waits_too_long_for_a_sum_is_told_where_the_others_are() -> None:
+    told, _ = spawn_threads(2, waits_in_vain, threading.Event(), deadline=60)
+    assert "'all_reduce' (collective) on stream 'collective:0,1', running" in told
+    at = r"; rank 1 is at .*test_distributed\.py:\d+, in waits_in_vain: assert over\.wait\(60\)"
+    assert re.search(at, told), told
 
 
 @on(2)

@@ -342,6 +342,38 @@ def test_zeros_later_stages_keep_collectives_of_micro_batches_inline(stage: int,
     assert any(t.kind == "collective" and t.acts == 4 for t in plans[0].tasks) == apart
 
 
+class Placed(nn.Module):
+    """Adds what once a launch is cut out of a parameter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        flow.manual_seed(0)
+        self.position, self.layers = nn.Parameter(flow.ones(16, 512)), nn.Sequential()
+        for n in range(6):
+            self.layers.append(nn.Linear(512, 512, bias=False) if n % 2 == 0 else nn.Tanh())
+
+    def forward(self, x: flow.Tensor) -> flow.Tensor:
+        return self.layers(x.repeat(1, 512 // WIDTH) + self.position[:1])[:, :WIDTH]
+
+
+def placed(stage: int) -> Found:
+    place = flow.placement("cpu", [0, 1])
+    model = Placed().to_global(placement=place, sbp=B)
+    split = {"placement": place, "sbp": S(0)}
+    return run(Train(model, 4, stage), model, split, split)
+
+
+def test_zeros_last_stage_gathers_parameters_of_micro_batches_where_they_are_read(two_hosts: None) -> None:
+    """Also where something that is computed once a launch cuts micro-batches into chains: not in the first of these."""
+    (first, *_), (third, *_) = (spawn_threads(2, placed, stage, deadline=60) for stage in (1, 3))
+    for expected, found in zip((*first[0], *first[1]), (*third[0], *third[1]), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    plan = plans_of([third])[0]
+    often = {t.id for t in plan.tasks if t.acts == 4}
+    between = [r.bytes for r in plan.registers if often >= {r.producer, *r.consumers}]
+    assert between and sum(between) < 512 * 512 * 4  # less than one layer's parameters
+
+
 def test_gradients_are_reduced_where_they_lie(two_hosts: None) -> None:
     plan = plans_of(spawn_threads(4, replicas, deadline=60))[0]
     at = {r.id: r.offsets for r in plan.registers}

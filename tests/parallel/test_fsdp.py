@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -127,8 +126,11 @@ def trains_over_a_network() -> None:
     data = torch.tensor(DATA).view(2, 2, -1, 5)[:, rank].reshape(-1, 5)
     with flow.explain() as moved, flow.vm.trace() as ran:
         train(net, flow.tensor(data.tolist()), "AdamW", 2, True)
-    scatters = Counter(e.stream for e in ran.events if e.name == "reduce_scatter")
-    assert scatters["collective:parts"] >= scatters["collective"] > 0  # as many instructions as there are movements
+    for name, part in (("all_gather", 1), ("reduce_scatter", 2)):  # each shown once, with what it has moved
+        rows = [e for e in ran.events if e.name == name]
+        given = sum(e.moved for e in rows) / part
+        assert given == sum(m.moved for m in moved.movements if m.what == name) > 0
+        assert {e.peers for e in rows} == {(0, 1)} and "collective:parts" in {e.stream for e in rows}
     for p, q in zip(net.parameters(), expected, strict=True):
         torch.testing.assert_close(torch.tensor(p.numpy()), torch.tensor(q), rtol=1e-4, atol=1e-5)
     assert vm_of().statistics()["streams"]["collective:parts"]["issued"] > 6 and held(net) == 0

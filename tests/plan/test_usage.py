@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.graphs import Trains
 from weft import nn
 from weft.ops import OPS
 from weft.ops.declaration import op
+from weft.plan import scratch
 from weft.plan.calls import Call, Place, Ref, Result
 from weft.plan.overwriting import overwrites
 from weft.plan.scratch import Watch, _measured, meanwhile
@@ -266,6 +268,19 @@ def test_to_ask_draws_nothing() -> None:
     _measured.cache_clear()
     graph.memory()
     assert graph(x).equal(expected)
+
+
+def test_a_profiler_changes_nothing_of_what_is_told() -> None:
+    x, told = flow.randn(4, 3, 16, 16), []
+    for recording in (contextlib.nullcontext(), torch.profiler.profile(), torch.profiler.profile(profile_memory=True)):
+        _measured.cache_clear()
+        with recording:
+            graph = train(Skips(), 1)
+            graph.compile(x)
+            told.append(usage(graph.plan))
+    assert told[1:] == told[:1] * 2 and told[0].allocated > 20_000
+    with pytest.raises(ValueError, match="its own"), torch.profiler.profile():
+        scratch.peak(lambda: torch.ones(4, 4) @ int("its own"))
 
 
 def test_what_the_program_declared_is_not_run_to_measure_it() -> None:

@@ -30,7 +30,7 @@ def where_of(chosen: Signature, rank: int) -> tuple[Any, ...] | None:
 def kernel_of(op: Op, where: tuple[Any, ...] | None) -> Callable[..., Any]:
     """The plain kernel, or the ranked one bound to its position."""
     if where is None:
-        return op.kernel
+        return op.trusted  # what is unfit was refused when its form was inferred
     assert op.ranked_kernel is not None, f"{op.name}: a layout is marked @, but there is no ranked kernel"
     return functools.partial(op.ranked_kernel, Where(*where))
 

@@ -92,10 +92,12 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
         device = device_of([*node.outputs, *node.operands()][0])
         line, mine = (start, rate, device), (rate, node.late, stream, device)
         depth = 1 if rate else 0  # what is prepared once a launch comes before every micro-batch
+        there_before = all(made_in[v] is None for v in operands)
+        stays = stream or (node.op == "boxing" and there_before)  # starts where it stands, as gathers of parameters do
         if not (copies or leaving):
-            depth = max(depth, (reached if stream else cut).get(line, depth))
-        if stream and not copies and line in reached and all(made_in[v] is None for v in operands):
-            depth += 1  # it starts where it stands
+            depth = max(depth, (reached if stays else cut).get(line, depth))
+        if stream and not copies and line in reached and there_before:
+            depth += 1
         for v, place in zip(operands, places, strict=True):
             source = made_in[v]
             if source is not None:

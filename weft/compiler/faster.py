@@ -139,8 +139,7 @@ def _wins(call: Call, forms: Forms, one_thread: bool, device: torch.device) -> t
     size = 0
     if device.type == "cpu":
         one, each = least(functions)
-        with torch.no_grad():
-            size = peak(functions[0])
+        size = peak(functions[0])
     else:
         one, each = least([_captured(f, device) for f in functions], torch.cuda.current_stream(device).synchronize)
     return one < GAIN * each, size

@@ -27,11 +27,10 @@ from weft.ops.declaration import Op
 from weft.plan.calls import Call, Result
 from weft.plan.plan import Plan, Task
 from weft.transport import transport_of
-from weft.transport.line import GRAPHS
 from weft.transport.watching import Sent, watched
 from weft.vm.instruction import Instruction
 from weft.vm.machine import issued_at, vm_of
-from weft.vm.trace import MOVEMENTS, listening, recording, sent
+from weft.vm.trace import MOVEMENTS, listening, of_a_whole, recording, sent
 
 
 class Movement(NamedTuple):
@@ -142,8 +141,7 @@ class explain:
         self.movements.append(movement)
 
     def _sent(self, sent: Sent) -> None:
-        of_graph = sent.line.startswith(GRAPHS)  # which tells of its calls
-        if sent.size and not of_graph and not here.moving:  # those of a movement are part of it
+        if sent.size and not of_a_whole(sent):
             self._collective(sent.name, sent.size, sent.ranks, issued_at(vm_of()), sent.why)
 
     def _collective(self, name: str, size: int, ranks: tuple[int, ...], at: Line | None, why: str) -> None:

@@ -237,6 +237,11 @@ class Op:
     # ---- queries ----------------------------------------------------------------------------------
 
     @property
+    def trusted(self) -> Callable[..., Any]:
+        """The kernel, without the checks of one that has such a form of itself."""
+        return getattr(self.kernel, "trusted", self.kernel)
+
+    @property
     def built_in(self) -> bool:
         """Whether Weft declares it, not a program."""
         return self.__module__.startswith(BUILT_IN)

@@ -16,7 +16,7 @@ def fast_call(op: Op) -> Callable[..., None]:
     """The op, called with positional arguments; falls back to the general path."""
     lists = tuple(i for i in op.operands if op.params[i].kind == "tensors")
     singles = tuple(i for i in op.operands if op.params[i].kind != "tensors")
-    kernel, defaults = op.kernel, tuple(p.default for p in op.params)
+    kernel, defaults = op.trusted, tuple(p.default for p in op.params)
     assert not op.keywords and not op.returns and op.vjp is None
 
     def general(args: tuple[Any, ...]) -> None:

@@ -324,7 +324,8 @@ class Parts:
             if len(scatters) == SCATTERS:
                 scatters.popleft().wait()
             action, read, made = functools.partial(scatter, self.line_beside), map(blob_of, grads), map(blob_of, found)
-            scatters.append(vm_of().submit("collective", BESIDE, action, [*read], mut2=[*made], name="reduce_scatter"))
+            name = "reduce_scatter" if several[0].split else "all_reduce"
+            scatters.append(vm_of().submit("collective", BESIDE, action, [*read], mut2=[*made], name=name))
         else:
             scatter(self.line)
         for s, mean in zip(several, () if held else found, strict=False):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from weft.core import dtype as dtypes
 from weft.core import random
+from weft.core.rank import Rank, current, enter
 from weft.core.substitution import substituted
 from weft.ops import OPS
 from weft.plan.calls import Call, Ref, Result
@@ -42,7 +44,7 @@ def meanwhile(call: Call, forms: Mapping[str, Result], run: bool = False) -> int
     into = outs if straight else ()
     sliced = sum(r.bytes for r in call.results) if call.option("part") is not None else 0  # copied out of what is drawn
     try:
-        if run and op.built_in and not _autograd._profiler_enabled():
+        if run and op.built_in:
             with contextlib.suppress(Exception):  # such values may be impossible
                 return sliced + _measured(call.op, args, into, "cpu", torch.get_num_threads())
         inside = op.workspace(*(_blank(a, "meta") for a in args)) if op.workspace is not None else 0
@@ -115,17 +117,43 @@ def _measured(
         run = functools.partial(op.out_kernel, into[0] if len(into) == 1 else tuple(into), *given)
     else:
         run = functools.partial(op.compute, given)
-    with random.seeded(0):  # the program's own sequence of draws stays where it is
-        if device == "cpu":
-            return peak(run)
-        with Watch() as watch:
-            made = run()
-        del made
+
+    def draw() -> Any:
+        with random.seeded(0):  # the program's own sequence of draws stays where it is
+            return run()
+
+    if device == "cpu":
+        return peak(draw)
+    with Watch() as watch:
+        made = draw()
+    del made
     return watch.most
 
 
 def peak(run: Callable[[], Any]) -> int:
-    """The most bytes that this thread holds of what it allocates meanwhile."""
+    """The most bytes that a thread holds of what it allocates meanwhile: this one, or, if the program's profiler counts
+    what this one does, another."""
+    if not _autograd._profiler_enabled():
+        return _peak(run)
+    found: list[int | BaseException] = []
+
+    def measure(rank: Rank) -> None:
+        try:
+            with enter(rank):
+                found.append(_peak(run))
+        except BaseException as error:
+            found.append(error)
+
+    thread = threading.Thread(target=measure, args=(current(),), name="weft-measures")
+    thread.start()
+    thread.join()
+    if isinstance(found[0], BaseException):
+        raise found[0]
+    return found[0]
+
+
+@torch.no_grad()
+def _peak(run: Callable[[], Any]) -> int:
     config = ProfilerConfig(ProfilerState.CPU, False, True, False, False, False, _ExperimentalConfig())
     _autograd._enable_profiler_legacy(config)
     try:

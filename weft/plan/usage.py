@@ -62,7 +62,10 @@ class Usage(NamedTuple):
                 lines.append(f"{show(p.constants):>10}  constants of {p.name}")
             if p.allocated and p.at is not None:
                 where = f"{p.at.name}, {p.at.at}" if p.at.at else p.at.name
-                lines.append(f"{show(p.allocated):>10}  that an act of {p.name} allocates, most in {p.at.op} ({where})")
+                who = f"{p.name}, or its transport," if p.at.option("allocates", 0) else p.name
+                lines.append(f"{show(p.allocated):>10}  that an act of {who} allocates, most in {p.at.op} ({where})")
+        if self.allocated > max((p.allocated for p in self.parts), default=0):
+            lines.append(f"{show(self.allocated):>10}  of these allocations may be held at once")
         return "\n".join(lines)
 
 

@@ -377,11 +377,17 @@ class VirtualMachine:
 
 def issued_at(machine: VirtualMachine) -> Line | None:
     """The line of the program that this thread is at, or, in a thread of Weft's, that issued what it runs."""
-    found, thread = line(), threading.get_ident()
-    if found is None:
-        with machine.lock:
-            found = next((i.line for i in machine._dependencies.pending if i.thread == thread), None)
+    found = line()
+    if found is None and (instruction := running(machine)) is not None:
+        found = instruction.line
     return found
+
+
+def running(machine: VirtualMachine) -> Instruction | None:
+    """The instruction whose action this thread is inside."""
+    thread = threading.get_ident()
+    with machine.lock:
+        return next((i for i in machine._dependencies.pending if i.thread == thread), None)
 
 
 def _renew_lock(machine: weakref.ref[VirtualMachine]) -> None:

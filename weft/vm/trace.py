@@ -35,10 +35,11 @@ from weft.plan.calls import Call, Result
 from weft.plan.plan import Plan, Task
 from weft.tensor.blob import Blob, blob_of
 from weft.tensor.tensor import Tensor
+from weft.transport.line import GRAPHS
 from weft.transport.watching import Sent, watched
 from weft.transport.whole import form
 from weft.vm.instruction import Instruction
-from weft.vm.machine import Recorder, VirtualMachine, issued_at, vm_of
+from weft.vm.machine import Recorder, VirtualMachine, issued_at, running, vm_of
 
 _COLUMNS = ("start us", "waited", "ran", "instruction", "kind", "stream", "thread", "after")
 
@@ -48,7 +49,8 @@ class Event(NamedTuple):
     since 1970; operands are forms, such as float32[2, 3]#7, numbered by their memory; those of a call have the plan's
     names.
 
-    moved, peers    of a collective, a message or a boxing: the bytes of this rank's part, and the ranks that take part
+    moved, peers    the bytes of this rank's part, and the ranks that take part: of a boxing, a call or an instruction
+                    that moves data, or of another collective or message
     line            of the program that issued it
     """
 
@@ -81,6 +83,7 @@ class Trace:
         # Durations need the monotonic clock, but processes share only the wall clock.
         self.anchor = _anchor()
         self._numbers: dict[int, int] = {}
+        self._moved: dict[int, tuple[int, tuple[int, ...]]] = {}  # by the serials of instructions that move data
 
     def form(self, blob: Blob) -> str:
         """A blob as events show it."""
@@ -94,11 +97,17 @@ class Trace:
         thread = "" if stream.policy == "external" else threading.current_thread().name
         reads, writes = (tuple(map(self.form, b)) for b in (instruction.const, (*instruction.mut, *instruction.mut2)))
         at = "" if instruction.line is None else instruction.line.brief
+        moved, peers = self._moved.pop(instruction.serial, (0, ()))
         self.events.append(Event(
             instruction.serial, instruction.name, instruction.kind, stream.name, stream.policy, thread,
             instruction.queued_ns + anchor, (instruction.started_ns or end) + anchor, end + anchor, instruction.waited,
-            reads, writes, instruction.state == "failed", line=at,
+            reads, writes, instruction.state == "failed", moved, peers, at,
         ))  # fmt: skip
+
+    def moves(self, instruction: Instruction, size: int, ranks: tuple[int, ...]) -> None:
+        """Count a collective as part of an instruction, which is recorded when it ends."""
+        moved, peers = self._moved.get(instruction.serial, (0, ()))
+        self._moved[instruction.serial] = moved + size, tuple(sorted({*peers, *ranks}))
 
     def act(self, plan: str, task: Task, start: int, end: int) -> None:
         """Record an actor's act in this thread."""
@@ -283,12 +292,13 @@ def trace(rank: Rank | None = None) -> Iterator[Trace]:
     """Record what this rank's machine does inside the block, to the end of everything issued there."""
     machine = vm_of(rank)
     recorded = Trace(machine.rank.index)
-    with recording(machine, recorded), contextlib.ExitStack() as inside:
+    with contextlib.ExitStack() as inside:
         if machine.rank is current():
             inside.enter_context(intercept(_Calls(recorded, machine)))
         if (transport := machine.rank.resources.get("transport")) is not None:
             inside.enter_context(watched(transport, partial(_moved, recorded, machine)))
         inside.enter_context(listening(machine.rank, recorded))
+        inside.enter_context(recording(machine, recorded))  # ends first, when what is pending has moved its data
         yield recorded
 
 
@@ -309,8 +319,13 @@ def listening(rank: Rank, who: Any) -> Iterator[None]:
 
 
 def _moved(trace: Trace, machine: VirtualMachine, sent: Sent) -> None:
-    """Record a collective or a message that has ended in this thread."""
-    end = time.perf_counter_ns()
+    """Record a collective or a message that has ended in this thread, once: as a row, or as a part of what has one."""
+    if of_a_whole(sent):
+        return
+    end, instruction = time.perf_counter_ns(), running(machine)
+    if instruction is not None and instruction.queued_ns:
+        trace.moves(instruction, sent.size, sent.ranks)
+        return
     with machine.lock:
         serial = machine._serial = machine._serial + 1
     at = "" if (at := issued_at(machine)) is None else at.brief
@@ -318,6 +333,11 @@ def _moved(trace: Trace, machine: VirtualMachine, sent: Sent) -> None:
         sent.name, "collective", "collective", sent.start, end, (), (), sent.size, sent.ranks, at, serial,
         failed=sent.failed,
     )  # fmt: skip
+
+
+def of_a_whole(sent: Sent) -> bool:
+    """Whether it is part of a graph's call, or of a movement of a global tensor, which tells of its bytes and ranks."""
+    return not sent.failed and (sent.line.startswith(GRAPHS) or here.moving)
 
 
 def document(traces: Sequence[Trace]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import NoReturn
 
 from weft.core.errors import DeadlineError
+from weft.transport.stuck import waits_of
 from weft.vm.instruction import Instruction, Machine
 
 LOOK = 0.2  # seconds at most between looks for Ctrl-C: a signal that another thread took doesn't end a wait
@@ -102,8 +103,10 @@ def _holds_up(target: Instruction) -> Instruction:
 
 def _too_late(machine: Machine, target: Instruction, first: Instruction) -> NoReturn:
     behind = "" if first is target else f"\nIt is held up by {first.story()}"
+    transport = machine.rank.resources.get("transport")
+    others = waits_of(transport, range(transport.world_size)) if transport and first.kind == "collective" else ""
     raise DeadlineError(
-        f"rank {machine.rank.index} waited until the deadline for {target.story()}.{behind}\n"
+        f"rank {machine.rank.index} waited until the deadline for {target.story()}{others}.{behind}\n"
         "If it is only slow, set WEFT_DEADLINE to more seconds"
     )
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Final
 
 from weft.boxing.signature import replaced
@@ -125,6 +127,33 @@ class Held:
             self.entering.append(now + room)
         self.live = [max(p + room, self.beside(a)) for p, a in zip(planned, self.allocated, strict=True)]
         self.most = max(planned) + max(self.allocated)
+
+    @cached_property
+    def place(self) -> dict[Node, int]:
+        return {n: i for i, n in enumerate(self.nodes)}
+
+    @cached_property
+    def readers(self) -> dict[Value, list[int]]:
+        """The places of the nodes that read what lies in a value's memory."""
+        found = defaultdict[Value, list[int]](list)
+        for i, n in enumerate(self.nodes):
+            for root in {self.rooted(v) for v in n.operands()}:
+                found[root].append(i)
+        return found
+
+    @cached_property
+    def lying(self) -> dict[Value, list[Value]]:
+        """What nodes make that lies in a value's memory."""
+        found = defaultdict[Value, list[Value]](list)
+        for n in self.nodes:
+            for v in n.outputs:
+                found[self.rooted(v)].append(v)
+        return found
+
+    @cached_property
+    def changed(self) -> dict[Value, int]:
+        """The first place where a variable is overwritten."""
+        return {v: i for i, n in reversed([*enumerate(self.nodes)]) for v in written(n)}
 
     def anew(self, job: Job, room: int | None = None) -> Held:
         """The same for the job as it is now."""
@@ -439,14 +468,15 @@ def remake(job: Job, held: Held, first: int, end: int) -> int:
 
 def _makers(held: Held, v: Value, end: int, limit: float) -> tuple[int, list[Node]] | None:
     """Where a value is first read after a run, and the nodes to be repeated there, in order; None if it can't be."""
-    nodes = held.nodes
-    at = next(i for i in range(end, len(nodes)) if any(held.rooted(w) is v for w in nodes[i].operands()))
+    nodes, readers = held.nodes, held.readers[v]
+    at = readers[bisect_left(readers, end)]
     while "slice" in nodes[at].extra and nodes[at - 1].extra.get("slice") == nodes[at].extra["slice"]:
         at -= 1
     if at < end:
         return None
-    made = {w for n in nodes[:at] for w in n.outputs if held.rooted(w) is v}
-    found, todo = set[Node](), [w for n in nodes[at:] for w in n.operands() if w in made]
+    made = {w for w in held.lying[v] if held.place[held.job.producer[w]] < at}
+    later = (nodes[i] for i in readers[bisect_left(readers, at) :])
+    found, todo = set[Node](), [w for n in later for w in n.operands() if w in made]
     while todo:
         w = todo.pop()
         n, root = held.job.producer[w], held.rooted(w)
@@ -457,9 +487,9 @@ def _makers(held: Held, v: Value, end: int, limit: float) -> tuple[int, list[Nod
             return None
         found.add(n)
         todo += n.operands()
-    makers = [n for n in nodes[:at] if n in found]
-    changed = {w for n in nodes[:at] for w in written(n)}
+    makers = [nodes[i] for i in sorted(held.place[n] for n in found) if i < at]
     own = {w for n in makers for w in n.outputs if w not in held.root}
-    if held.entering[at] + _peak(held, makers, own) >= limit or any(w in changed for n in found for w in n.operands()):
+    changed = any(held.changed.get(w, at) < at for n in found for w in n.operands())
+    if changed or held.entering[at] + _peak(held, makers, own) >= limit:
         return None
     return at, makers

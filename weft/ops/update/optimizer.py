@@ -7,12 +7,15 @@ every step. `step` counts the updates so far, and the op increments it, unless a
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from weft.core.dtype import of_torch as named
+from weft.core.errors import DeviceError, DtypeError, ShapeError
 from weft.core.sbp import broadcast, partial_max, partial_sum, split
 from weft.ops.declaration import Op, Scalar, op
 from weft.ops.notation import Rule
@@ -56,19 +59,51 @@ def _all_dense(*lists: Sequence[Tensor]) -> bool:
     return all(t.is_contiguous() and not t.is_complex() for tensors in lists for t in tensors)
 
 
-def _update(kernel: Callable[..., None]) -> Callable[..., tuple[()]]:
+def _update(*optional: str) -> Callable[[Callable[..., None]], Callable[..., tuple[()]]]:
     """An update that does nothing without values, and to which complex numbers are pairs of real ones, as in torch: a
-    square is of each part."""
+    square is of each part. Its `trusted` form is for lists that fit each other; those named here may also be empty."""
 
-    @functools.wraps(kernel)
-    def call(*args: Any) -> tuple[()]:
-        if not _meta(args[0]):
-            if args[0][0].is_complex():
-                args = tuple([pairs(t) for t in a] if isinstance(a, (list, tuple)) else a for a in args)
-            kernel(*args)
-        return ()
+    def declare(kernel: Callable[..., None]) -> Callable[..., tuple[()]]:
+        rows = list(inspect.signature(kernel).parameters.values())
+        lists = [(i, p.name, p.name in optional) for i, p in enumerate(rows) if p.annotation == rows[0].annotation]
+        single = next((i for i, p in enumerate(rows) if p.name == "step"), None)
 
-    return call
+        @functools.wraps(kernel)
+        def trusted(*args: Any) -> tuple[()]:
+            if not _meta(args[0]):
+                if args[0][0].is_complex():
+                    args = tuple([pairs(t) for t in a] if isinstance(a, (list, tuple)) else a for a in args)
+                kernel(*args)
+            return ()
+
+        @functools.wraps(kernel)
+        def call(*args: Any) -> tuple[()]:
+            for i, name, may_lack in lists:
+                if args[i] or not may_lack:
+                    _check_fit(kernel.__name__, name, args[i], args[0])
+            if single is not None and args[single].numel() != 1:
+                raise ShapeError(f"{kernel.__name__}(): step must have one element; got shape {[*args[single].shape]}")
+            return trusted(*args)
+
+        over_call: Any = call
+        over_call.trusted = trusted
+        return call
+
+    return declare
+
+
+def _check_fit(op: str, name: str, given: Sequence[Tensor], params: Sequence[Tensor]) -> None:
+    """Kernels look at the parameters' sizes only, and go through all lists by them."""
+    if len(given) != len(params):
+        raise ShapeError(f"{op}(): {name} must be as many as params, {len(params)}; got {len(given)}")
+    for i, (t, p) in enumerate(zip(given, params, strict=True)):
+        if t.shape != p.shape:
+            raise ShapeError(f"{op}(): {name}[{i}] must have the shape of params[{i}], {[*p.shape]}; got {[*t.shape]}")
+        if t.device != p.device:
+            raise DeviceError(f"{op}(): {name}[{i}] must be on the device of params[{i}], {p.device}; got {t.device}")
+        if t.dtype is not params[0].dtype:
+            here, wanted = named(t.dtype).name, named(params[0].dtype).name
+            raise DtypeError(f"{op}(): {name}[{i}] must have the dtype of params[0], {wanted}; got {here}")
 
 
 def pairs(t: Tensor) -> Tensor:
@@ -108,7 +143,7 @@ def _plain_sgd(
 
 
 @op(returns="", writes="params momenta")
-@_update
+@_update("momenta")
 def sgd_update(
     params: Sequence[Tensor], grads: Sequence[Tensor], momenta: Sequence[Tensor], lr: Tensor | Scalar,
     momentum: float = 0.0, dampening: Tensor | Scalar = 0.0, weight_decay: float = 0.0, nesterov: bool = False,
@@ -191,7 +226,7 @@ def _adam(name: str, fused: Any, decoupled: bool, doc: str) -> Op:
 
     kernel.__name__, kernel.__doc__, step_dense.__name__ = name, doc, name + "_dense"
     counted_dense.__name__ = name + "_counted"
-    declared = op(returns="", writes="params means squares most step")(_update(kernel))
+    declared = op(returns="", writes="params means squares most step")(_update("most")(kernel))
     declared.prepared(prepare)
     _alike(declared)
     return declared
@@ -225,7 +260,7 @@ adamw_update = _adam(
 
 
 @op(returns="", writes="params sums step")
-@_update
+@_update()
 def adagrad_update(
     params: Sequence[Tensor], grads: Sequence[Tensor], sums: Sequence[Tensor], step: Tensor, lr: Tensor | Scalar,
     lr_decay: float = 0.0, weight_decay: float = 0.0, eps: float = 1e-10, maximize: bool = False, counted: bool = False,
@@ -241,7 +276,7 @@ def adagrad_update(
 
 
 @op(returns="", writes="params squares means momenta")
-@_update
+@_update("means", "momenta")
 def rmsprop_update(
     params: Sequence[Tensor], grads: Sequence[Tensor], squares: Sequence[Tensor], means: Sequence[Tensor],
     momenta: Sequence[Tensor], lr: Tensor | Scalar, alpha: float = 0.99, eps: float = 1e-8,
@@ -266,7 +301,7 @@ def rmsprop_update(
 
 
 @op(returns="", writes="params squares deltas")
-@_update
+@_update()
 def adadelta_update(
     params: Sequence[Tensor], grads: Sequence[Tensor], squares: Sequence[Tensor], deltas: Sequence[Tensor],
     lr: Tensor | Scalar, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0.0, maximize: bool = False,

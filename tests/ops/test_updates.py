@@ -1,0 +1,80 @@
+"""Updates over lists: what doesn't fit is refused before anything is written, whatever road the call takes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import weft as flow
+from tests.graphs import Calls
+from weft.core.errors import DtypeError, ShapeError, WeftError
+from weft.ops import OPS
+
+UPDATES = ("sgd_update", "adam_update", "adamw_update", "adagrad_update", "rmsprop_update", "adadelta_update")
+LACKING = {"momenta", "most", ("rmsprop_update", "means")}  # lists that may be empty
+PLACE = flow.placement("cpu", [0])
+
+
+def lists_of(name: str) -> list[str]:
+    return [p.name for p in OPS[name].params if p.kind == "tensors"]
+
+
+def arguments(name: str, change: Callable[[str, list[Any]], list[Any]], **options: Any) -> dict[str, Any]:
+    made = {n: change(n, [flow.ones(4, 6, **options), flow.ones(6, **options)]) for n in lists_of(name)}
+    step = {"step": flow.ones((), **options)} if "step" in OPS[name].names else {}
+    return made | step | {"lr": 0.1}
+
+
+def changed(which: str, tensors: list[Any]) -> Callable[[str, list[Any]], list[Any]]:
+    return lambda name, given: tensors if name == which else given
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_lists_that_do_not_fit_are_refused_by_name(name: str) -> None:
+    update = getattr(flow._C, name)
+    for which in lists_of(name)[1:]:
+        short, small = [flow.ones(4, 6)], [flow.ones(4, 6), flow.ones(3)]
+        wide = [flow.ones(4, 6), flow.ones(6, dtype=flow.float64)]
+        for tensors, kind, words in (
+            (short, ShapeError, f"{which} must be as many as params, 2; got 1"),
+            (small, ShapeError, rf"{which}\[1\] must have the shape of params\[1\], \[6\]; got \[3\]"),
+            (wide, DtypeError, rf"{which}\[1\] must have the dtype of params\[0\], float32; got float64"),
+        ):
+            given = arguments(name, changed(which, tensors))
+            with pytest.raises(kind, match=words):
+                update(**given)
+            assert all(bool((p == 1).all()) for p in given["params"])  # nothing was written
+        if not LACKING & {which, (name, which)}:
+            with pytest.raises(ShapeError, match=f"{which} must be as many as params, 2; got 0"):
+                update(**arguments(name, changed(which, [])))
+    if "step" in OPS[name].names:
+        with pytest.raises(ShapeError, match="step must have one element"):
+            update(**arguments(name, changed("", [])) | {"step": flow.ones(0)})
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_they_are_refused_in_graphs_and_of_global_tensors(name: str) -> None:
+    everywhere: dict[str, Any] = {"placement": PLACE, "sbp": flow.sbp.broadcast}
+    update, step = getattr(flow._C, name), [flow.ones(())] * ("step" in OPS[name].names)
+    names = lists_of(name)
+
+    def call(params: Any, grads: Any, state: Any, *step: Any) -> Any:
+        update([params], [grads], *([state] for _ in names[2:]), *step, 0.1)
+        return params * 1
+
+    with pytest.raises(WeftError, match=r"grads\[0\] must have the shape of params\[0\]"):
+        Calls(call)(flow.ones(300, 200), flow.ones(4, 6), flow.ones(300, 200), *step)
+    with pytest.raises(WeftError, match=r"grads\[1\] must have the shape of params\[1\]"):
+        update(
+            **arguments(
+                name, changed("grads", [flow.ones(4, 6, **everywhere), flow.ones(3, **everywhere)]), **everywhere
+            )
+        )
+
+
+def test_the_kernels_that_optimizers_call_are_the_same() -> None:
+    for name in UPDATES:
+        assert inspect.unwrap(OPS[name].kernel) is inspect.unwrap(OPS[name].trusted)
