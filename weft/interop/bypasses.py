@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
@@ -289,6 +290,18 @@ def _constructed(theirs: Callable[..., Any]) -> Callable[..., Any]:
     return new
 
 
+def _of_sizes(theirs: Callable[..., Any], of_number: Callable[[float], int]) -> Callable[..., Any]:
+    """A function that models call on sizes while `is_tracing()`: for torch's trace these are tensors, here numbers."""
+
+    @functools.wraps(theirs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if args and type(args[0]) is float and here.trace is not None and in_torch_code():
+            return float(of_number(args[0]))
+        return theirs(*args, **kwargs)
+
+    return call
+
+
 STATES: Final = frozenset({"get_rng_state", "set_rng_state", "manual_seed", "seed", "initial_seed", "is_tracing"})
 
 
@@ -359,6 +372,7 @@ def install() -> None:
         for name, theirs in list(vars(home).items()):  # what is drawn, and which casts are at work
             if (name in STATES or ("autocast" in name and not isinstance(theirs, type))) and hasattr(ours, name):
                 replace(home, name, with_facades(getattr(ours, name)))
+    torch.ceil, torch.floor = _of_sizes(torch.ceil, math.ceil), _of_sizes(torch.floor, math.floor)
     replace(torch, "is_autocast_cpu_enabled", lambda: root.is_autocast_enabled("cpu"))
     replace(torch, "set_autocast_cpu_enabled", lambda enabled: root.set_autocast_enabled("cpu", enabled))
     replace(apis, "vmap_impl", with_facades(_vmap))
