@@ -12,7 +12,7 @@ from typing import Any, Final
 from weft.core.stored import Stored, stored
 from weft.nn.module.module import Module
 
-MARKS: Final = ("module", "no_sync", "join", "join_hook", "register_comm_hook")
+MARKS: Final = ("module", "no_sync", "join", "join_hook", "register_comm_hook", "_fsdp_wrapped_module")
 share: Final = Stored.__dict__["__dict__"].__set__
 
 
