@@ -168,8 +168,7 @@ COMPOSED: Final[dict[Any, Callable[..., Any]]] = {
     **{
         f"aten.{kernel}{n}d": resized(mode)
         for kernel, mode in RESIZING.items()
-        for n in (1, 2, 3)
-        if hasattr(torch.ops.aten, f"{kernel}{n}d")
+        for n in (1, 2, 3)  # not each has all
     },
     **{getattr(torch, n): each(n.removeprefix("_foreach_")) for n in dir(torch) if n.startswith("_foreach_")},
     **{

@@ -56,8 +56,8 @@ class DistributedDataParallel(metaclass=_Kind):
     one that gets none on any rank keeps its `.grad`. `find_unused_parameters` isn't needed.
     `with module.no_sync():` averages nothing.
 
-    PyTorch's other options are accepted: a module stays on its device, and its `module` is one over the same
-    attributes that isn't wrapped. Its state's names have no `module.` before them; PyTorch's, which have, are loaded.
+    PyTorch's other options are accepted: a module stays on its device; its `module` has its attributes, unwrapped. Its
+    state's names have no `module.` before them; PyTorch's, which have, are loaded.
     """
 
     def __new__(
@@ -134,9 +134,7 @@ def _averagers() -> weakref.WeakKeyDictionary[Module, Averager]:
 
 def _averager(module: Module, limit: int = BUCKET, most: int = sys.maxsize) -> Averager:
     """A module's own. A copy of one that was wrapped gets one of its own here."""
-    module = wrapped(module)
-    found = _averagers().get(module)
-    if found is None:
+    if (found := _averagers().get(module := wrapped(module))) is None:
         found = _averagers()[module] = Averager(module, limit, most)
     return found
 
