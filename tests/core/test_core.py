@@ -132,6 +132,13 @@ def test_pythons_types_are_the_dtypes_that_torch_takes_them_for(kind: type) -> N
     assert flow.ones(1, dtype=kind).dtype is flow.ones(1).to(kind).dtype is of(kind)
 
 
+def test_a_device_that_weft_lacks_is_compared() -> None:
+    """As programs do that would treat it otherwise."""
+    assert flow.device("mps") != flow.device("cpu") and flow.device("mps") == torch.device("mps")
+    with pytest.raises(WeftError, match="Weft computes on"):
+        flow.device("xpu:1").check()
+
+
 @pytest.mark.parametrize("text", ["abc", "cpu:x", "", "gpu"])
 def test_what_is_no_device(text: str) -> None:
     with pytest.raises(WeftError):

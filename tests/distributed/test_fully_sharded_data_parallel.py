@@ -82,7 +82,8 @@ def test_ranks_train_as_one(ranks: int, strategy: str, policy: str) -> None:
                 net, None, getattr(ShardingStrategy, strategy), CPUOffload(True), POLICIES[policy],
                 sync_module_states=True, device_mesh=grid(ranks) if "HYBRID" in strategy else None,
             )  # fmt: skip
-            assert isinstance(net, FSDP) and isinstance(net, FSDPModule) and net.module is net
+            assert isinstance(net, FSDP) and isinstance(net, FSDPModule) and not isinstance(net.module, FSDP)
+            assert net.module.norm is net.norm and not hasattr(net.module, "module")
             assert (len(FSDP.fsdp_modules(net)) > 1) is (policy != "none") and FSDP.fsdp_modules(net, True) == [net]
             mine = DATA.view(ranks, -1, 6)[flow.env.get_rank()]
         train(net, flow.tensor(mine.tolist()))

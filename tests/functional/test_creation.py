@@ -177,6 +177,7 @@ def test_limits_and_questions() -> None:
         (lambda: flow.ones(2, device="cpu", placement=P, sbp=B), "give one of them"),
         (lambda: flow.ones("a"), "a size is ints"),
         (lambda: flow.ones(2, device="tpu"), "is not a device"),
+        (lambda: flow.ones(2, device="mps"), "mps:0 was asked for, and Weft computes on"),
         (lambda: flow.randint(4, 4, (2,)), "there is none"),
     ],
 )

@@ -89,17 +89,18 @@ PROGRAMS = [seeds, only_seeds, seeds_at_last, seeds_a_generator]
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("micro_batches", [1, 2])
 def test_what_build_does_to_the_sequence_each_launch_does(program: Any, micro_batches: int) -> None:
-    torch.manual_seed(1)
-    flow.manual_seed(1)
+    def launches(lib: Any, call: Any) -> list[Any]:
+        lib.manual_seed(1)
+        return [(call(), lib.rand(3).tolist(), lib.initial_seed()) for _ in range(4)]  # the later ones run at once
+
     eager, graph = program(torch), Calls(program(flow), micro_batches)
-    for _ in range(4):  # the later ones run at once
-        expected = [eager(torch.ones(2)) for _ in range(micro_batches)]
-        found = graph(flow.ones(2 * micro_batches))
+    theirs = launches(torch, lambda: [eager(torch.ones(2)) for _ in range(micro_batches)])
+    ours = launches(flow, lambda: graph(flow.ones(2 * micro_batches)))
+    for (expected, *after), (found, *also) in zip(theirs, ours, strict=True):
         for i, y in enumerate(found if isinstance(found, tuple) else (found,)):
             parts = [e[i] if isinstance(e, tuple) else e for e in expected]
             assert torch.equal(y.to_torch(), torch.cat(parts))
-        assert flow.rand(3).tolist() == torch.rand(3).tolist()
-        assert flow.initial_seed() == torch.initial_seed()
+        assert also == after
 
 
 def test_slices_that_draw_the_same_do_so_in_each_launch() -> None:

@@ -341,3 +341,44 @@ def test_a_graph_is_called_in_and_after_torchs_inference_mode() -> None:
         assert (x + 1).is_inference()
     assert not (x + 1).is_inference()
     assert all((y == run(x).numpy()).all() for y in inside)
+
+
+class Drawn(torch.utils.data.Dataset[float]):
+    """What a worker of torch's loader draws of Weft's numbers, from the seed that torch gives it."""
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, i: int) -> float:
+        return flow.rand(1).item()
+
+
+def test_torchs_seed_is_wefts_too() -> None:
+    dropout = flow.from_torch(torch.nn.Dropout(0.5))
+    given = torch.ones(20)
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        theirs = torch.nn.functional.dropout(given)
+        assert torch.equal(dropout(flow.from_torch(given)).to_torch(), theirs)
+    torch.manual_seed(3)
+    first, second = flow.rand(2).tolist(), flow.rand(2).tolist()
+    torch.manual_seed(3)
+    assert flow.rand(2).tolist() == first
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        flow.rand(5)
+    kept = torch.get_rng_state()
+    torch.seed()
+    torch.set_rng_state(kept)
+    assert flow.rand(2).tolist() == second
+    flow.manual_seed(4)
+    assert torch.rand(2).tolist() == first  # torch's stay
+    seen = []
+    for seed in (3, 3, 4):
+        torch.manual_seed(seed)
+        seen.append([x.item() for x in torch.utils.data.DataLoader(Drawn(), num_workers=1)])
+    assert seen[0] == seen[1] != seen[2]
+    torch.manual_seed(3)
+    if not torch.cuda.is_available():
+        flow.cuda.manual_seed_all(9)  # has no effect
+        assert flow.rand(2).tolist() == first

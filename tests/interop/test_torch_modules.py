@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
+import math
 import pickle
 import warnings
 import weakref
@@ -907,6 +908,15 @@ class Registered(torch.nn.Module):
 class Known(Registered, name="known"): ...
 
 
+class Halving(torch.nn.Module):
+    """Of sizes, which are tensors in torch's own trace."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        half = len(x) / 2
+        both = (torch.floor(half), torch.ceil(half)) if torch.jit.is_tracing() else (math.floor(half), math.ceil(half))  # type: ignore[arg-type]
+        return x[int(both[0]) : int(both[1])] + torch.ceil(x) - torch.floor(x)
+
+
 class OfItsOwn(torch.autograd.Function):
     """A softmax whose gradient is what torch's own calls."""
 
@@ -934,6 +944,13 @@ def test_the_gradient_of_softmax_as_a_function() -> None:
 
 def test_a_library_that_registers_its_subclasses_knows_its_own_alone() -> None:
     assert Calls(flow.from_torch(Known()))(flow.ones(2, 1)).shape == (2, 3) and Registered.known == {"known": Known}
+
+
+def test_what_torch_traces_as_a_tensor_is_a_number() -> None:
+    halving, x = flow.from_torch(Halving()), flow.tensor([0.5, 1.0, 2.5])
+    assert Calls(halving)(x).tolist() == halving(x).tolist() == [2.0, 1.0, 2.0]
+    with pytest.raises(TypeError, match="must be Tensor, not float"):
+        torch.ceil(1.5)  # type: ignore[arg-type]
 
 
 def test_data_has_a_count_of_versions_of_its_own() -> None:

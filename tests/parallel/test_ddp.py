@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -427,12 +428,19 @@ def test_pytorchs_way_of_calling_it() -> None:
     ddp = DistributedDataParallel(
         net, [0], output_device=0, bucket_cap_mb=1, gradient_as_bucket_view=True, static_graph=True
     )
-    assert ddp is net and ddp.module is net
+    inner = ddp.module
+    assert ddp is net and type(inner).__name__ == "Linear" and inner.weight is net.weight
+    assert not isinstance(inner, DistributedDataParallel) and not hasattr(inner, "module")  # where a loop ends
+    inner.added = 3
+    inner.eval()
+    assert ddp.added == 3 and not ddp.training and DistributedDataParallel(inner) is ddp
+    assert list(inner.state_dict()) == list(ddp.state_dict()) and pickle.loads(pickle.dumps(inner)).added == 3
     assert isinstance(ddp, (flow.nn.DataParallel, DistributedDataParallel))
     assert not isinstance(flow.nn.Linear(2, 1), DistributedDataParallel)
     assert list(ddp.state_dict()) == ["weight", "bias"] == [n for n, _ in ddp.named_parameters()]
     twin = copy.deepcopy(ddp)
-    assert twin.module is twin and twin is not ddp
+    twin.module.added = 4
+    assert twin is not ddp and twin.added == 4 and ddp.added == 3 and twin.module.weight is twin.weight
 
     class Holder(flow.nn.Module):
         def __init__(self) -> None:

@@ -50,3 +50,10 @@ def test_each_rank_copies_its_part_of_a_global_tensor() -> None:
         return same, y.numpy().tolist()
 
     assert spawn_threads(2, copied) == [(True, [1.0, 2.0, 3.0])] * 2
+
+
+def test_a_module_that_holds_functions_is_pickled() -> None:
+    functions = [flow.nn.functional.relu, flow.nn.functional.gelu, flow.nn.functional.softmax, flow.tanh, flow.matmul]
+    assert all(a is b for a, b in zip(pickle.loads(pickle.dumps(functions)), functions, strict=True))
+    layer = flow.nn.TransformerEncoderLayer(4, 2, 8)
+    assert pickle.loads(pickle.dumps(layer)).activation is layer.activation is flow.nn.functional.relu

@@ -34,6 +34,9 @@ def public(where: str, name: str = "", short: Way | None = None) -> Callable[[F]
             shown = door(f, n)
             if short is not None:
                 shown = shortened(f, shown, short)
+            if shown is not f:  # a pickle, of a module that holds it, finds it there
+                shown.__qualname__ = f"{f.__qualname__}.{n}"
+                vars(f)[n] = shown
             for place in where.split():
                 assert n not in ADAPTERS[place], f"{n} has two adapters in {place}"
                 ADAPTERS[place][n] = shown

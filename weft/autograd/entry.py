@@ -46,6 +46,7 @@ def make_entry(op: Op, general: Callable[[Op, tuple[Any, ...]], Any] = call) -> 
 
 def _described(entry: Any, op: Op) -> Callable[..., Any]:
     entry.__doc__, entry.__module__, entry.__wrapped__ = op.__doc__, op.__module__, op.__wrapped__
+    entry.__qualname__ = f"{op.name}.entry"  # where a pickle, of a module that holds it, finds it
     if taking_inplace(op):
         own = inspect.signature(entry)
         takes = list(own.parameters.values())
@@ -74,7 +75,7 @@ def _general(op: Op) -> Callable[..., Any]:
             return refit(op, given, args[len(op.params) :], kwargs, call, in_place)
         return call(op, args)
 
-    entry.__name__ = entry.__qualname__ = op.name
+    entry.__name__ = op.name
     return _described(entry, op)
 
 

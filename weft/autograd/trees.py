@@ -45,7 +45,8 @@ def mapped(tree: Any, turn: Callable[[Any], Any]) -> Any:
         if type(tree) is dict:
             return parts
         made = copy.copy(tree)
-        made.update(parts)
+        for k, v in parts.items():  # as some have an `update` that adds or refuses
+            made[k] = v
         return made
     if isinstance(tree, (tuple, list)):
         items = [mapped(v, turn) for v in tree]

@@ -298,7 +298,7 @@ def unread(path: Any) -> Any:
     def given(_: str, t: torch.Tensor) -> Unread:
         return Unread(t.shape, lambda placement, sbp: _laid_out(t, placement, sbp), lambda: t)
 
-    if theirs := unpickled(path, given):
+    if theirs := unpickled(path, given, Unread.as_parameter):
         return theirs[0]
     form, stored = _read(path)
 

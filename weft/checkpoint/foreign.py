@@ -19,11 +19,14 @@ import torch
 from weft.autograd.trees import mapped
 from weft.checkpoint.file import FOREIGN, PICKLE, SAVED
 from weft.checkpoint.place import INSIDE, named
+from weft.core import dtype as dtypes
 from weft.core.errors import CheckpointError
 from weft.core.reading import opened, parsed
+from weft.tensor.parameter import Parameter
 
 INDEX: Final = ".safetensors.index.json"
 ALLOWING: Final = threading.Lock()  # torch has one list of the classes that may be read, for all threads
+SAFE: Final = [Namespace, dtypes.named]  # beside torch's: what may be in a pickle that is read
 ENDING: Final = ".safetensors"
 WHOLE: Final = f"model{ENDING}"  # the name of a model's only file
 PICKLED: Final = "pickled_data"  # in OneFlow's folders
@@ -67,29 +70,43 @@ def _is_name(value: Any) -> bool:
     return plain and value not in ("", os.curdir, os.pardir)
 
 
-def unpickled(path: Any, convert: Callable[[str, torch.Tensor], Any]) -> list[Any]:
+def unpickled(
+    path: Any, convert: Callable[[str, torch.Tensor], Any], parameter: Callable[[Any, bool], Any] = Parameter
+) -> list[Any]:
     """What torch.save or OneFlow wrote, in a list that is empty if it is another format; only data is read, no code is
     run. A tensor is converted with its name, which is its path as in a file of Weft's: `model.weight`."""
     if not hasattr(path, "read") and os.path.isfile(os.path.join(named(path), PICKLED)):
         if os.path.lexists(os.path.join(named(path), INSIDE)):  # Weft saved to OneFlow's folder, later
             return []
-        return [_oneflows(named(path), convert)]
-    start = _start(path)
-    if start[8:] == b"{" or not any(start.startswith(magic) for magic in FOREIGN):
+        return [_converted(_oneflows(named(path)), convert, parameter)]
+    if not is_torchs(path):
         return []
     what = "this" if hasattr(path, "read") else named(path)
-    archive = start.startswith(b"PK") and not hasattr(path, "read")
+    archive = _start(path).startswith(b"PK") and not hasattr(path, "read")
     try:
-        with ALLOWING, torch.serialization.safe_globals([Namespace]), warnings.catch_warnings(action="ignore"):
+        with ALLOWING, torch.serialization.safe_globals(SAFE), warnings.catch_warnings(action="ignore"):
             loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=archive or None)
     except Exception as cause:
         raise CheckpointError(f"{what} {PICKLE}") from cause
-    return [_converted(loaded, convert)]
+    return [_converted(loaded, convert, parameter)]
 
 
-def _converted(tree: Any, convert: Callable[[str, torch.Tensor], Any]) -> Any:
+def is_torchs(path: Any) -> bool:
+    """Whether it is a file, or its content, that torch.save wrote."""
+    start = _start(path)
+    return start[8:] != b"{" and any(start.startswith(magic) for magic in FOREIGN)
+
+
+def _converted(tree: Any, convert: Callable[[str, torch.Tensor], Any], parameter: Callable[[Any, bool], Any]) -> Any:
     names = {id(t): name for name, t in _named(tree, "")}
-    return mapped(tree, lambda v: convert(names.get(id(v), ""), v.detach()) if isinstance(v, torch.Tensor) else v)
+
+    def turn(v: Any) -> Any:
+        if not isinstance(v, torch.Tensor):
+            return v
+        made = convert(names.get(id(v), ""), v.detach())
+        return parameter(made, v.requires_grad) if isinstance(v, torch.nn.Parameter) else made
+
+    return mapped(tree, turn)
 
 
 def _named(tree: Any, path: str) -> Iterator[tuple[str, torch.Tensor]]:
@@ -153,7 +170,7 @@ class Kept:
         return torch.frombuffer(data, dtype=dtype).reshape(shape) if data else torch.empty(shape, dtype=dtype)
 
 
-def _oneflows(folder: str, convert: Callable[[str, torch.Tensor], Any]) -> Any:
+def _oneflows(folder: str) -> Any:
     """The data of a OneFlow folder's pickle, whose instructions are followed here: nothing is imported or called."""
     path = os.path.join(folder, PICKLED)
     with opened(path, CheckpointError) as file:
@@ -161,13 +178,12 @@ def _oneflows(folder: str, convert: Callable[[str, torch.Tensor], Any]) -> Any:
     try:
         loaded = _followed(text, folder)
         data = loaded["data"] if isinstance(loaded, dict) and "protocol_version" in loaded else loaded
-        read = mapped(data, lambda v: v.read() if isinstance(v, Kept) else v)
+        return mapped(data, lambda v: v.read() if isinstance(v, Kept) else v)
     except (CheckpointError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as cause:
         raise CheckpointError(
             f"{path} holds more than tensors, numbers, texts, lists and dicts, or is damaged: {cause}. Whole modules "
             "are code; save their state there: flow.save(module.state_dict(), path)"
         ) from cause
-    return _converted(read, convert)
 
 
 def _followed(text: bytes, folder: str) -> Any:

@@ -15,6 +15,9 @@ from weft.core.rank import current
 capturing: Final = threading.Lock()  # held while kernels are captured: nobody may wait for the whole device meanwhile
 
 
+ASKED_FOR: Final = ("mps", "xpu")  # by programs that compare devices with theirs
+
+
 class Device:
     """`flow.device("cuda:1")` or `flow.device("cuda", 1)`. Equal means identical; torch's is equal, too.
 
@@ -52,6 +55,8 @@ class Device:
 
     def check(self) -> Device:
         """Raise if this machine doesn't have the device."""
+        if self.type in ASKED_FOR:
+            raise DeviceError(f"{self} was asked for, and Weft computes on 'cpu' and 'cuda'")
         if self.type == "cuda" and self.index >= torch.cuda.device_count():
             have = torch.cuda.device_count()
             raise DeviceError(
@@ -106,7 +111,11 @@ def current_cuda() -> int:
 @functools.cache
 def _make(text: str, index: int | None) -> Device:
     kind, colon, number = text.partition(":")
-    if kind not in ("cpu", "cuda", "meta") or (colon and not number.isdigit()) or (colon and index is not None):
+    if (
+        kind not in ("cpu", "cuda", "meta", *ASKED_FOR)
+        or (colon and not number.isdigit())
+        or (colon and index is not None)
+    ):
         raise DeviceError(f"{text!r} is not a device; write 'cpu', 'cuda' or 'cuda:1'")
     if index is not None and not (hasattr(index, "__index__") and index >= 0):
         raise DeviceError(f"device({text!r}, {index!r}): the index of a device is an integer from 0")

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
+import os
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
@@ -26,6 +28,7 @@ from weft.autograd.function import Context, Function, once_differentiable
 from weft.autograd.graph import saved_tensors_hooks
 from weft.autograd.modes import inference_mode
 from weft.autograd.variable import Variable
+from weft.core import random
 from weft.core.dispatch import here, set_modes
 from weft.core.errors import ArgumentError
 from weft.interop.entering import WEFTS, Callback, contains, entered
@@ -289,6 +292,18 @@ def _constructed(theirs: Callable[..., Any]) -> Callable[..., Any]:
     return new
 
 
+def _of_sizes(theirs: Callable[..., Any], of_number: Callable[[float], int]) -> Callable[..., Any]:
+    """A function that models call on sizes while `is_tracing()`: for torch's trace these are tensors, here numbers."""
+
+    @functools.wraps(theirs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if args and type(args[0]) is float and here.trace is not None and in_torch_code():
+            return float(of_number(args[0]))
+        return theirs(*args, **kwargs)
+
+    return call
+
+
 STATES: Final = frozenset({"get_rng_state", "set_rng_state", "manual_seed", "seed", "initial_seed", "is_tracing"})
 
 
@@ -321,6 +336,43 @@ def _variables_everywhere(kind: Any) -> None:
     kind.__new__ = __new__
 
 
+PROCESS: Final = os.getpid()
+
+
+def _seeds_ours(theirs: Callable[[int], None]) -> Callable[[int], None]:
+    """What torch.manual_seed and torch.seed call for devices of other libraries: it seeds Weft's draws, too."""
+
+    @functools.wraps(theirs)
+    def call(seed: int) -> None:
+        theirs(seed)
+        if in_torch_code():  # where draws are Weft's already
+            return
+        if os.getpid() == PROCESS:
+            sys.modules[WEFT].manual_seed(seed)
+        else:  # one of torch's workers
+            random.begin_anew(seed)
+
+    return call
+
+
+def _with_ours(get: Callable[[], torch.Tensor], put: Callable[[torch.Tensor], None]) -> tuple[Any, Any]:
+    """Torch's functions of the state of its draws, which keep and restore Weft's beside it."""
+
+    @functools.wraps(get)
+    def get_rng_state() -> torch.Tensor:
+        state = get()
+        vars(state)["wefts"] = random.of().state()
+        return state
+
+    @functools.wraps(put)
+    def set_rng_state(new_state: torch.Tensor) -> None:
+        put(new_state)
+        if (ours := getattr(new_state, "wefts", None)) is not None:
+            random.of().go_back(ours)
+
+    return get_rng_state, set_rng_state
+
+
 def install_everywhere() -> None:
     """Install what holds outside of torch's modules, too: its modes of gradients, compiled functions, and its custom
     functions, which would leave the gradient to what `forward` calls."""
@@ -338,6 +390,10 @@ def install_everywhere() -> None:
     (_SingleLevelFunction if own else torch.autograd.Function).apply = classmethod(apply)  # type: ignore[assignment]
     for mode in (torch.no_grad, torch.enable_grad, torch.inference_mode, torch.set_grad_enabled):
         _follow_grad_mode(mode)
+    torch.random._seed_custom_device = _seeds_ours(torch.random._seed_custom_device)
+    get_state, set_state = _with_ours(torch.get_rng_state, torch.set_rng_state)
+    torch.get_rng_state = torch.random.get_rng_state = get_state
+    torch.set_rng_state = torch.random.set_rng_state = set_state
     _autocast_everywhere(torch.amp.autocast_mode.autocast)
     _variables_everywhere(torch.autograd.Variable)
     torch.jit.ScriptFunction.__call__ = _scripts_everywhere(torch.jit.ScriptFunction.__call__)
@@ -359,6 +415,7 @@ def install() -> None:
         for name, theirs in list(vars(home).items()):  # what is drawn, and which casts are at work
             if (name in STATES or ("autocast" in name and not isinstance(theirs, type))) and hasattr(ours, name):
                 replace(home, name, with_facades(getattr(ours, name)))
+    torch.ceil, torch.floor = _of_sizes(torch.ceil, math.ceil), _of_sizes(torch.floor, math.floor)
     replace(torch, "is_autocast_cpu_enabled", lambda: root.is_autocast_enabled("cpu"))
     replace(torch, "set_autocast_cpu_enabled", lambda enabled: root.set_autocast_enabled("cpu", enabled))
     replace(apis, "vmap_impl", with_facades(_vmap))

@@ -63,6 +63,8 @@ def _is_wefts(caller: Any) -> bool:
 
 
 def _find(func: Any) -> Answer:
+    if isinstance(func, torch._ops.OpOverload) and func.namespace == "aten":
+        return _of_schema(func)
     name = _name(func)
     if func in EXCEPTIONS:
         return lambda args, kwargs: EXCEPTIONS[func](*args, **kwargs)
@@ -114,6 +116,25 @@ def _calling(ours: Function) -> Answer:
         return args[0] if args and type(args[0]) is Facade and args[0].of is y else outward(y)
 
     return call
+
+
+def _of_schema(func: torch._ops.OpOverload) -> Answer:
+    """The answer to an op of ATen's, as exported programs call it: that to the function of its name. One that also
+    takes a hint to its kernel may have other places, so it is called by names. Lists are of the programs' own type."""
+    answer, names = TABLE[func.overloadpacket], [a.name for a in func._schema.arguments]
+    hinted = not HINTS.isdisjoint(names)
+
+    def call(args: Any, kwargs: dict[str, Any]) -> Any:
+        args = tuple(list(a) if isinstance(a, list) else a for a in args)
+        if hinted:
+            given = {**dict(zip(names, args, strict=False)), **kwargs}
+            args, kwargs = (), {k: v for k, v in given.items() if k not in HINTS}
+        return answer(args, kwargs)
+
+    return call
+
+
+HINTS: Final = frozenset({"cudnn_enable", "cudnn_enabled"})
 
 
 def _accessor(name: str) -> Answer:

@@ -200,6 +200,9 @@ OURS: Final[dict[str, Any]] = {  # replacements in modules that are torch's own
     "torch.distributed._composable.fsdp": "weft.distributed.fsdp",
     "torch.distributed._composable.replicate": "weft.parallel.ddp.replicate",
     "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler": "weft.amp.GradScaler",
+    **{
+        f"torch{file}.{f}": f"weft.interop.torch_files.{f}" for file in ("", ".serialization") for f in ("save", "load")
+    },
     "torch._C._TensorMeta": type,  # the metaclass of tensors, which torch's C++ makes
     "torch.jit.ScriptModule": ScriptModule,
     "torch.library.custom_op": OwnOp.made,
@@ -417,6 +420,11 @@ def enable(lazy: bool = False, extra_dict: Mapping[str, Any] | None = None, pack
 def disable() -> _Switch:
     """From now on, or in a `with`, torch is torch."""
     return _Switch(False, sys._getframe(1).f_globals)
+
+
+def named(module: str, name: str) -> Any:
+    """What stands for a name in a module of torch's."""
+    return functools.reduce(getattr, name.split("."), _mock.find(module))
 
 
 def is_named(module: str) -> bool:

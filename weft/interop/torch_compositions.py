@@ -13,7 +13,9 @@ from weft.core.dispatch import changed, here
 from weft.core.errors import ArgumentError, ours
 from weft.functional.create.creation import arange, tensor
 from weft.functional.create.likeness import device_of
+from weft.functional.neural.dropouts import dropout
 from weft.functional.neural.grouped_product import grouped_mm
+from weft.functional.neural.interpolation import interpolate
 from weft.functional.reduce.sorting import searchsorted
 from weft.nn.layers.recurrence import CELLS, recurrent
 from weft.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence, pad_sequence
@@ -139,11 +141,35 @@ def geqrf(x: Tensor) -> tuple[Tensor, ...]:
     return tuple(of_torch(y) for y in torch.geqrf(whole_data(x.detach(), "geqrf()")))
 
 
+def resized(mode: str) -> Callable[..., Any]:
+    """`torch.ops.aten.upsample_bilinear2d.vec` and its like."""
+
+    def call(x: Any, size: Any, *how: Any) -> Any:
+        *align_corners, factors = how
+        return interpolate(x, size, factors, mode, *align_corners)
+
+    return call
+
+
 _RECURRENT = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN_TANH", "rnn_relu": "RNN_RELU"}
+RESIZING: Final = {
+    "upsample_nearest": "nearest", "_upsample_nearest_exact": "nearest-exact", "upsample_linear": "linear",
+    "upsample_bilinear": "bilinear", "upsample_bicubic": "bicubic", "upsample_trilinear": "trilinear",
+}  # fmt: skip
 COMPOSED: Final[dict[Any, Callable[..., Any]]] = {
     **dict.fromkeys((torch.cat, torch.concat, torch.concatenate), cat),
     "transformers.grouped_mm_fallback": _grouped_mm,
     "aten.slice": sliced,
+    "aten.sym_size": lambda x, dim: x.shape[dim],
+    "aten._assert_tensor_metadata": lambda *_, **__: None,
+    "aten.alias": lambda x: x.view(x.shape),
+    "aten.lift_fresh_copy": lambda x: x.clone(),
+    "aten.dropout_": lambda x, p, train: dropout(x, p, train, True),
+    **{
+        f"aten.{kernel}{n}d": resized(mode)
+        for kernel, mode in RESIZING.items()
+        for n in (1, 2, 3)  # not each has all
+    },
     **{getattr(torch, n): each(n.removeprefix("_foreach_")) for n in dir(torch) if n.startswith("_foreach_")},
     **{
         getattr(torch, f"_fused_{n}_"): on_memory(getattr(torch, f"_fused_{n}_"))

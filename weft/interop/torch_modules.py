@@ -248,7 +248,7 @@ def from_module(module: torch.nn.Module) -> Any:
             )
         for t in (*m._parameters.values(), *m._buffers.values()):
             if t is not None and id(t) not in memo:
-                memo[id(t)] = _facade_over(t)
+                memo[id(t)] = facade_over(t)
         for g in leaves([*vars(m).values()]):
             if isinstance(g, torch.Generator):  # whose state is a tensor of torch's
                 memo[id(g)] = g.clone_state()
@@ -269,13 +269,13 @@ def adopted(value: Any) -> Any:
     """What a converted module is given: a module of torch's becomes Weft's itself, as others may refer to it, and so do
     the parameters that it holds; a parameter becomes Weft's over the same memory. Others stay as they are."""
     if type(value) is torch.nn.Parameter:
-        return _facade_over(value).of
+        return facade_over(value).of
     if not isinstance(value, torch.nn.Module) or isinstance(value, Module):
         return value
     known: dict[int, Any] = {}
 
     def turned(v: Any) -> Any:
-        return known.setdefault(id(v), _facade_over(v)) if isinstance(v, torch.Tensor) and type(v) is not Facade else v
+        return known.setdefault(id(v), facade_over(v)) if isinstance(v, torch.Tensor) and type(v) is not Facade else v
 
     for m in torch.nn.Module.modules(value):
         for name, held in [] if isinstance(m, Module) else [*m.__dict__.items()]:
@@ -290,7 +290,7 @@ def adopted(value: Any) -> Any:
 _lock = threading.RLock()
 
 
-def _facade_over(t: torch.Tensor) -> Facade:
+def facade_over(t: torch.Tensor) -> Facade:
     with without_torch_function():
         data = of_torch(t.detach())
         if not isinstance(t, torch.nn.Parameter):
@@ -308,7 +308,7 @@ class _Copying(torch.overrides.TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is torch.Tensor.__deepcopy__:
             x, memo = args
-            return memo.setdefault(id(x), _facade_over(x))
+            return memo.setdefault(id(x), facade_over(x))
         return func(*args, **(kwargs or {}))
 
 
@@ -412,7 +412,7 @@ def to_module(module: Any) -> torch.nn.Module:
     plain = (t for m in Module.modules(module) for t in stored(m).values() if isinstance(t, Tensor))
     for t in (*module.parameters(), *module.buffers(), *plain):
         if id(t) not in memo:
-            memo[id(t)] = memo[id(cached_facade(t))] = _as_torchs(t)
+            memo[id(t)] = memo[id(cached_facade(t))] = as_torchs(t)
     made = copy.deepcopy(module, memo)
     for m in list(Module.modules(made)):
         _convert_back(m)
@@ -420,7 +420,7 @@ def to_module(module: Any) -> torch.nn.Module:
     return made
 
 
-def _as_torchs(t: Tensor) -> torch.Tensor:
+def as_torchs(t: Tensor) -> torch.Tensor:
     data = whole_data(t.detach(), "to_torch()")
     if type(t) is not Parameter:
         return data

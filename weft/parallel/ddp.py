@@ -25,6 +25,7 @@ from weft.core.stored import stored
 from weft.nn.module.members import BUFFER, PARAMETER, of_role
 from weft.nn.module.module import Module
 from weft.parallel.uneven import Join, JoinConfig, JoinHook, agree
+from weft.parallel.unwrapped import is_unwrapped, unwrapped, wrapped
 from weft.tensor.data import local_data
 from weft.tensor.hook import RemovableHook
 from weft.tensor.tensor import Tensor, of_torch
@@ -42,7 +43,7 @@ LINE = "gradients"  # a separate line, as asynchronous sums overlap with the pro
 class _Kind(type):
     def __instancecheck__(cls, module: Any) -> bool:
         """Whether a module was wrapped: it keeps its type."""
-        return isinstance(module, Module) and "no_sync" in stored(module)
+        return isinstance(module, Module) and "no_sync" in stored(module) and not is_unwrapped(module)
 
 
 class DistributedDataParallel(metaclass=_Kind):
@@ -55,8 +56,8 @@ class DistributedDataParallel(metaclass=_Kind):
     one that gets none on any rank keeps its `.grad`. `find_unused_parameters` isn't needed.
     `with module.no_sync():` averages nothing.
 
-    PyTorch's other options are accepted: a module stays on its device, and its `module` is itself. Its state's names
-    have no `module.` before them; PyTorch's, which have, are loaded.
+    PyTorch's other options are accepted: a module stays on its device; its `module` has its attributes, unwrapped. Its
+    state's names have no `module.` before them; PyTorch's, which have, are loaded.
     """
 
     def __new__(
@@ -68,6 +69,7 @@ class DistributedDataParallel(metaclass=_Kind):
     ) -> M:  # fmt: skip
         if not isinstance(module, Module):
             raise ArgumentError(f"DistributedDataParallel takes a module; got {type(module).__name__}")
+        module = wrapped(module)
         if any(p.is_global for p in module.parameters()):
             raise ArgumentError(
                 "DistributedDataParallel is for local parameters; these are global, and boxing sums their gradients: "
@@ -84,7 +86,7 @@ class DistributedDataParallel(metaclass=_Kind):
         if not isinstance(module, DistributedDataParallel):
             module.register_load_state_dict_pre_hook(_without_wrapper)
         if not hasattr(module, "module"):
-            stored(module)["module"] = module
+            stored(module)["module"] = unwrapped(module)
         module.no_sync = functools.partial(no_sync, module)
         stored(module)["register_comm_hook"] = functools.partial(register_comm_hook, module)
         stored(module)["join"] = functools.partial(join, module)
@@ -132,8 +134,7 @@ def _averagers() -> weakref.WeakKeyDictionary[Module, Averager]:
 
 def _averager(module: Module, limit: int = BUCKET, most: int = sys.maxsize) -> Averager:
     """A module's own. A copy of one that was wrapped gets one of its own here."""
-    found = _averagers().get(module)
-    if found is None:
+    if (found := _averagers().get(module := wrapped(module))) is None:
         found = _averagers()[module] = Averager(module, limit, most)
     return found
 

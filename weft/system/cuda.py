@@ -87,13 +87,14 @@ def stream(stream: torch.cuda.Stream | None) -> Iterator[None]:
 
 
 def manual_seed(seed: int) -> None:
-    """Seed this rank's random numbers: its generators share one seed."""
-    generators.manual_seed(seed)
+    """Seed this rank's random numbers, if there is CUDA: its generators share one seed."""
+    if is_available():
+        generators.manual_seed(seed)
 
 
 def manual_seed_all(seed: int) -> None:
     """Likewise, on every device of this rank."""
-    generators.manual_seed(seed)
+    manual_seed(seed)
 
 
 initial_seed, seed, seed_all = generators.initial_seed, generators.seed, generators.seed

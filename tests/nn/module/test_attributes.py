@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import weft as flow
+from weft import nn
 from weft.core.errors import ArgumentError
 
 TABLES = "_parameters", "_buffers", "_modules"
@@ -135,3 +136,39 @@ def test_what_is_rebuilt_by_its_type_is_a_dict(library: Any) -> None:
     assert type(made) is type(made["_buffers"]) is dict and made["_parameters"]["weight"].tolist() == [2, 2]
     net.__dict__.update({"_buffers": made["_buffers"], "eps": made["eps"]})
     assert net.running_var.tolist() == [2, 2] and net.weight.tolist() == [1, 1] and net.eps == made["eps"]
+
+
+class Mixin:
+    """A class with attributes of its own."""
+
+    def named(self) -> list[str]:
+        return sorted(self.__dict__)
+
+
+class Slotted:
+    __slots__ = ()
+
+
+def mixed(lib: Any) -> list[Any]:
+    """What a module shows of itself that other classes come before."""
+
+    class First(Slotted, lib.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.n = lib.nn.Linear(2, 3), 1
+
+    class Second(Mixin, First): ...
+
+    seen: list[Any] = []
+    for kind in (First, Second, type("Third", (Mixin, lib.nn.Linear), {})):
+        made = kind(2, 3) if kind.__name__ == "Third" else kind()
+        made.__dict__["given"] = 5
+        again = dict(vars(copy.deepcopy(made)))
+        tables = {table: sorted(again[table]) for table in TABLES}
+        seen.append((made.given, tables, {k: v for k, v in again.items() if k[0] != "_" and k != "training"}))
+    return seen
+
+
+def test_members_are_shown_where_other_classes_come_first() -> None:
+    assert mixed(flow) == mixed(torch)
+    assert "inner" not in Mixin.named(type("M", (Mixin, nn.Sequential), {})(OrderedDict(inner=nn.ReLU())))

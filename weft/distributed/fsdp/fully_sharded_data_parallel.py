@@ -38,6 +38,7 @@ from weft.nn.module.module import Module
 from weft.parallel.fsdp import fully_shard
 from weft.parallel.policies import MixedPrecisionPolicy
 from weft.parallel.sharded import KEY
+from weft.parallel.unwrapped import is_unwrapped, unwrapped
 from weft.tensor.tensor import Tensor
 
 M = TypeVar("M", bound=Module)
@@ -112,7 +113,7 @@ def _apart(module: Module, mixed: Any, mesh: DeviceMesh) -> None:
 
 class _Kind(type):
     def __instancecheck__(cls, module: Any) -> bool:
-        return isinstance(module, Module) and MIXED in stored(module)
+        return isinstance(module, Module) and MIXED in stored(module) and not is_unwrapped(module)
 
 
 class FullyShardedDataParallel(metaclass=_Kind):
@@ -276,8 +277,8 @@ def _equip(module: Module, mixed: Any) -> None:
     own = stored(module)
     own[MIXED] = mixed
     own[KIND] = StateDictSettings(StateDictType.FULL_STATE_DICT, FullStateDictConfig(), FullOptimStateDictConfig())
-    own["_fsdp_wrapped_module"] = module
-    own.setdefault("module", module)
+    own["_fsdp_wrapped_module"] = unwrapped(module)
+    own.setdefault("module", own["_fsdp_wrapped_module"])
     own["no_sync"] = functools.partial(_no_sync, module)
     own["clip_grad_norm_"] = functools.partial(_clip, module)
     module.register_state_dict_post_hook(_as_said)

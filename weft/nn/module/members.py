@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import ItemsView, Iterator, Mapping, MutableMapping, ValuesView
 from typing import Any, Final, cast
 
@@ -165,10 +166,23 @@ def _table(role: str) -> Any:
     )
 
 
+OF_ATTRIBUTES: Final = cast(Any, property(Attributes, _replace))
+
+
+def show_members(kind: type) -> None:
+    """Let a class of modules show members in its `__dict__`, where one that comes before the modules has its own, as
+    mixins have. Python lets it be given only to a class that is still to be made, so it is put where that is kept."""
+    first = next(found for k in kind.__mro__ if (found := vars(k).get("__dict__")) is not None)
+    if first is not OF_ATTRIBUTES:
+        (names,) = gc.get_referents(vars(kind))
+        names["__dict__"] = OF_ATTRIBUTES
+        kind.__doc__ = kind.__doc__  # so that Python looks it up anew
+
+
 class Owner(Stored):
     """A module as its attributes and members."""
 
-    __dict__ = cast(Any, property(Attributes, _replace))
+    __dict__ = OF_ATTRIBUTES
     _parameters, _buffers, _modules = _table(PARAMETER), _table(BUFFER), _table(MODULE)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from weft.core.stored import stored
 from weft.nn.module import hooks, moving, refusals
 from weft.nn.module import state_dict as states
 from weft.nn.module.hooks import Hooks, Watch
-from weft.nn.module.members import BUFFER, MODULE, PARAMETER, Members, Owner, of_role, printed
+from weft.nn.module.members import BUFFER, MODULE, PARAMETER, Members, Owner, of_role, printed, show_members
 from weft.nn.module.refusals import TORCHS
 from weft.ops import ops
 from weft.tensor.counters import counters
@@ -47,6 +47,7 @@ class Module(Owner):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        show_members(cls)
         refusals.guard(cls)
 
     @refusals.constructing
