@@ -1,8 +1,8 @@
 """Peak memory per rank of a sharded GPT on four ranks: ZeRO's stages and eager `fully_shard`, against torch's FSDP2.
 
-Ours counts all bytes that kernels allocated in the thread that computes. On two hosts others wait for Gloo: what they and
-Gloo allocate isn't counted here, only told by `graph.memory()`. Torch's is what its own tracker for FSDP2 counts: its
-tensors, a third less than kernels and Gloo allocated in the same steps.
+Ours counts all bytes that kernels allocated in the thread that computes. On two hosts others wait for Gloo: what they
+and Gloo allocate isn't counted here, only told by `graph.memory()`. Torch's is what its own tracker for FSDP2 counts:
+its tensors, a third less than kernels and Gloo allocated in the same steps.
 """
 
 from __future__ import annotations
