@@ -97,7 +97,7 @@ def test_causal_gradients_by_blocks_are_those_of_torch(
     op: Any = OPS["attention_grad"]
     with torch.no_grad():
         _, logsumexp = OPS["scaled_dot_product_attention"].kernel(q, k, v, None, True, 0.2)
-        args = dy, q, k, v, y, logsumexp, None, True, 0.2
+        args = dy, q, k, v, y, logsumexp, None, True, 0.2, False
         into = torch.full((2, tokens, 3, 192), torch.nan, dtype=dtype).transpose(1, 2).chunk(3, -1)
         op.out_kernel(into, *args)
         found = op.kernel(*args)
