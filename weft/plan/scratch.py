@@ -82,14 +82,18 @@ def _forms(call: Call, forms: Mapping[str, Result]) -> tuple[Any, ...]:
     return substituted(call.args, Ref, form)
 
 
-def _blank(a: Any, device: str) -> Any:
-    """An operand of this form: ones, but zeros for integers, which may be indices."""
+def _blank(a: Any, device: str, known: dict[_Form, torch.Tensor] | None = None) -> Any:
+    """An operand of this form: ones, but zeros for integers, which may be indices. One that is known is taken."""
+    known = {} if known is None else known
     if isinstance(a, _Form):
+        if a in known:
+            return known[a]
         dtype = dtypes.named(a.dtype).torch
         strides = contiguous(a.shape) if a.strides is None else a.strides
         made = torch.empty_strided(a.shape, strides, dtype=dtype, device=device)
-        return made.fill_(dtype.is_floating_point or dtype.is_complex or dtype is torch.bool)
-    return [_blank(v, device) for v in a] if isinstance(a, tuple) and any(isinstance(v, _Form) for v in a) else a
+        known[a] = made.fill_(dtype.is_floating_point or dtype.is_complex or dtype is torch.bool)
+        return made
+    return [_blank(v, device, known) for v in a] if isinstance(a, tuple) and any(isinstance(v, _Form) for v in a) else a
 
 
 @functools.lru_cache(maxsize=4096)
@@ -103,7 +107,8 @@ def _measured(
     name: str, args: tuple[Any, ...], outs: tuple[tuple[tuple[int, ...], str], ...], device: str, threads: int
 ) -> int:
     op = OPS[name]
-    given = [_blank(a, device) for a in args]
+    alike: dict[_Form, torch.Tensor] = {}  # one tensor for all operands of one form: nobody looks at the results
+    given = [_blank(a, device, alike) for a in args]
     into = [_blank(_Form(shape, dtype, None), device) for shape, dtype in outs]
     run: Callable[[], Any]
     requests: list[Any] = []
