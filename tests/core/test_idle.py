@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -76,6 +77,7 @@ GIVEN: dict[str, Callable[[], Any]] = {
     "Graph.debug(max_py_stack_depth)": lambda: graph().debug(0, max_py_stack_depth=7),
     "Graph.debug(only_user_py_stack)": lambda: graph().debug(0, only_user_py_stack=False),
     "Graph.debug(op_repr_with_py_stack)": lambda: graph().debug(0, op_repr_with_py_stack=True),
+    "with_dynamic_input_shape(enable_shared)": lambda: nn.Graph.with_dynamic_input_shape(enable_shared=False),
     "Tensor.to(memory_format)": lambda: x().to(memory_format=LAST),
     "Module.to(memory_format)": lambda: nn.Linear(1, 1).to(memory_format=LAST),
     "clone(memory_format)": lambda: x().clone(memory_format=LAST),
@@ -124,6 +126,12 @@ def test_every_option_of_the_table_warns_once_by_its_name(tmp_path: Path) -> Non
                 warnings.simplefilter("always")
                 call()
             assert [str(w.message) for w in said] == expected
+
+
+def test_the_table_has_every_option_that_a_call_names() -> None:
+    texts = (path.read_text() for path in Path(flow.__file__).parent.rglob("*.py"))
+    named = {name for text in texts for name in re.findall(r'\bidle\("([^"]+)"', text)}
+    assert len(named) > 20 and named <= IDLE.keys()
 
 
 def test_what_means_off_is_quiet() -> None:

@@ -124,6 +124,25 @@ def test_modules_of_the_same_names_take_part(state: dict[str, Any]) -> None:
     assert not model.first.weight.detach().equal(before)
 
 
+def test_without_the_modules_values_they_keep_theirs(state: dict[str, Any], tmp_path: Path) -> None:
+    flow.manual_seed(0)
+    graph = Train(Net())
+    graph(*batch())
+    alone = graph.runtime_state_dict(with_eager=False)
+    own = {f"model.{name}" for name in graph.state_dict()["model"]}
+    assert alone["variables"].keys() == state["variables"].keys() - own and own & state["variables"].keys()
+    flow.save(alone, tmp_path / "graph")
+    loaded, model = Train(Net()), Net()
+    model.load_state_dict(graph.state_dict()["model"])
+    loaded.model = model
+    before = model.first.weight.detach().clone()
+    loaded.load_runtime_state_dict(flow.load(tmp_path / "graph"))
+    assert model.first.weight.detach().equal(before)
+    assert three(loaded) == three(graph) and not model.first.weight.detach().equal(before)
+    with pytest.raises(CompileError, match="Saved with_eager=False, it needs a graph with the modules"):
+        Blank().load_runtime_state_dict(alone)
+
+
 def reads_and_trains() -> tuple[dict[str, Any], dict[str, Any]]:
     """Two graphs of one model, saved apart."""
     model = nn.Linear(4, 2)

@@ -219,9 +219,11 @@ class Graph:
             self.__dict__["_before"] += int(state[STEPS]) - self._steps()
 
     def runtime_state_dict(self, *, with_eager: bool = True) -> dict[str, Any]:
-        """The compiled graph of this rank: its plan, and its parts of the variables. Each rank saves its own."""
-        idle("Graph.runtime_state_dict(with_eager)", not with_eager)
-        return saved.state_of(self)
+        """The compiled graph of this rank: its plan, and its parts of the variables. Each rank saves its own.
+
+        Without `with_eager`, parameters and buffers of the graph's modules are left out: the graph that loads the state
+        has such modules, and their values."""
+        return saved.state_of(self, with_eager)
 
     def load_runtime_state_dict(self, state: Mapping[str, Any]) -> None:
         """Load a compiled graph from `runtime_state_dict()`, without tracing and compiling: `build` isn't called, and

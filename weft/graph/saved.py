@@ -62,14 +62,15 @@ def machine() -> str:
     return f"{platform.machine()} {sys.byteorder}, torch {'.'.join(torch.__version__.split('.')[:2])}"
 
 
-def state_of(graph: Program) -> dict[str, Any]:
-    """The state that `load` takes; `flow.save` writes it."""
+def state_of(graph: Program, with_eager: bool = True) -> dict[str, Any]:
+    """The state that `load` takes; `flow.save` writes it. Without `with_eager`, values of modules are left out."""
     compiled = graph._need()
     running, plan = compiled.running, compiled.lowered.plan
     _refuse(graph, compiled)
     running.vm.sync()
     named = {v.name: t for v, t in compiled.lowered.job.variables.items()}
-    wanted = [r.name for c in _calls(plan, "variable") for r in c.results]
+    left = {} if with_eager else _of_modules(graph)
+    wanted = [r.name for c in _calls(plan, "variable") for r in c.results if r.name not in left]
     places = iter(range(len(compiled.examples)))
     given = mapped(compiled.arguments, lambda leaf: Ref(str(next(places))) if isinstance(leaf, Output) else leaf)
     gives = mapped(compiled.outputs, lambda leaf: Ref("") if isinstance(leaf, Output) else leaf)
@@ -86,8 +87,9 @@ def state_of(graph: Program) -> dict[str, Any]:
 
 def load(graph: Program, state: Mapping[str, Any], shared: dict[Tensor, Tensor] | None = None) -> Compiled:
     """Load a compiled graph's state into a graph. Parameters and buffers of its modules with the same names get the
-    values and are trained; variables that the graph it shares from has stay as they are; for other names the graph
-    makes its own tensors, one for each of the state. `shared` has those that were made for other states."""
+    values, or keep theirs if the state has none, and are trained; variables that the graph it shares from has stay as
+    they are; for other names the graph makes its own tensors, one for each of the state. `shared` has those that were
+    made for other states."""
     if graph._compiled is not None:
         raise GraphError(f"{graph.name} is compiled already; load into one that was never called")
     close_dropped()
@@ -103,9 +105,14 @@ def load(graph: Program, state: Mapping[str, Any], shared: dict[Tensor, Tensor] 
             with _within(call):
                 if v.name in theirs and v.name not in mine:
                     made = _alike(v, theirs[v.name])
+                elif given is None and v.name in mine:
+                    made = _alike(v, mine[v.name])
                 else:
-                    made = _variable(v, r.strides, given, mine.get(v.name, shared.get(given)))
-            held[v.name] = job.variables[v] = shared[given] = made
+                    known = mine.get(v.name) if given is None else mine.get(v.name, shared.get(given))
+                    made = _variable(v, r.strides, given, known)
+            held[v.name] = job.variables[v] = made
+            if given is not None:
+                shared[given] = made
     if graph._shares is not None and held and theirs.keys().isdisjoint(held):
         raise GraphError(
             f"{graph.name} shares from {graph._shares.name}, which has none of {', '.join([*held][:3])}, ...: it has "
@@ -312,7 +319,7 @@ def _variable(v: Value, strides: tuple[int, ...] | None, held: Any, known: Tenso
     if not isinstance(held, Tensor) or held.is_global or (held.shape, held.dtype) != (shape, v.dtype):
         raise CompileError(
             f"the plan wants {v.name} as {v.form}, {list(shape)} of it on this rank, and the state has "
-            f"{'another' if held is not None else 'none'}"
+            + ("another" if held is not None else "none. Saved with_eager=False, it needs a graph with the modules")
         )
     given = _data(held)
     if known is None:  # memory of its own: what is given may be that of the graph which was saved
@@ -330,9 +337,12 @@ def _alike(v: Value, known: Tensor) -> Tensor:
 
 def variables_of(graph: Program) -> dict[str, Tensor]:
     """What a graph's variables are called in plans: the parameters and buffers of its modules, and what was loaded."""
-    found = {f"{name}.{path}": t for name, block in graph._blocks.items() for path, t in _states(block._origin)}
     compiled = {} if graph._compiled is None else graph._compiled.lowered.job.variables
-    return {**{v.name: t for v, t in compiled.items()}, **found}
+    return {**{v.name: t for v, t in compiled.items()}, **_of_modules(graph)}
+
+
+def _of_modules(graph: Program) -> dict[str, Tensor]:
+    return {f"{name}.{path}": t for name, block in graph._blocks.items() for path, t in _states(block._origin)}
 
 
 def _data(t: Tensor) -> torch.Tensor:
