@@ -44,6 +44,28 @@ def test_torch_reads_what_is_saved(tmp_path: Path) -> None:
     assert torch_files.load(tmp_path / "x.pt", weights_only=False)["where"] is flow.device("cpu")
 
 
+def test_what_requires_gradients_does_so_in_files_and_one_tensor_stays_one(tmp_path: Path) -> None:
+    x = flow.ones(2, requires_grad=True)
+    torch_files.save([x, x, x * 2, x.detach()], tmp_path / "x.pt")
+    wanted = [True, True, True, False]
+    assert [t.requires_grad for t in torch.load(tmp_path / "x.pt")] == wanted
+    for way in ({}, {"weights_only": False}):
+        seen = torch_files.load(tmp_path / "x.pt", **way)
+        assert [t.requires_grad for t in seen] == wanted and seen[0] is seen[1]
+        (seen[0] * 3).sum().backward()
+        assert seen[0].grad.tolist() == [3, 3]
+
+
+def test_modules_that_torch_wrote_are_read(tmp_path: Path) -> None:
+    theirs, x = torch.nn.TransformerEncoderLayer(4, 2, 8).eval(), torch.randn(3, 4)
+    torch.save(theirs, tmp_path / "x.pt")
+    ours = torch_files.load(tmp_path / "x.pt", weights_only=False)
+    assert type(ours) is nn.TransformerEncoderLayer and type(ours.self_attn.out_proj) is nn.Linear
+    torch.testing.assert_close(ours(flow.from_torch(x)).detach().to_torch(), theirs(x).detach())
+    ours.train()(flow.from_torch(x)).sum().backward()
+    assert ours.linear1.weight.grad is not None
+
+
 def test_objects_are_read_where_the_program_asks(tmp_path: Path) -> None:
     model = nn.Sequential(nn.TransformerEncoderLayer(4, 2, 8), nn.BatchNorm1d(3))  # which holds a function of Weft's
     optimizer = flow.optim.Adam(model.parameters())

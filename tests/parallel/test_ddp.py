@@ -457,6 +457,48 @@ def test_pytorchs_way_of_calling_it() -> None:
     spawn_threads(2, in_part)
 
 
+class WithSlots(flow.nn.Module):
+    """Also with a member and a method of the wrapper's names."""
+
+    __slots__ = ("factor",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.join, self.factor = flow.nn.Linear(1, 1), 2
+
+    def register_comm_hook(self) -> str:
+        return "own"
+
+    def forward(self, x: Any) -> Any:
+        return self.join(x) * self.factor
+
+
+def test_a_module_keeps_its_own_attributes() -> None:
+    net: Any = WithSlots()
+    ddp = DistributedDataParallel(net)
+    inner = ddp.module
+    assert inner.register_comm_hook() == "own" and inner.join is net.join and isinstance(inner, WithSlots)
+    inner.factor = 3
+    assert net.factor == 3 and flow.equal(inner(flow.ones(1, 1)), net.join(flow.ones(1, 1)) * 3)
+    inner.join_hook = "set"
+    assert ddp.module is inner and inner.join_hook == ddp.join_hook == "set"
+
+
+def test_a_copy_of_what_is_inside_is_trained_by_one_rank_alone() -> None:
+    def run() -> None:
+        ddp: Any = DistributedDataParallel(flow.nn.Sequential(flow.nn.Linear(2, 2), flow.nn.BatchNorm1d(2)))
+        if flow.env.get_rank() == 0:
+            alone = copy.deepcopy(ddp.module)
+            assert type(alone) is type(ddp) and not hasattr(alone, "no_sync")
+            alone(flow.tensor([[1.0, 2.0], [4.0, 3.0]])).sum().backward()
+        read: Any = pickle.loads(pickle.dumps(ddp))
+        assert read.module[0] is read[0]
+        read(flow.ones(4, 2) * flow.env.get_rank()).square().sum().backward()
+        assert isinstance(read, DistributedDataParallel)
+
+    spawn_threads(2, run, deadline=30)
+
+
 class Later:
     def __init__(self, value: Any) -> None:
         self.value_of = value

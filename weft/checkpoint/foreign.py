@@ -23,6 +23,7 @@ from weft.core import dtype as dtypes
 from weft.core.errors import CheckpointError
 from weft.core.reading import opened, parsed
 from weft.tensor.parameter import Parameter
+from weft.tensor.tensor import Tensor
 
 INDEX: Final = ".safetensors.index.json"
 ALLOWING: Final = threading.Lock()  # torch has one list of the classes that may be read, for all threads
@@ -99,12 +100,20 @@ def is_torchs(path: Any) -> bool:
 
 def _converted(tree: Any, convert: Callable[[str, torch.Tensor], Any], parameter: Callable[[Any, bool], Any]) -> Any:
     names = {id(t): name for name, t in _named(tree, "")}
+    known: dict[int, Any] = {}
+
+    def turned(v: torch.Tensor) -> Any:
+        made = convert(names.get(id(v), ""), v.detach())
+        if isinstance(v, torch.nn.Parameter):
+            return parameter(made, v.requires_grad)
+        return made.requires_grad_() if v.requires_grad and isinstance(made, Tensor) else made
 
     def turn(v: Any) -> Any:
         if not isinstance(v, torch.Tensor):
             return v
-        made = convert(names.get(id(v), ""), v.detach())
-        return parameter(made, v.requires_grad) if isinstance(v, torch.nn.Parameter) else made
+        if id(v) not in known:
+            known[id(v)] = turned(v)
+        return known[id(v)]
 
     return mapped(tree, turn)
 

@@ -203,6 +203,7 @@ OURS: Final[dict[str, Any]] = {  # replacements in modules that are torch's own
     **{
         f"torch{file}.{f}": f"weft.interop.torch_files.{f}" for file in ("", ".serialization") for f in ("save", "load")
     },
+    "torch.nn.modules.linear.NonDynamicallyQuantizableLinear": "weft.nn.Linear",  # in attention, also in files of it
     "torch._C._TensorMeta": type,  # the metaclass of tensors, which torch's C++ makes
     "torch.jit.ScriptModule": ScriptModule,
     "torch.library.custom_op": OwnOp.made,

@@ -423,7 +423,7 @@ def to_module(module: Any) -> torch.nn.Module:
 def as_torchs(t: Tensor) -> torch.Tensor:
     data = whole_data(t.detach(), "to_torch()")
     if type(t) is not Parameter:
-        return data
+        return data.detach().requires_grad_(t.requires_grad)
     p = torch.nn.Parameter(data, t.requires_grad)
     if t.grad is not None:
         p.grad = whole_data(t.grad.detach(), "to_torch()")

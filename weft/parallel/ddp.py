@@ -25,7 +25,7 @@ from weft.core.stored import stored
 from weft.nn.module.members import BUFFER, PARAMETER, of_role
 from weft.nn.module.module import Module
 from weft.parallel.uneven import Join, JoinConfig, JoinHook, agree
-from weft.parallel.unwrapped import is_unwrapped, unwrapped, wrapped
+from weft.parallel.unwrapped import is_unwrapped, mark, unwrapped, wrapped
 from weft.tensor.data import local_data
 from weft.tensor.hook import RemovableHook
 from weft.tensor.tensor import Tensor, of_torch
@@ -85,12 +85,14 @@ class DistributedDataParallel(metaclass=_Kind):
         most = sys.maxsize if bucket_size is None else bucket_size
         if not isinstance(module, DistributedDataParallel):
             module.register_load_state_dict_pre_hook(_without_wrapper)
-        if not hasattr(module, "module"):
-            stored(module)["module"] = unwrapped(module)
-        module.no_sync = functools.partial(no_sync, module)
-        stored(module)["register_comm_hook"] = functools.partial(register_comm_hook, module)
-        stored(module)["join"] = functools.partial(join, module)
-        stored(module)["join_hook"] = functools.partial(Shadow, module)
+        mark(
+            module,
+            functools.partial(no_sync, module),
+            module=unwrapped(module),
+            register_comm_hook=functools.partial(register_comm_hook, module),
+            join=functools.partial(join, module),
+            join_hook=functools.partial(Shadow, module),
+        )
         stored(module).update(_join_config=JoinConfig(), join_process_group=None, join_device=torch.device("cpu"))
         if current().world_size > 1:
             before = _averagers().pop(module, None)
@@ -100,7 +102,7 @@ class DistributedDataParallel(metaclass=_Kind):
                 averager.broadcast([*(module.parameters() if broadcast_parameters else ()), *buffers])
             if before is None:
                 each = broadcast_buffers if forward_sync_buffers is None else forward_sync_buffers
-                module.register_forward_pre_hook(lambda m, args: _averager(m).before_forward(m, each), prepend=True)
+                module.register_forward_pre_hook(functools.partial(_before_forward, each), prepend=True)
             else:  # wrapped again, perhaps with other parameters
                 before.close()
         return module
@@ -118,6 +120,12 @@ def replicate(module: M, *, device_mesh: Any = None, **options: Any) -> M:
 
     first = module.register_forward_pre_hook(begin)
     return module
+
+
+def _before_forward(broadcast_buffers: bool, module: Module, *_: Any) -> None:
+    """For a wrapped module, and for none that is a copy of what is inside, or that another world has read."""
+    if "no_sync" in stored(module) and current().world_size > 1:
+        _averager(module).before_forward(module, broadcast_buffers)
 
 
 def _without_wrapper(module: Module, state: dict[str, Any], prefix: str, *_: Any) -> None:

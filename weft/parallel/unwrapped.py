@@ -7,23 +7,44 @@ has no `module`, so that must not be the module again.
 from __future__ import annotations
 
 import functools
+from types import MemberDescriptorType
 from typing import Any, Final
 
 from weft.core.stored import Stored, stored
 from weft.nn.module.module import Module
 
 MARKS: Final = ("module", "no_sync", "join", "join_hook", "register_comm_hook", "_fsdp_wrapped_module")
+MARKED: Final = "_marked"  # which of them a wrapper gave
 share: Final = Stored.__dict__["__dict__"].__set__
 
 
-class Hidden:
-    """An attribute that only the wrapped module has."""
+def mark(module: Module, no_sync: Any, /, **others: Any) -> None:
+    """Give a module its wrapper's attributes, but for those of its own, which its forward may need. It counts as
+    wrapped by its `no_sync`."""
+    own = stored(module)
+    given = {name: value for name, value in others.items() if not hasattr(module, name)}
+    own.update(given, no_sync=no_sync)
+    own[MARKED] = {MARKED, "no_sync", *given, *own.get(MARKED, ())}
 
-    def __get__(self, module: Any, kind: type | None = None) -> Any:
-        raise AttributeError(f"this {'' if kind is None else kind.__name__} is not wrapped")
+
+class Hidden:
+    """An attribute that only the wrapped module has, unless the module had one of this name before."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, module: Any, kind: Any = None) -> Any:
+        own = {} if module is None else stored(module)
+        if self.name in own and self.name not in own[MARKED]:
+            return own[self.name]
+        found = getattr(super(kind, kind if module is None else module), self.name, Hidden)
+        if found is Hidden:
+            raise AttributeError(f"this {kind.__name__} is not wrapped")
+        return found
 
     def __set__(self, module: Any, value: Any) -> None:
-        stored(module)["module"] = value
+        stored(module)[self.name] = value
+        stored(module)[MARKED].discard(self.name)
 
 
 def unwrapped(module: Module) -> Any:
@@ -42,12 +63,34 @@ def wrapped(module: Any) -> Any:
     return stored(module)["no_sync"].args[0] if is_unwrapped(module) else module
 
 
+class Quiet:
+    """Comes before a library's class, which may ask more of those that derive from its own."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, **options: Any) -> None: ...
+
+
+def _copied(module: Any) -> Any:
+    """What is inside of a module that is copied or read, whose attributes are yet to come; or a module of its own,
+    which one rank alone may train, where only that is copied."""
+    if "no_sync" not in stored(module):
+        return unwrapped(module)
+    made = object.__new__(type(module))
+    stored(made).update((k, v) for k, v in stored(module).items() if k not in stored(module)[MARKED])
+    return made
+
+
+def _of_wrapped(name: str) -> property:
+    return property(lambda self: getattr(wrapped(self), name), lambda self, v: setattr(wrapped(self), name, v))
+
+
 @functools.cache
 def _inner(kind: type) -> type:
+    slots = [n for k in kind.__mro__ for n, v in vars(k).items() if isinstance(v, MemberDescriptorType)]
     space = {
         "unwraps": True, "__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__,
-        "__reduce_ex__": lambda self, protocol: (unwrapped, (wrapped(self),)), **dict.fromkeys(MARKS, Hidden()),
+        "__reduce_ex__": lambda self, protocol: (_copied, (wrapped(self),)),
+        **{n: Hidden(n) for n in MARKS}, **{n: _of_wrapped(n) for n in slots},
     }  # fmt: skip
-    made: Any = type(kind)(kind.__name__, (Module,), space)  # a library may ask more of those that derive from its own
-    made.__bases__ = (kind,)
-    return made
+    return type(kind)(kind.__name__, (Quiet, kind), space)

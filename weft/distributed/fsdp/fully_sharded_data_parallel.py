@@ -38,7 +38,7 @@ from weft.nn.module.module import Module
 from weft.parallel.fsdp import fully_shard
 from weft.parallel.policies import MixedPrecisionPolicy
 from weft.parallel.sharded import KEY
-from weft.parallel.unwrapped import is_unwrapped, unwrapped
+from weft.parallel.unwrapped import is_unwrapped, mark, unwrapped
 from weft.tensor.tensor import Tensor
 
 M = TypeVar("M", bound=Module)
@@ -277,9 +277,8 @@ def _equip(module: Module, mixed: Any) -> None:
     own = stored(module)
     own[MIXED] = mixed
     own[KIND] = StateDictSettings(StateDictType.FULL_STATE_DICT, FullStateDictConfig(), FullOptimStateDictConfig())
-    own["_fsdp_wrapped_module"] = unwrapped(module)
-    own.setdefault("module", own["_fsdp_wrapped_module"])
-    own["no_sync"] = functools.partial(_no_sync, module)
+    inside = unwrapped(module)
+    mark(module, functools.partial(_no_sync, module), module=inside, _fsdp_wrapped_module=inside)
     own["clip_grad_norm_"] = functools.partial(_clip, module)
     module.register_state_dict_post_hook(_as_said)
 

@@ -316,6 +316,7 @@ def _drawing(theirs: Any) -> Any:
         return F.dropout(input, self.p, self.training, self.inplace, generator=self.generator, addend=addend)
 
     theirs.__init__, theirs.forward = constructing(init), forward
+    theirs.generator = None  # of one that torch wrote to a file
     return theirs
 
 
