@@ -197,7 +197,7 @@ def functional() -> str:
 
 def all_ops() -> str:
     """`flow._C`: every name that an op or a function has; others may be declared at run time."""
-    names = usable(dir(bound._C))
+    names = usable(n for n in dir(bound._C) if n not in OPS or OPS[n].built_in)
     text, defs = Text(names), []
     listed = {"weft": dict(table.listed("flow")), "weft.nn.functional": dict(table.listed("neural"))}
     listed["weft.special"] = vars(PATHS["special"])
@@ -223,7 +223,7 @@ def ops_by_name() -> str:
                 homes.setdefault(name, []).append(".".join(path.relative_to(ROOT.parent).with_suffix("").parts))
     text, rest = Text(()), []
     text.imported("weft.ops.declaration", "Op")
-    for name, op in sorted(OPS.items()):
+    for name, op in sorted((name, op) for name, op in OPS.items() if op.built_in):
         home = next((h for h in homes.get(name, ()) if vars(sys.modules[h]).get(name) is op), None)
         if home is None:
             rest.append(f"{name}: Op\n")

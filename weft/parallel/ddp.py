@@ -25,7 +25,7 @@ from weft.core.stored import stored
 from weft.nn.module.members import BUFFER, PARAMETER, of_role
 from weft.nn.module.module import Module
 from weft.parallel.uneven import Join, JoinConfig, JoinHook, agree
-from weft.parallel.unwrapped import is_unwrapped, mark, unwrapped, wrapped
+from weft.parallel.unwrapped import is_unwrapped, mark, unwrapped, without_wrapper, wrapped
 from weft.tensor.data import local_data
 from weft.tensor.hook import RemovableHook
 from weft.tensor.tensor import Tensor, of_torch
@@ -84,15 +84,10 @@ class DistributedDataParallel(metaclass=_Kind):
         limit = BUCKET if bucket_cap_mb is None else int(bucket_cap_mb * 2**20)
         most = sys.maxsize if bucket_size is None else bucket_size
         if not isinstance(module, DistributedDataParallel):
-            module.register_load_state_dict_pre_hook(_without_wrapper)
-        mark(
-            module,
-            functools.partial(no_sync, module),
-            module=unwrapped(module),
-            register_comm_hook=functools.partial(register_comm_hook, module),
-            join=functools.partial(join, module),
-            join_hook=functools.partial(Shadow, module),
-        )
+            module.register_load_state_dict_pre_hook(without_wrapper)
+        calls = {"register_comm_hook": register_comm_hook, "join": join, "join_hook": Shadow}
+        bound = {name: functools.partial(f, module) for name, f in calls.items()}
+        mark(module, functools.partial(no_sync, module), module=unwrapped(module), **bound)
         stored(module).update(_join_config=JoinConfig(), join_process_group=None, join_device=torch.device("cpu"))
         if current().world_size > 1:
             before = _averagers().pop(module, None)
@@ -126,14 +121,6 @@ def _before_forward(broadcast_buffers: bool, module: Module, *_: Any) -> None:
     """For a wrapped module, and for none that is a copy of what is inside, or that another world has read."""
     if "no_sync" in stored(module) and current().world_size > 1:
         _averager(module).before_forward(module, broadcast_buffers)
-
-
-def _without_wrapper(module: Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
-    """Take the names of a state of PyTorch's, in which the wrapped module is the wrapper's `module`."""
-    inner = f"{prefix}module."
-    if "module" not in module._modules and all(name.startswith(inner) for name in state):
-        for name in list(state):
-            state[prefix + name.removeprefix(inner)] = state.pop(name)
 
 
 def _averagers() -> weakref.WeakKeyDictionary[Module, Averager]:

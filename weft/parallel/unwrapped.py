@@ -63,6 +63,14 @@ def wrapped(module: Any) -> Any:
     return stored(module)["no_sync"].args[0] if is_unwrapped(module) else module
 
 
+def without_wrapper(module: Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Take the names of a state of PyTorch's, in which the wrapped module is the wrapper's `module`."""
+    inner = f"{prefix}module."
+    if "module" not in module._modules and all(name.startswith(inner) for name in state):
+        for name in list(state):
+            state[prefix + name.removeprefix(inner)] = state.pop(name)
+
+
 class Quiet:
     """Comes before a library's class, which may ask more of those that derive from its own."""
 
