@@ -48,7 +48,7 @@ def cheapest(name: str, args: tuple[Any, ...], held: signature.Held) -> Signatur
             if not split_for or any(a.nd_sbp[k] is not b.nd_sbp[k] and cost(a, b.nd_sbp) for a, b in split_for)
         }  # fmt: skip
         sums = [tuple(S(0) if n.is_partial and k in begun else n for k, n in enumerate(y.nd_sbp)) for y in s.outputs]
-        return sum(cost(y, to, ONE_HOST.steady) for y, to in zip(s.outputs, sums, strict=True))
+        return sum(cost(y, to, ONE_HOST.without_latency) for y, to in zip(s.outputs, sums, strict=True))
 
     def key(s: Signature) -> tuple[float, float, int]:
         there = [held[i] if held else () for i in range(len(specs))]

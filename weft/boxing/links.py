@@ -45,8 +45,8 @@ class Links:
     between: dict[str, Link] = field(default_factory=lambda: BETWEEN)
 
     @functools.cached_property
-    def steady(self) -> Links:
-        """The same network without latency."""
+    def without_latency(self) -> Links:
+        """The same network, where only the bytes count."""
         inside, between = ({k: Link(v.speed, 0.0) for k, v in links.items()} for links in (self.inside, self.between))
         return Links(self.hosts, inside, between)
 

@@ -143,7 +143,7 @@ def _adding_up(call: _Call, ins: tuple[NdSbp, ...], outs: tuple[NdSbp, ...], lin
         summed = split(0) if form.shape else broadcast
         to = tuple(summed if k in begun and s.is_partial else s for k, s in enumerate(nd_sbp))
         if to != nd_sbp:
-            seconds += planner.cost(form.shape, form.dtype, place, nd_sbp, place, to, links.steady)
+            seconds += planner.cost(form.shape, form.dtype, place, nd_sbp, place, to, links.without_latency)
     return seconds
 
 

@@ -13,8 +13,7 @@ from weft.boxing.network import links_of
 from weft.boxing.planner import route
 from weft.boxing.signature import Signature
 from weft.core.device import Device
-from weft.core.dispatch import here as modes
-from weft.core.dispatch import tracing
+from weft.core.dispatch import here, tracing
 from weft.core.errors import PlacementError, TraceError
 from weft.core.rank import current
 from weft.core.sbp import NdSbp
@@ -90,7 +89,7 @@ def emit(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[Value, ...]:
             raise PlacementError(f"{op.name}: some operands are global and some are local in this graph: {values}")
         held = tuple(builder.held(v) for v in values)
         specs, there = substituted(args, Value, _spec), held if any(held) else ()
-        chosen = signature.choose(op, specs, there, links_of(current()), modes.backward)
+        chosen = signature.choose(op, specs, there, links_of(current()), here.backward)
         if strict():
             _refuse_unasked(op, values, held, chosen)
         builder.moves(values, chosen.inputs)
