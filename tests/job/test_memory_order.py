@@ -92,6 +92,42 @@ def test_channels_lie_as_torchs_after_a_kernel(call: Callable[[Any, Any], Any], 
     assert theirs.grad is not None and mine.grad is not None and torch.allclose(theirs.grad, mine.grad.to_torch())
 
 
+WEIGHTS = {shape: torch.rand(shape, dtype=torch.float64) for shape in [(6, 4, 3, 3), (6, 4, 1, 1), (4, 1, 3, 3)]}
+ALONG_CHANNELS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "conv2d": lambda F, x, w: F.conv2d(x, w[6, 4, 3, 3], None, 2, 1),
+    "conv2d of one place": lambda F, x, w: F.conv2d(x, w[6, 4, 1, 1]),
+    "conv2d of each channel": lambda F, x, w: F.conv2d(x, w[4, 1, 3, 3], groups=4),
+    "conv_transpose2d": lambda F, x, w: F.conv_transpose2d(x, w[6, 4, 3, 3].transpose(0, 1)),
+    "max_pool2d": lambda F, x, w: F.max_pool2d(x, 3, 2, 1),
+    "adaptive_max_pool2d": lambda F, x, w: F.adaptive_max_pool2d(x, 3),
+    "avg_pool2d": lambda F, x, w: F.avg_pool2d(x, 2),
+    "adaptive_avg_pool2d": lambda F, x, w: F.adaptive_avg_pool2d(x, 3),
+    "batch_norm": lambda F, x, w: F.batch_norm(x, None, None, training=True),
+    "interpolate": lambda F, x, w: F.interpolate(x, scale_factor=2),
+    "gelu": lambda F, x, w: F.gelu(x),
+}
+
+
+@pytest.mark.parametrize("lying", ["by channels", "contiguous", "repeated"])
+@pytest.mark.parametrize("name", ALONG_CHANNELS)
+def test_gradients_have_channels_innermost_where_torchs_have(name: str, lying: str) -> None:
+    call = ALONG_CHANNELS[name]
+    theirs = torch.rand(2, 4, 8, 8, dtype=torch.float64).contiguous(memory_format=torch.channels_last).requires_grad_()
+    mine = flow.from_torch(theirs.detach()).requires_grad_()
+    expected = call(torch.nn.functional, theirs, WEIGHTS)
+    found = call(F, mine, {shape: flow.from_torch(w) for shape, w in WEIGHTS.items()})
+    dy = torch.rand(expected.shape, dtype=torch.float64)
+    if lying == "by channels":
+        dy = dy.contiguous(memory_format=torch.channels_last)
+    elif lying == "repeated":
+        dy = dy[:, :, :1, :1].expand(expected.shape)
+    (dx,) = torch.autograd.grad(expected, theirs, dy)
+    ours: Any = flow.autograd.grad(found, mine, flow.from_torch(dy))[0]
+    assert torch.allclose(dx, ours.to_torch())
+    if "avg" not in name or lying == "by channels":  # of x they see nothing but its shape
+        assert lies(ours.to_torch(), dx.stride())
+
+
 IMAGES, COUNTED = torch.rand(2, 4, 6, 8), torch.tensor([0, 2])
 LYING: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     *(row for row in CALLS if row[0] not in ("linalg.lstsq", "kron")),  # these are as good as torch's

@@ -7,9 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import weft as flow
 from tests.graphs import Calls
+from weft import nn
 from weft.core.errors import DtypeError, ShapeError, WeftError
 from weft.ops import OPS
 
@@ -78,3 +81,57 @@ def test_they_are_refused_in_graphs_and_of_global_tensors(name: str) -> None:
 def test_the_kernels_that_optimizers_call_are_the_same() -> None:
     for name in UPDATES:
         assert inspect.unwrap(OPS[name].kernel) is inspect.unwrap(OPS[name].trusted)
+
+
+class Copies(TorchDispatchMode):
+    """Counts the kernels that copy images' weights."""
+
+    count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += func in (torch.ops.aten.copy_.default, torch.ops.aten.clone.default) and args[0].dim() == 4
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("graph", [False, True], ids=["eager", "graph"])
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW"])
+def test_weights_with_channels_innermost_are_updated_in_their_order(kind: str, graph: bool) -> None:
+    torch.manual_seed(0)
+    layer: Any = torch.nn.Conv2d(8, 16, 3)
+    theirs = layer.to(memory_format=torch.channels_last)
+    mine: Any = flow.from_torch(theirs)
+    options = {"lr": 0.1, "momentum": 0.9} if kind == "SGD" else {"lr": 0.1}
+    x = torch.rand(2, 8, 6, 6).contiguous(memory_format=torch.channels_last)
+    optimizers = [getattr(lib.optim, kind)(m.parameters(), **options) for lib, m in ((torch, theirs), (flow, mine))]
+
+    def step(model: Any, batch: Any, optimizer: Any) -> Any:
+        optimizer.zero_grad()
+        loss = model(batch).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    class Trained(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.m = mine
+            self.add_optimizer(optimizers[1])
+
+        def build(self, batch: Any) -> Any:
+            loss = self.m(batch).square().mean()
+            loss.backward()
+            return loss
+
+    trained = Trained()
+    run: Callable[[], Any] = (lambda: trained(flow.from_torch(x)).item()) if graph else (
+        lambda: step(mine, flow.from_torch(x), optimizers[1])
+    )  # fmt: skip
+    for _ in range(3):
+        step(theirs, x, optimizers[0])
+        run()
+    assert mine.weight.stride() == theirs.weight.stride()
+    assert torch.allclose(mine.weight.to_torch(), theirs.weight, atol=1e-5)
+    if not graph:
+        with Copies() as copies:
+            run()
+        assert not copies.count

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -39,5 +40,15 @@ def channels_innermost(x: torch.Tensor) -> bool:
 
 def memory_format(x: torch.Tensor) -> torch.memory_format:
     """In which order torch's kernels for CPUs lay out their results on a tensor with channels."""
-    kept = x.is_cpu and x.dim() in FORMATS and channels_innermost(x)
-    return FORMATS[x.dim()] if kept else torch.contiguous_format
+    return FORMATS[x.dim()] if x.is_cpu and lie_by_channels(x) else torch.contiguous_format
+
+
+def lie_by_channels(*given: torch.Tensor) -> bool:
+    """Whether one of them has channels innermost."""
+    return any(x.dim() in FORMATS and channels_innermost(x) for x in given)
+
+
+def blank(like: torch.Tensor, shape: Sequence[int], by_channels: bool) -> torch.Tensor:
+    """What stands for an operand of which a kernel reads the form alone."""
+    order = FORMATS[len(shape)] if by_channels else torch.contiguous_format
+    return torch.empty(tuple(shape), dtype=like.dtype, device=like.device, memory_format=order)

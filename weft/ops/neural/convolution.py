@@ -9,12 +9,13 @@ from typing import Any, Final, NamedTuple
 import torch
 from torch import Tensor
 
+from weft.core.dispatch import here
 from weft.core.dtype import of_torch
 from weft.core.errors import DtypeError, ShapeError
 from weft.core.sbp import Sbp, broadcast, partial_sum, split
 from weft.ops.declaration import REQUIRED, Op, Size, op, positional
 from weft.ops.form import Form, alike
-from weft.ops.kernels import aten
+from weft.ops.kernels import FORMATS, aten, blank, channels_innermost, lie_by_channels
 from weft.ops.notation import Rule
 from weft.ops.reduce.sums import sum
 
@@ -195,7 +196,7 @@ def _convolution(dims: int, transposed: bool) -> Op:
     def gradient(dy, x, weight, bias_shape, needs, *attributes):
         g = geometry(*attributes)
         return (
-            conv_input_grad(dy, weight, tuple(x.shape), *g) if needs[0] else None,
+            conv_input_grad(dy, weight, tuple(x.shape), *g, _by_channels(x)) if needs[0] else None,
             conv_weight_grad(dy, x, tuple(weight.shape), *g) if needs[1] else None,
             sum(dy, (0, *range(2, len(dy.shape)))) if needs[2] else None,
         )
@@ -210,6 +211,16 @@ def _convolution(dims: int, transposed: bool) -> Op:
 # ---- the gradients -----------------------------------------------------------------------------------
 
 
+def _by_channels(x: Any) -> bool:
+    """Whether channels are innermost in memory, in the eager program."""
+    if len(x.shape) not in FORMATS:
+        return False
+    if here.trace is not None and x.value is not None:
+        return channels_innermost(x.value.meta.as_strided(x.shape, here.trace.order.strides(x.value)))
+    data = (x.blob if x.spec is None else x.shard).data
+    return data is not None and channels_innermost(data)
+
+
 def again(x: Any, weight: Any, g: Geometry) -> Any:
     """The op of a convolution with these attributes."""
     if g.transposed:
@@ -221,19 +232,19 @@ def again(x: Any, weight: Any, g: Geometry) -> Any:
 @op(linear="dy weight", returns="dx", shape_of="shape")
 def conv_input_grad(
     dy: Tensor, weight: Tensor, shape: Size, stride: Size, padding: Size, dilation: Size, transposed: bool,
-    output_padding: Size, groups: int,
+    output_padding: Size, groups: int, by_channels: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The gradient of a convolution's x, of this shape."""
+    """The gradient of a convolution's x, of this shape, whose channels were innermost in memory, or not."""
     if dy.numel() == 0 or weight.numel() == 0:
         return dy.new_zeros(tuple(shape))
     return aten.convolution_backward(
-        dy, dy.new_empty(()).expand(tuple(shape)), weight, None, stride, padding, dilation, transposed,
+        dy, blank(dy, shape, by_channels or lie_by_channels(dy)), weight, None, stride, padding, dilation, transposed,
         output_padding, groups, [True, False, False],
     )[0]  # fmt: skip
 
 
 @conv_input_grad.layout
-def _(dy, weight, shape, stride, padding, dilation, transposed, output_padding, groups):
+def _(dy, weight, shape, stride, padding, dilation, transposed, output_padding, groups, by_channels):
     ins, outs = (0, 1) if transposed else (1, 0)
     yield Rule((split(0), broadcast), (split(0),))
     if groups == 1:
@@ -276,7 +287,7 @@ def conv_weight_grad(
     if dy.numel() == 0 or x.numel() == 0:
         return dy.new_zeros(tuple(shape))
     return aten.convolution_backward(
-        dy, x, dy.new_empty(()).expand(tuple(shape)), None, stride, padding, dilation, transposed,
+        dy, x, blank(dy, shape, lie_by_channels(dy, x)), None, stride, padding, dilation, transposed,
         output_padding, groups, [False, True, False],
     )[1]  # fmt: skip
 

@@ -13,7 +13,7 @@ from weft.core.dtype import int64
 from weft.core.errors import ShapeError
 from weft.ops.declaration import Op, Size, op
 from weft.ops.form import Form, alike
-from weft.ops.kernels import aten
+from weft.ops.kernels import aten, blank, lie_by_channels
 from weft.ops.neural.convolution import spread
 from weft.ops.shape.views import axes
 
@@ -123,9 +123,13 @@ def _to_places(dims: int) -> Callable[..., Any]:
 @op(linear="dy", returns="dx", shape_of="shape")
 def scatter_places(dy: Tensor, indices: Tensor, shape: Size, dims: int) -> Tensor:
     """Zeros of this shape with dy added at flat indices of the last dimensions."""
-    flat = dy.new_zeros((*shape[: len(shape) - dims], math.prod(shape[len(shape) - dims :])))
+    lead, tail = shape[: len(shape) - dims], shape[len(shape) - dims :]
+    if len(lead) == 2 and lie_by_channels(indices):
+        flat = dy.new_zeros((lead[0], math.prod(tail), lead[1])).transpose(1, 2)
+    else:
+        flat = dy.new_zeros((*lead, math.prod(tail)))
     flat.scatter_add_(-1, indices.flatten(-dims), dy.flatten(-dims))
-    return flat.view(tuple(shape))
+    return flat.unflatten(-1, tuple(tail))
 
 
 scatter_places.layout(lambda dy, indices, shape, dims: _notation("y, y -> x", len(shape), dims))
@@ -197,6 +201,8 @@ def _planes_back(kernel: Callable[..., Tensor], dy: Tensor, shape: Size, dims: i
     planes, unit = math.prod(shape[: len(shape) - dims]), (1,) * (dims == 1)
     if planes == 0:
         return dy.new_zeros(tuple(shape))
+    if dims > 1 and len(shape) == dims + 2 and lie_by_channels(dy):
+        return kernel(dy, blank(dy, shape, True), *options)
     g = dy.reshape((1, planes, *unit, *dy.shape[dy.dim() - dims :]))
     x = dy.new_empty(()).expand((1, planes, *unit, *shape[len(shape) - dims :]))
     return kernel(g, x, *options).reshape(tuple(shape))

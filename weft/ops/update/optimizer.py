@@ -50,6 +50,15 @@ def _written(*lists: Sequence[Tensor]) -> None:
         over._C._increment_version(tensors)
 
 
+def _in_order(*lists: Sequence[Tensor]) -> Sequence[Sequence[Tensor]]:
+    """All lists with the dimensions of each parameter's tensors as its own lie in memory: with channels outside, say,
+    where they are innermost."""
+    if all(p.is_contiguous() for p in lists[0]):
+        return lists
+    orders = [sorted(range(p.dim()), key=p.stride, reverse=True) for p in lists[0]]
+    return [[t.permute(order) for t, order in zip(tensors, orders, strict=False)] for tensors in lists]
+
+
 def _dense(lists: Sequence[Sequence[Tensor]]) -> list[list[Tensor]]:
     """Contiguous copies where needed: fused kernels ignore strides."""
     return [[t if t.is_contiguous() else t.contiguous() for t in tensors] for tensors in lists]
@@ -155,6 +164,7 @@ def sgd_update(
         rule = momentum, dampening, weight_decay, nesterov, maximize
         _plain_sgd(params, grads, momenta, _number(lr), *rule)
         return
+    params, momenta, grads = _in_order(params, momenta, grads)
     written = (params, momenta)
     dense = _dense((params, momenta, grads))
     over._fused_sgd_(
@@ -172,6 +182,7 @@ def _sgd_dense(params: Any, grads: Any, momenta: Any, options: Any) -> None:
 
 @sgd_update.prepared
 def _(params, grads, momenta, lr, momentum, dampening, weight_decay, nesterov, maximize):
+    params, grads, momenta = _in_order(params, grads, momenta)
     if not params or not _all_dense(params, grads, momenta) or _fused_sgd_skips(params) or not _fixed(dampening):
         return None
     options = {
@@ -189,6 +200,7 @@ def _adam(name: str, fused: Any, decoupled: bool, doc: str) -> Op:
         counted: bool = False,
     ) -> None:  # fmt: skip
         step += not counted
+        params, grads, means, squares, most = _in_order(params, grads, means, squares, most)
         written = (params, means, squares, most)
         if not bias_correction:
             rule = weight_decay, decoupled, beta1, beta2, eps, maximize
@@ -215,6 +227,7 @@ def _adam(name: str, fused: Any, decoupled: bool, doc: str) -> Op:
         params: Any, grads: Any, means: Any, squares: Any, most: Any, step: Tensor, lr: Any, beta1: float,
         beta2: float, eps: float, weight_decay: float, maximize: bool, bias_correction: bool, counted: bool,
     ) -> Any:  # fmt: skip
+        params, grads, means, squares, most = _in_order(params, grads, means, squares, most)
         if not bias_correction or not params or not _all_dense(params, grads, means, squares, most):
             return None
         options = {
