@@ -5,7 +5,7 @@ may lay them out otherwise.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -16,7 +16,6 @@ from weft.ops.kernels import FORMATS, channels_innermost
 from weft.tensor.tensor import Tensor
 
 FLAT = torch.contiguous_format
-CHANNELS = {"any channels": any, "all channels": all, "any channels on CPUs": any}
 
 
 def alike(shape: tuple[int, ...], operands: Sequence[torch.Tensor]) -> tuple[int, ...]:
@@ -62,6 +61,20 @@ def lies(x: torch.Tensor, strides: tuple[int, ...]) -> bool:
     return all(a == b or n == 1 for a, b, n in zip(x.stride(), strides, x.shape, strict=True))
 
 
+def by_channels(node: Node, are_so: Callable[[Value], bool]) -> bool:
+    """Whether a kernel lays out its results with channels innermost, where some operands `are_so`, as its op says."""
+    op = OPS[node.op]
+    if "by_channels" in op.names and node.args[op.names.index("by_channels")]:
+        return True
+    which, _, where = op.memory_order.partition("channels")
+    if where == " on CPUs" and node.outputs[0].device_type != "cpu":
+        return False
+    name = where.removeprefix(" of ")
+    operands = [node.args[op.names.index(name)]] if name in op.names else node.operands()
+    found = [are_so(v) for v in operands if len(v.shape) in FORMATS]
+    return any(found) and (all(found) or which != "all ")
+
+
 class Order:
     """Infers strides: views by meta tensors; draws, elementwise results and those whose op declares how they lie, from
     their operands; all else is contiguous."""
@@ -104,10 +117,8 @@ class Order:
             made = torch.empty_strided(node.args[0], node.args[-1], device="meta")
         elif op is not None and op.random and node.operands():
             made = self.known[node.operands()[0]]
-        elif op is not None and op.memory_order in CHANNELS:
-            here = node.outputs[0].device_type == "cpu" or not op.memory_order.endswith("CPUs")
-            operands = [self.known[o] for o in node.operands() if here and len(o.shape) in FORMATS]
-            if operands and CHANNELS[op.memory_order](map(channels_innermost, operands)):
+        elif op is not None and "channels" in op.memory_order:
+            if by_channels(node, lambda v: channels_innermost(self.known[v])):
                 made = [v.meta.contiguous(memory_format=FORMATS.get(len(v.shape), FLAT)) for v in node.outputs]
         elif op is not None and (op.memory_order == "first" or op.elementwise) and node.operands():
             v = node.outputs[0]

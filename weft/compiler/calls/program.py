@@ -7,8 +7,9 @@ A view of planned memory is free.
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import torch
@@ -21,8 +22,10 @@ from weft.compiler.calls.moves import Move
 from weft.compiler.ends import variable_options
 from weft.compiler.layout import Chain, Shape, Strides
 from weft.compiler.local_node import PLACED, SMALL, local_call, refs
+from weft.job.memory_order import by_channels
 from weft.job.value import Node, Value
 from weft.ops import OPS
+from weft.ops.kernels import FORMATS, blank, lie_by_channels
 from weft.plan.calls import FORM_ONLY, Call, Place, Ref, Result, Step
 from weft.plan.overwriting import overwrites
 from weft.plan.spans import Span, Strided, Use, contiguous, needed
@@ -64,6 +67,7 @@ class _Lowering:
         free = (copied | self._movable(written)) - self.joined.keys()
         self.ordered = avoid_copies.ordered(self.nodes, free.__contains__, chain.shape)
         self.strides = dict(chain.variables)  # of values in planned memory; None: contiguous
+        self.by_channels = set[Value]()  # what lies with channels innermost, as torch's kernels make it
         self.views = self._views()
         self.views_of: dict[Value, Value] = {}  # from a view to its base
         for n in self.nodes:
@@ -152,6 +156,7 @@ class _Lowering:
         """The nodes whose results are views (a reshape may have to copy). Computes all strides."""
         found: set[Node] = set()
         strides, chain = self.strides, self.chain
+        self._note(v for v, s in strides.items() if s is not None)
         strides.update(dict.fromkeys(chain.imports))
         for n in self.nodes:
             if n in self.constant:
@@ -163,12 +168,41 @@ class _Lowering:
                     made = self.moves[n].view(base) if n in self.moves else self._viewed(n, base)
                     shared = all(t.untyped_storage()._cdata == base.untyped_storage()._cdata for t in made)
                     strides.update((v, _own_strides(t)) for v, t in zip(n.outputs, made, strict=True))
+                    self._note(n.outputs)
+                elif n.args[0] in self.by_channels or n.op in ("permute", "transpose"):
+                    with contextlib.suppress(RuntimeError):  # it may lie otherwise, after all
+                        made = self._viewed(n, self._allocated(n.args[0]))
+                        self.by_channels.update(v for v, t in zip(n.outputs, made, strict=True) if lie_by_channels(t))
                 if shared:
                     found.add(n)
             else:
+                if n.op in OPS and not self.by_channels.isdisjoint(n.operands()) and self._keeps_channels(n):
+                    self.by_channels.update(v for v in n.outputs if len(v.shape) in FORMATS)
                 for v in n.outputs:
                     self._stride(n, v)
+                self._note(n.outputs)
         return found
+
+    def _note(self, values: Iterable[Value]) -> None:
+        """Note which of the values in planned memory have channels innermost."""
+        for v in values:
+            if v in self.strides:
+                so = self.strides[v] is not None and lie_by_channels(self._meta(v))
+                self.by_channels.add(v) if so else self.by_channels.discard(v)
+
+    def _allocated(self, v: Value) -> torch.Tensor:
+        """A meta tensor of a value as its kernel allocates it."""
+        return blank(self._blank(v), self.chain.shape(v), v in self.by_channels)
+
+    def _keeps_channels(self, n: Node) -> bool:
+        """Whether the results of a node have channels innermost, as some of its operands have."""
+        op = OPS[n.op]
+        if "channels" in op.memory_order:
+            return by_channels(n, self.by_channels.__contains__)
+        if not op.elementwise or op.memory_order:
+            return False
+        shape = self.chain.shape(n.outputs[0])  # the first operand of this shape decides, as in torch
+        return next((v in self.by_channels for v in n.operands() if self.chain.shape(v) == shape), False)
 
     def _viewed(self, n: Node, base: torch.Tensor) -> Sequence[torch.Tensor]:
         (_, *others), options = self._local(n)
@@ -187,8 +221,9 @@ class _Lowering:
         elif v in self.joined:
             self.strides[v] = self._laid(v).stride()
         elif self._placeable(n):
-            plain = v not in self.ordered or self.exports.get(v)
-            self.strides[v] = None if plain else _own_strides(self._laid(v))
+            turned = v in self.by_channels and v not in self.wholes
+            laid = self._laid(v) if v in self.ordered else self._allocated(v) if turned else None
+            self.strides[v] = None if laid is None or self.exports.get(v) else _own_strides(laid)
 
     def _laid(self, v: Value) -> torch.Tensor:
         """A value as a meta tensor, its dimensions in the chosen order."""

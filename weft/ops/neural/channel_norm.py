@@ -161,7 +161,7 @@ store.layout(lambda x, value: f"{' '.join(axes(len(x)))}, {' '.join(axes(len(x))
 store.samples(lambda rand: [(rand(4, 6), rand(4, 6))])
 
 
-@op(returns="dx dw db", uniform=True)
+@op(returns="dx dw db", uniform=True, memory_order="channels of x")
 def batch_norm_grad(
     dy: Tensor, x: Tensor, weight: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
     save_mean: Tensor, save_rstd: Tensor, training: bool, eps: float, wanted: tuple[bool, ...],

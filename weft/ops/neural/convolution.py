@@ -229,7 +229,7 @@ def again(x: Any, weight: Any, g: Geometry) -> Any:
     return PLAIN[len(g.stride) - 1](x, weight, None, g.stride, g.padding, g.dilation, g.groups)
 
 
-@op(linear="dy weight", returns="dx", shape_of="shape")
+@op(linear="dy weight", returns="dx", shape_of="shape", memory_order="any channels")
 def conv_input_grad(
     dy: Tensor, weight: Tensor, shape: Size, stride: Size, padding: Size, dilation: Size, transposed: bool,
     output_padding: Size, groups: int, by_channels: bool = False,
@@ -278,7 +278,7 @@ def _(rand):
     yield rand(2, 2, 6), rand(3, 2, 3), (2, 3, 4), (1,), (0,), (1,), True, (0,), 1
 
 
-@op(linear="dy x", returns="dw", shape_of="shape")
+@op(linear="dy x", returns="dw", shape_of="shape", memory_order="any channels")
 def conv_weight_grad(
     dy: Tensor, x: Tensor, shape: Size, stride: Size, padding: Size, dilation: Size, transposed: bool,
     output_padding: Size, groups: int,

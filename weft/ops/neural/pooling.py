@@ -120,7 +120,7 @@ def _to_places(dims: int) -> Callable[..., Any]:
     return gradient
 
 
-@op(linear="dy", returns="dx", shape_of="shape")
+@op(linear="dy", returns="dx", shape_of="shape", memory_order="channels of indices")
 def scatter_places(dy: Tensor, indices: Tensor, shape: Size, dims: int) -> Tensor:
     """Zeros of this shape with dy added at flat indices of the last dimensions."""
     lead, tail = shape[: len(shape) - dims], shape[len(shape) - dims :]
@@ -185,7 +185,7 @@ def _avg_pool(dims: int) -> Op:
     return declared
 
 
-@op(linear="dy", returns="dx", shape_of="shape", rounds=True)
+@op(linear="dy", returns="dx", shape_of="shape", rounds=True, memory_order="any channels")
 def avg_pool_grad(
     dy: Tensor, shape: Size, kernel_size: Size, stride: Size, padding: Size, ceil_mode: bool, count_include_pad: bool,
     divisor_override: int | None,
@@ -266,7 +266,7 @@ def _adaptive(dims: int, largest: bool) -> Op:
     return declared
 
 
-@op(linear="dy", returns="dx", shape_of="shape")
+@op(linear="dy", returns="dx", shape_of="shape", memory_order="any channels")
 def adaptive_avg_pool_grad(dy: Tensor, shape: Size, dims: int) -> Tensor:
     """The gradient of adaptive average pooling: each dy spread over its window."""
     return _planes_back(_ADAPTED_BACK[dims - 1], dy, shape, dims)
