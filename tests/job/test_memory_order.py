@@ -197,3 +197,14 @@ def test_a_graph_drops_what_eager_calls_drop_of_results_in_another_order(name: s
     expected = dropped(x)
     flow.manual_seed(1)
     assert ((Dropping()(x) == 0) == (expected == 0)).all()
+
+
+def test_a_group_norm_whose_weights_alone_want_gradients_does_not_crash() -> None:
+    """Torch's kernel does, where channels are innermost."""
+    x = torch.rand(2, 4, 8, 8).contiguous(memory_format=torch.channels_last)
+    weight, bias = torch.ones(4, requires_grad=True), torch.zeros(4, requires_grad=True)
+    mine = [flow.from_torch(t.detach()).requires_grad_() for t in (weight, bias)]
+    torch.nn.functional.group_norm(x.contiguous(), 2, weight, bias).square().sum().backward()
+    F.group_norm(flow.from_torch(x), 2, *mine).square().sum().backward()
+    for t, m in zip((weight, bias), mine, strict=True):
+        assert t.grad is not None and m.grad is not None and torch.allclose(t.grad, m.grad.to_torch(), atol=1e-5)

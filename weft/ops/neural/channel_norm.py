@@ -307,11 +307,12 @@ def group_norm_grad(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of group_norm's x, weight and bias; those that aren't needed are zero."""
     mean, rstd = in_kernels_dtype(x, weight, mean, rstd)
-    dy, x = (t.contiguous(memory_format=memory_format(x)) for t in (dy, x))  # the kernel takes both for alike
+    lies = memory_format(x)
+    dy, x = (t.contiguous(memory_format=lies) for t in (dy, x))  # the kernel takes both for alike
+    asked = [bool(wanted[0]) or lies is not torch.contiguous_format, *map(bool, wanted[1:])]  # without, it crashes
     grads = aten.native_group_norm_backward(
-        dy, x, _dense(mean), _dense(rstd), _dense(weight), *_sizes(x), num_groups,
-        [bool(n) for n in wanted],
-    )  # fmt: skip
+        dy, x, _dense(mean), _dense(rstd), _dense(weight), *_sizes(x), num_groups, asked
+    )
     return tuple(absent(x, g if n else None) for g, n in zip(grads, wanted, strict=True))  # type: ignore[return-value]
 
 
