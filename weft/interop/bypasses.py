@@ -270,17 +270,6 @@ def _refused(name: str) -> Callable[..., Any]:
     return call
 
 
-def _grouped(lists: Any, with_indices: bool = False) -> dict[Any, Any]:
-    """Lists of tensors, by the devices and dtypes of the first one's."""
-    groups: dict[Any, Any] = {}
-    for i, t in enumerate(lists[0]):
-        columns, indices = groups.setdefault((t.device, t.dtype), ([[] for _ in lists], []))
-        for column, values in zip(columns, lists, strict=True):
-            column.extend(values[i : i + 1])  # some lists may be empty
-        indices.append(i)
-    return groups
-
-
 def _constructed(theirs: Callable[..., Any]) -> Callable[..., Any]:
     """`torch.Tensor(x)`, which would be of the stand-in itself, without asking it."""
     make = with_facades(sys.modules[WEFT].Tensor)
@@ -408,7 +397,6 @@ def install() -> None:
     for kind, ours in CONTEXTS.items():
         _replace_context(kind, ours)
     replace(torch._C._functions, "DelayedError", _delayed)  # type: ignore[attr-defined]
-    replace(torch._C, "_group_tensors_by_device_and_dtype", _grouped)
     torch.Tensor.__new__ = staticmethod(_constructed(torch.Tensor.__new__))  # type: ignore[method-assign]
     replace(torch.autograd, "backward", with_facades(root.autograd.backward))
     for home, ours in ((torch, root), (torch.random, root.random), (torch.jit, root.jit)):
