@@ -461,7 +461,4 @@ def multiplications(node: Node) -> int:
 
 
 def _ways(spec: Spec) -> int:
-    parts = 1
-    for n, sbp in zip(spec.placement.shape, spec.nd_sbp, strict=True):
-        parts *= n if sbp.is_split else 1
-    return parts
+    return math.prod(n for n, sbp in zip(spec.placement.shape, spec.nd_sbp, strict=True) if sbp.is_split)
