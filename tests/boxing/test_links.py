@@ -1,15 +1,7 @@
 from __future__ import annotations
 
-from weft.boxing.links import ONE_HOST, Hosts, Links, group
+from weft.boxing.links import ONE_HOST, Hosts, Links
 from weft.core.placement import Placement
-
-
-def test_groups_are_the_placements() -> None:
-    for ranks in ([4, 2, 0], [[0, 1, 2], [5, 4, 3]], [[[0, 1], [2, 3]], [[4, 5], [6, 7]], [[8, 9], [11, 10]]]):
-        place = Placement("cpu", ranks)
-        for rank in place.members:
-            for axis in range(place.ndim):
-                assert group(place, rank, axis) == place.group(rank, axis)
 
 
 def test_how_groups_lie_on_hosts() -> None:

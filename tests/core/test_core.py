@@ -60,6 +60,15 @@ def test_groups_along_an_axis() -> None:
     assert [p.group(r, 1) for r in range(4)] == [(0, 1), (0, 1), (2, 3), (2, 3)]
 
 
+@pytest.mark.parametrize("grid", [[4, 2, 0], [[0, 1, 2], [5, 4, 3]], [[[0, 1], [2, 3]], [[4, 5], [11, 10]]]])
+def test_a_group_is_a_line_of_the_grid(grid) -> None:
+    p = Placement("cpu", grid)
+    for axis in range(p.ndim):
+        for coordinate in p.coordinates():
+            line = p.ranks[(*coordinate[:axis], slice(None), *coordinate[axis + 1 :])]
+            assert p.group(p.at(coordinate), axis) == tuple(line)
+
+
 @pytest.mark.parametrize("make", [
     lambda: Placement("cpu", []), lambda: Placement("cpu", [0, 0]), lambda: Placement("cpu", [-1]),
     lambda: Placement("cpu", [0, 5]).check(2), lambda: Placement("gpu", [0]), lambda: Placement("cpu", "x"),

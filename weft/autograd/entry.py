@@ -115,22 +115,18 @@ def at_hand(op: Op, access: str = "") -> tuple[list[str], list[str]]:
     """Text that reads the operands' data as d0, d1, ... and sets `ready`; and the kernel's arguments."""
     lines, ready, kernel_args = ["        try:"], [access] if access else [], []
     for i, p in enumerate(op.params):
-        data = p.name
+        data = p.name if p.kind == "attribute" else f"d{i}"
         if p.kind == "tensor":
-            data = f"d{i}"
             lines.append(f"            {data} = {blob_of(op, i)}.now")
             ready.append(f"{data} is not None")
         elif p.kind == "optional":
-            data = f"d{i}"
             lines.append(f"            {data} = {p.name} if {p.name} is None else {p.name}.blob.now")
             ready.append(f"({data} is not None or {p.name} is None)")
         elif p.kind == "operand":
-            data = f"d{i}"
             lines.append(f"            k{i} = {p.name}.__class__")
             lines.append(f"            {data} = {p.name} if k{i} is float or k{i} is int else {p.name}.blob.now")
             ready.append(f"{data} is not None")
         elif p.kind == "tensors":
-            data = f"d{i}"
             lines.append(f"            {data} = data_of({p.name})")
             ready.append(f"{data} is not None")
         kernel_args.append(f"{p.name}={data}" if p.keyword_only else data)

@@ -63,21 +63,6 @@ class Links:
 ONE_HOST = Links()
 
 
-def group(placement: Placement, rank: int, axis: int) -> tuple[int, ...]:
-    """`placement.group`, at the cost of a slice."""
-    if placement.ndim == 1:
-        return placement.members
-    stride = 1
-    for n in placement.shape[axis + 1 :]:
-        stride *= n
-    coordinate = placement.coordinate(rank)
-    assert coordinate is not None, f"rank {rank} is outside {placement}"
-    first = 0
-    for i, (n, c) in enumerate(zip(placement.shape, coordinate, strict=True)):
-        first = first * n + (c if i != axis else 0)
-    return placement.members[first : first + stride * placement.shape[axis] : stride]
-
-
 @functools.lru_cache(maxsize=4096)
 def _of_axis(links: Links, placement: Placement, axis: int) -> Hosts:
     assert links.hosts is not None
@@ -86,7 +71,7 @@ def _of_axis(links: Links, placement: Placement, axis: int) -> Hosts:
         if coordinate[axis]:
             continue
         each: dict[Hashable, int] = {}
-        for rank in group(placement, placement.at(coordinate), axis):
+        for rank in placement.group(placement.at(coordinate), axis):
             host = links.hosts(rank)
             each[host] = each.get(host, 0) + 1
         found = Hosts(len(each), min(each.values()) if len(set(each.values())) == 1 else 0)

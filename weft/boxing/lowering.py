@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-from weft.boxing import links, steps
+from weft.boxing import steps
 from weft.boxing.overlap import overlap
 from weft.boxing.routes import Route
 from weft.boxing.steps import AxisStep, State, Step
@@ -95,7 +95,7 @@ def _lower(route: Route, step: Step, before: State, after: State, rank: int, hos
         return _exchange(basic, route.shape, before, after, rank)
     if not isinstance(step, AxisStep):
         return basic()
-    ranks = links.group(before.placement, rank, step.axis)
+    ranks = before.placement.group(rank, step.axis)
     place = before.placement.coordinate(rank)
     assert place is not None
     with_group = functools.partial(basic, ranks=ranks, index=place[step.axis])

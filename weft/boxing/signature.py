@@ -229,8 +229,8 @@ def _call(name: str, frozen: tuple[Any, ...]) -> _Call:
     placement = _placement(op, args, specs)
     forms = infer(op, replaced(op, args, lambda s: Form(s.shape, s.dtype)))
     shapes, outputs = tuple(s.shape for s in specs), tuple(f.shape for f in forms)
-    rules = op.rules(replaced(op, args, lambda s: s.shape), shapes, outputs)
-    rules = tuple(r for r in rules if _keeps_sums(op, r, specs, forms))
+    sizes = replaced(op, args, lambda s: s.shape)
+    rules = tuple(r for r in op.rules(sizes, shapes, outputs) if _keeps_sums(op, r, specs, forms))
     wanted = None
     if op.placed is not None:
         wanted = sbps.nd(args[op.names.index("sbp")], placement.ndim, len(outputs[0]))
@@ -238,7 +238,9 @@ def _call(name: str, frozen: tuple[Any, ...]) -> _Call:
             raise SbpError(f"{op.name}: random values can be broadcast or split, not partial; got {sbps.show(wanted)}")
     if len(rules) == 1 and wanted is None:
         _warn(op, specs)
-    return _Call(op, specs, forms, placement, rules, wanted, _written(op, args))
+    places = op.operand_indices(sizes)
+    written = [at for i in op.writes for at in places[op.names[i]]]
+    return _Call(op, specs, forms, placement, rules, wanted, written)
 
 
 def _keeps_sums(op: Op, rule: Rule, specs: list[Spec], forms: tuple[Form, ...]) -> bool:
@@ -303,22 +305,6 @@ def _fits(combination: tuple[Rule, ...], placement: Placement) -> bool:
 
 def _shares(a: Rule, b: Rule) -> bool:
     return any(x.dim >= 0 and x is y for x, y in zip((*a.inputs, *a.outputs), (*b.inputs, *b.outputs), strict=True))
-
-
-def _written(op: Op, args: tuple[Any, ...]) -> list[int]:
-    if not op.writes:
-        return []
-    found, at = [], 0
-    for i in op.operands:
-        value = args[i]
-        if op.params[i].kind == "tensors":
-            count = sum(v is not None for v in value)
-        else:
-            count = int(isinstance(value, Spec))
-        if i in op.writes:
-            found.extend(range(at, at + count))
-        at += count
-    return found
 
 
 def _cost(spec: Spec, nd_sbp: NdSbp, links: Links, most: float = math.inf) -> float:

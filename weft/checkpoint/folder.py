@@ -179,37 +179,25 @@ def _runs(shape: Sequence[int], box: Box) -> Iterator[tuple[int, int]]:
 
 def together(path: Any, alone: bool, root: int, step: Callable[[], int | None]) -> int:
     """Run a phase on one rank, while the others wait for its result. A failure is raised on all."""
-    rank, failure, result = current(), None, 0
-    if rank.index == root:
-        try:
-            result = step() or 0
-        except Exception as error:
-            failure = error
-    if not alone:
-        said = torch.tensor([int(failure is not None), result])
-        transport_of().everyone().broadcast(said, root)
-        failed, result = said.tolist()
-        if failed and failure is None:
-            raise CheckpointError(f"rank {root} could not write {path}; its own error says why")
-    if failure is not None:
-        raise failure
-    return result
+    return _agreed(alone, step if current().index == root else lambda: 0, f"{path}")
 
 
-def _agreed(alone: bool, step: Callable[[], None]) -> None:
-    """Run a phase on every rank, and wait for all. A failure is raised on all."""
-    rank, failure = current(), None
+def _agreed(alone: bool, step: Callable[[], int | None], what: str = "its slices") -> int:
+    """Run a phase on every rank, and wait for all; returns the largest result. A failure is raised on all."""
+    failure, result = None, 0
     try:
-        step()
+        result = step() or 0
     except Exception as error:
         failure = error
-    failed = torch.tensor([0 if failure is None else rank.index + 1])
+    said = torch.tensor([0 if failure is None else current().index + 1, result])
     if not alone:
-        transport_of().everyone().all_reduce(failed, "max")
+        transport_of().everyone().all_reduce(said, "max")
     if failure is not None:
         raise failure
-    if failed.item():
-        raise CheckpointError(f"rank {failed.item() - 1} could not write its slices; its own error says why")
+    failed, result = said.tolist()
+    if failed:
+        raise CheckpointError(f"rank {failed - 1} could not write {what}; its own error says why")
+    return result
 
 
 def _temporary(folder: str, token: int, number: int) -> str:

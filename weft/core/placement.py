@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterator
 from typing import Any, Final
@@ -119,7 +120,9 @@ class Placement:
         """The ranks that differ from `rank` along one axis only, in order: the members of that axis' collectives."""
         place = self.coordinate(rank)
         assert place is not None, f"rank {rank} is outside {self}"
-        return tuple(self.at((*place[:axis], i, *place[axis + 1 :])) for i in range(self.shape[axis]))
+        stride = math.prod(self.shape[axis + 1 :])
+        first = self._index[rank] - place[axis] * stride
+        return self.members[first : first + stride * self.shape[axis] : stride]
 
     def check(self, world_size: int) -> Placement:
         """Raise if the world doesn't have the ranks."""

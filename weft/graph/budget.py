@@ -14,11 +14,12 @@ from weft.compiler import faster, inductor, passes
 from weft.compiler.lower import Lowered, lower
 from weft.compiler.options import Options
 from weft.compiler.passes import memory_budget, slices
+from weft.core.amount import amount
 from weft.core.errors import CompileError
 from weft.core.rank import current
 from weft.graph import draws
 from weft.job.job import Job
-from weft.plan.usage import show, usage
+from weft.plan.usage import usage
 from weft.transport import transport_of
 from weft.transport.check import decoded
 
@@ -40,9 +41,10 @@ def compiled(job: Job, options: Options, watch: Callable[[str, Job], Any] | None
         return found
     least, variables = search.least(), search.variables
     raise CompileError(
-        f"graph {job.name}: a budget of {show(budget)} can't be met: with values computed "
-        f"again{' and in slices' * slices.applies(job)}, a rank still holds {show(least)}, {show(variables)} of it for "
-        f"parameters and states. set_memory_budget({least}) can be met here; what a little less gives, only a try shows"
+        f"graph {job.name}: a budget of {amount(budget)} can't be met: with values computed "
+        f"again{' and in slices' * slices.applies(job)}, a rank still holds {amount(least)}, {amount(variables)} of it "
+        f"for parameters and states. set_memory_budget({least}) can be met here; what a little less gives, only a try "
+        "shows"
     )
 
 

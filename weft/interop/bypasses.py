@@ -202,18 +202,15 @@ def _replace_context(kind: Any, ours: Callable[[Any], Any]) -> None:
             return enter(self)
         found = ours(self)
         self.__dict__.setdefault("_wefts", []).append(found)
-        if found is not None:
-            found.__enter__()
-            torch._C._set_grad_enabled(here.grad)
+        found.__enter__()
+        torch._C._set_grad_enabled(here.grad)
         return self
 
     def __exit__(self: Any, *error: Any) -> Any:
         if not self.__dict__.get("_wefts"):
             return leave(self, *error)
-        found = self._wefts.pop()
-        if found is not None:
-            found.__exit__(*error)
-            torch._C._set_grad_enabled(here.grad)
+        self._wefts.pop().__exit__(*error)
+        torch._C._set_grad_enabled(here.grad)
         return None
 
     kind.__enter__, kind.__exit__ = functools.wraps(enter)(__enter__), functools.wraps(leave)(__exit__)
@@ -260,14 +257,11 @@ def _vmap(func: Any, in_dims: Any, out_dims: Any, random: str, chunk: Any, *args
     return vmap.vmap(func, in_dims, out_dims, random, chunk_size=chunk)(*args, **kwargs)
 
 
-def _refused(name: str) -> Callable[..., Any]:
-    def call(*_: Any, **__: Any) -> Any:
-        raise ArgumentError(
-            f"{name}: a module of torch's calls it on Weft's tensors, and Weft has no function of this name. Let the "
-            "module do without"
-        )
-
-    return call
+def _functionalize(*_: Any, **__: Any) -> Any:
+    raise ArgumentError(
+        "torch.func.functionalize: a module of torch's calls it on Weft's tensors, and Weft has no function of this "
+        "name. Let the module do without"
+    )
 
 
 def _constructed(theirs: Callable[..., Any]) -> Callable[..., Any]:
@@ -417,6 +411,6 @@ def install() -> None:
         "grad_and_value_impl",
         with_facades(lambda f, n, aux, args, kwargs: root.func.grad_and_value(f, n, aux)(*args, **kwargs)),
     )
-    for name in ("vjp", "jvp", "jacrev", "jacfwd", "hessian", "linearize", "functionalize"):
-        found = getattr(root.func, name, None)
-        replace(torch.func, name, with_facades(found) if found else _refused(f"torch.func.{name}"))
+    for name in ("vjp", "jvp", "jacrev", "jacfwd", "hessian", "linearize"):
+        replace(torch.func, name, with_facades(getattr(root.func, name)))
+    replace(torch.func, "functionalize", _functionalize)

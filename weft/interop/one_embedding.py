@@ -165,14 +165,6 @@ class MultiTableMultiColumnEmbedding(Module):
 class MultiTableEmbedding(MultiTableMultiColumnEmbedding):
     """Tables of one column."""
 
-    def __init__(
-        self, name: str, embedding_dim: int, dtype: Any, key_type: Any, tables: Sequence[dict[str, Any]],
-        store_options: dict[str, Any], default_initializer: Any = None, padding_idx: int | None = None, seed: int = 0,
-    ) -> None:  # fmt: skip
-        super().__init__(
-            name, embedding_dim, dtype, key_type, tables, store_options, default_initializer, padding_idx, seed
-        )
-
 
 def with_embeddings(optimizer: Optimizer, embeddings: Sequence[MultiTableMultiColumnEmbedding]) -> Optimizer:
     """The optimizer: here it updates tables as any other parameter, where OneFlow's leaves them to this wrapper."""

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from weft.boxing import signature
-from weft.boxing.links import group
 from weft.boxing.network import links_of
 from weft.boxing.planner import cost_of
 from weft.boxing.routes import Route
@@ -63,7 +62,7 @@ class Movement(NamedTuple):
         rank, found = current().index, set[int]()
         for step, before in zip(self.route.steps, self.route.states(), strict=False):
             if isinstance(step, AxisStep) and not step.local and rank in before.placement:
-                found.update(group(before.placement, rank, step.axis))
+                found.update(before.placement.group(rank, step.axis))
             elif isinstance(step, Exchange):
                 found.update(self.src.placement.members, self.dst.placement.members)
         return tuple(sorted(found))

@@ -287,7 +287,7 @@ class Op:
             found.extend(notation.rules(described, shapes, outputs, self.reduce, least)[1:])
         elif described is not None:
             found.extend(described)
-        groups, places = [], self._operand_indices(args)
+        groups, places = [], self.operand_indices(args)
         for group in self.linear:
             members = tuple(place for name in group for place in places.get(name, ()))
             if members and all(places.get(name) for name in group):
@@ -322,8 +322,8 @@ class Op:
             return self.contractions * notation.products(described, shapes, outputs)
         return max(map(math.prod, (*shapes, *outputs)), default=0)
 
-    def _operand_indices(self, args: tuple[Any, ...]) -> dict[str, tuple[int, ...]]:
-        """Which flattened operands each parameter has."""
+    def operand_indices(self, args: tuple[Any, ...]) -> dict[str, tuple[int, ...]]:
+        """Which flattened operands each parameter has. `args` has shapes in place of tensors."""
         places, at = {}, 0
         for i in self.operands:
             count = self._given(i, args[i])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from types import NoneType
 from typing import Any, Final
 
 import torch
@@ -22,6 +23,10 @@ from weft.tensor.tensor import Tensor
 
 NUMBERS = (int, float, bool, complex)
 NUMERIC = ("Scalar", "float", "int")
+CLASSES: Final[dict[str, Any]] = {  # of types that need no more than that
+    "bool": bool, "str": str, "Scalar": NUMBERS, "None": NoneType, "DType": DType, "Device": Device,
+    "Placement": Placement,
+}  # fmt: skip
 MEMORY_WORDS = ("allocate memory", "not enough memory", "out of memory", "Storage size calculation overflowed")
 
 PYTHONS = (  # Python's own errors in a kernel or an adapter, which don't explain the call
@@ -149,29 +154,17 @@ def accepts(p: Param, value: Any, numbers: bool = True) -> bool:
 
 
 def _is(kind: str, value: Any) -> bool:
+    if kind in CLASSES:
+        return isinstance(value, CLASSES[kind])
     match kind:
         case "int":
             return isinstance(value, int) and not isinstance(value, bool)
         case "float":
             return isinstance(value, (int, float)) and not isinstance(value, bool)
-        case "bool":
-            return isinstance(value, bool)
-        case "str":
-            return isinstance(value, str)
-        case "Scalar":
-            return isinstance(value, NUMBERS)
-        case "None":
-            return value is None
         case "Size" | "Sequence[int]" | "tuple[int, ...]" | "list[int]":
             return isinstance(value, (list, tuple)) and all(
                 isinstance(v, int) and not isinstance(v, bool) for v in value
             )
-        case "DType":
-            return isinstance(value, DType)
-        case "Device":
-            return isinstance(value, Device)
-        case "Placement":
-            return isinstance(value, Placement)
     # elements of other sequences aren't checked
     return not kind.startswith(("Sequence[", "list[", "tuple[")) or (
         hasattr(value, "__iter__") and not isinstance(value, str)

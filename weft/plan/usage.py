@@ -9,6 +9,7 @@ import functools
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from weft.core.amount import amount
 from weft.ops import OPS
 from weft.plan import ids
 from weft.plan.calls import Call, Result, Step
@@ -49,31 +50,24 @@ class Usage(NamedTuple):
 
     def __str__(self) -> str:
         lines = [
-            f"{show(self.total)} beside {show(self.variables)} of variables",
-            *(f"{show(n):>10}  registers{f' on {at}' * bool(at)}, all copies" for at, n in self.places.items()),
+            f"{amount(self.total)} beside {amount(self.variables)} of variables",
+            *(f"{amount(n):>10}  registers{f' on {at}' * bool(at)}, all copies" for at, n in self.places.items()),
         ]
         if self.outputs:
-            lines.append(f"{show(self.outputs):>10}  outputs of a launch")
+            lines.append(f"{amount(self.outputs):>10}  outputs of a launch")
         for p in self.parts:
             if not p.arena + p.constants + p.allocated:
                 continue
-            lines.append(f"{show(p.arena):>10}  arena of {p.name}")
+            lines.append(f"{amount(p.arena):>10}  arena of {p.name}")
             if p.constants:
-                lines.append(f"{show(p.constants):>10}  constants of {p.name}")
+                lines.append(f"{amount(p.constants):>10}  constants of {p.name}")
             if p.allocated and p.at is not None:
                 where = f"{p.at.name}, {p.at.at}" if p.at.at else p.at.name
                 who = f"{p.name}, or its transport," if p.at.option("allocates", 0) else p.name
-                lines.append(f"{show(p.allocated):>10}  that an act of {who} allocates, most in {p.at.op} ({where})")
+                lines.append(f"{amount(p.allocated):>10}  that an act of {who} allocates, most in {p.at.op} ({where})")
         if self.allocated > max((p.allocated for p in self.parts), default=0):
-            lines.append(f"{show(self.allocated):>10}  of these allocations may be held at once")
+            lines.append(f"{amount(self.allocated):>10}  of these allocations may be held at once")
         return "\n".join(lines)
-
-
-def show(n: int) -> str:
-    for unit, size in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
-        if n >= size:
-            return f"{n / size:.1f} {unit}"
-    return f"{n} B"
 
 
 def usage(plan: Plan) -> Usage:

@@ -31,13 +31,13 @@ from weft.boxing.signature import Signature, candidates, flatten, replaced
 from weft.compiler.local_node import signature_of
 from weft.compiler.options import Options
 from weft.compiler.passes.dead_code import written
+from weft.core.amount import amount
 from weft.core.idle import idle
 from weft.core.spec import Spec
 from weft.job.job import SPECIAL, Job
 from weft.job.value import Node, Value, specs
 from weft.ops import OPS
 from weft.ops.infer import freeze
-from weft.plan.usage import show
 
 LARGEST: Final = 30_000  # unknowns of the program
 TOGETHER: Final = 3_000  # unknowns up to which all axes of a grid are chosen together: in seconds
@@ -343,7 +343,7 @@ def apply(job: Job, problem: Problem, before: Choice, after: Choice) -> None:
                 table[v] = Value(v.name, v.shape, v.dtype, spec, v.device)
     job.reasons.append(
         f"estimated {problem.seconds(before):.3g} s a step as traced, {problem.seconds(after):.3g} s so, and "
-        f"{show(round(problem.held(before)))} held in the mean, {show(round(problem.held(after)))} so"
+        f"{amount(round(problem.held(before)))} held in the mean, {amount(round(problem.held(after)))} so"
     )
     movable = {n for n in job.nodes if n.signature is not None or n.op == "to_global"}
     fixed = {v for n in job.nodes if n not in movable for v in n.operands()}
@@ -461,7 +461,4 @@ def multiplications(node: Node) -> int:
 
 
 def _ways(spec: Spec) -> int:
-    parts = 1
-    for n, sbp in zip(spec.placement.shape, spec.nd_sbp, strict=True):
-        parts *= n if sbp.is_split else 1
-    return parts
+    return math.prod(n for n, sbp in zip(spec.placement.shape, spec.nd_sbp, strict=True) if sbp.is_split)

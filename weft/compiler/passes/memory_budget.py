@@ -23,13 +23,13 @@ from weft.compiler.options import Options
 from weft.compiler.passes.early_updates import divisible, large
 from weft.compiler.passes.layouts import work
 from weft.compiler.passes.recompute_activations import once
+from weft.core.amount import amount
 from weft.job.job import SPECIAL, Job
 from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.plan.calls import Call, Place, Result
 from weft.plan.overwriting import overwrites
 from weft.plan.scratch import meanwhile
-from weft.plan.usage import show
 
 SHARE: Final = 0.015  # of a step's estimated time (measured: up to 0.03), for recompute without a budget
 LARGE: Final = 1 << 18  # least bytes of a value recomputed without a budget
@@ -63,7 +63,7 @@ def run(job: Job, options: Options) -> None:
     if again:
         job.reasons.append(
             f"{len(again)} nodes are computed again in backward, some {total(again) * 1e3:.2f} ms: a rank "
-            f"would hold {show(before.bytes)} (in {before.nodes[0].name}), and holds {show(best[0])}"
+            f"would hold {amount(before.bytes)} (in {before.nodes[0].name}), and holds {amount(best[0])}"
         )
 
 

@@ -24,6 +24,7 @@ from weft.compiler.passes import memory_budget
 from weft.compiler.passes.memory_budget import Model
 from weft.compiler.passes.recompute_activations import copied, once
 from weft.compiler.run_in_slices import Layout, Run, compute, dense
+from weft.core.amount import amount
 from weft.core.sbp import Sbp, partial_sum, split
 from weft.job.job import SPECIAL, Job
 from weft.job.value import Node, Value
@@ -31,7 +32,6 @@ from weft.ops import OPS
 from weft.ops.notation import Rule
 from weft.plan.overwriting import overwrites
 from weft.plan.spans import Strided, Use, contiguous, needed
-from weft.plan.usage import show
 
 COUNTS: Final = (2, 4, 8, 16)  # of slices
 REACH: Final = 48  # nodes on each side of the peak that a run may have
@@ -77,8 +77,8 @@ def run(job: Job, options: Options) -> None:
     job.held = math.ceil(max(held.live))
     if computed:
         job.reasons.append(
-            f"{computed} nodes are computed in up to {most} slices: a rank would hold {show(before)}, and holds "
-            f"{show(held.most)}"
+            f"{computed} nodes are computed in up to {most} slices: a rank would hold {amount(before)}, and holds "
+            f"{amount(held.most)}"
         )
 
 

@@ -19,7 +19,6 @@ from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.functional.pointwise.arithmetic import _scaled
 from weft.functional.shape.broadcasting import broadcast_shapes
-from weft.functional.shape.joining import stack
 from weft.functional.tensor.dtypes import promote_types
 from weft.functional.tensor.in_place import with_in_place
 from weft.ops import ops
@@ -38,13 +37,8 @@ def _flow_vander(x: Any, N: int | None = None, increasing: bool = False) -> Tens
     """
     if x.ndim != 1:
         raise ShapeError(f"vander(): takes a vector; got shape {list(x.shape)}")
-    x = x if x.dtype.differentiable else ops.cast(x, dtypes.int64)  # as products give
-    n = x.shape[0] if N is None else N
-    powers: list[Any] = [ops.ones_like(x, None)]
-    for _ in range(1, n):
-        powers.append(powers[-1] * x)
-    made = stack(powers if increasing else powers[::-1], 1)
-    return made if n else ops.narrow(made, 1, 0, 0)
+    made = vander(x, N)
+    return made if increasing else ops.flip(made, (1,))
 
 
 def vander(x: Any, N: int | None = None) -> Any:

@@ -51,27 +51,21 @@ pad_with.samples(lambda rand: [(rand(4, 6), (1, 2)), (rand(4, 6), (0, -2, 1, 1),
 
 # ---- with the edge's elements ------------------------------------------------------------------------
 
-_EDGES = {
-    "reflect": (
-        (aten.reflection_pad1d, aten.reflection_pad2d, aten.reflection_pad3d),
-        (aten.reflection_pad1d_backward, aten.reflection_pad2d_backward, aten.reflection_pad3d_backward),
-    ),
-    "replicate": (
-        (aten.replication_pad1d, aten.replication_pad2d, aten.replication_pad3d),
-        (aten.replication_pad1d_backward, aten.replication_pad2d_backward, aten.replication_pad3d_backward),
-    ),
+_EDGES = {  # by mode and number of dimensions: the kernel, and its gradient's
+    (mode, dims): (getattr(aten, f"{name}_pad{dims}d"), getattr(aten, f"{name}_pad{dims}d_backward"))
+    for mode, name in (("reflect", "reflection"), ("replicate", "replication"))
+    for dims in (1, 2, 3)
 }
 
 
 def _edges(pad: Size, mode: str) -> tuple[int, Any, Any]:
     dims = len(pad) // 2
-    if mode not in _EDGES or not 1 <= dims <= 3:
+    if (mode, dims) not in _EDGES:
         raise MissingFormulaError(
             f"pad: mode {mode!r} of {dims} dimensions; there are 'reflect' and 'replicate' of one to three, and "
             "'constant' of any"
         )
-    forward, backward = _EDGES[mode]
-    return dims, forward[dims - 1], backward[dims - 1]
+    return dims, *_EDGES[mode, dims]
 
 
 @op(linear="x", steady="x", memory_order="any channels on CPUs")
