@@ -593,7 +593,7 @@ def clamp_min_(x: Tensor, min: Any) -> Tensor:
     """In-place `clamp_min`."""
 
 def clone(x: Tensor, memory_format: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """A copy of x. Memory formats are chosen by kernels."""
+    """A copy of x, which lies as x does unless a memory format is given."""
 
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors concatenated along the second dimension, vectors as columns."""
@@ -617,7 +617,7 @@ def constant_pad_nd(x: Tensor, pad: Sequence[_int], value: Any = 0, *, out: Tens
     """Constant padding: (left, right) of the last dimension, then of the one before it, and so on."""
 
 def contiguous(x: Tensor, memory_format: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """x, or a contiguous copy of it. Memory formats are chosen by kernels."""
+    """x, or a contiguous copy of it: in the order of its dimensions, or with `channels_last` in that of NHWC."""
 
 def conv1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,

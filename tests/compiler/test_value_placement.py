@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import weft as flow
+from tests.graphs import Trains
 from weft import nn
 from weft.core.errors import CompileError
 from weft.ops import OPS
+from weft.plan import parse
 from weft.plan.calls import Step, verify
 
 F = nn.functional
@@ -181,3 +183,50 @@ def test_a_heap_that_knows_its_values_finds_each_whole_or_the_plan_is_refused(st
             with pytest.raises(CompileError):
                 verify(changed, reads, writes)
     graph.close()
+
+
+class Image(nn.Module):
+    """Kernels that keep channels innermost, and some that don't."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.each = nn.Conv2d(4, 16, 3, padding=1), nn.Conv2d(16, 16, 3, padding=1, groups=16)
+        self.one, self.last = nn.Conv2d(16, 16, 1), nn.Conv2d(32, 8, 3)
+        self.norm, self.rows = nn.GroupNorm(2, 16), nn.LayerNorm(16)
+
+    def forward(self, x: Any) -> Any:
+        x = F.max_pool2d(F.relu(self.first(x)), 2)
+        y = F.gelu(self.rows(self.each(x).permute(0, 2, 3, 1)).permute(0, 3, 1, 2))
+        y = x + self.norm(self.one(y)) * flow.sigmoid(y.mean((2, 3), True))
+        y = F.silu(self.last(flow.cat([x.tanh(), F.avg_pool2d(y, 3, 1, 1) * 2], 1)))
+        return y.mean((2, 3))
+
+
+@pytest.mark.parametrize("lying", ["weights", "batch", "nothing"])
+@pytest.mark.parametrize("size, budget", [(16, 0), (64, 0), (64, 1_900_000)])
+def test_channels_lie_innermost_in_a_chain_as_in_the_eager_program(lying: str, size: int, budget: int) -> None:
+    flow.manual_seed(0)
+    models = Image(), Image()
+    models[1].load_state_dict(models[0].state_dict())
+    x = flow.randn(2, 4, size, size)
+    if lying == "weights":
+        models = tuple(m.to(memory_format=flow.channels_last) for m in models)
+    elif lying == "batch":
+        x = x.contiguous(memory_format=flow.channels_last)
+    optimizers = [flow.optim.SGD(m.parameters(), lr=0.1) for m in models]
+    graph, optimizer = Trains(models[0], optimizers[0]), optimizers[1]
+    if budget:
+        graph.config.set_memory_budget(budget)
+    for _ in range(2):
+        loss = models[1](x).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        assert math.isclose(graph(x).item(), loss.item(), rel_tol=1e-5)
+    for p, q in zip(*(m.parameters() for m in models), strict=True):
+        np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=1e-4, atol=1e-6)
+    calls = {c.op: c.results[0] for c in graph.plan.tasks[1].step.calls if c.results}
+    if lying == "weights":
+        assert all(calls[op].strides is not None for op in ("relu", "gelu", "gelu_grad", "silu_grad"))
+    if size == 64:
+        assert parse(str(graph.plan)) == graph.plan

@@ -24,7 +24,7 @@ from weft.graph.hints import setters
 
 dist: Any = flow.distributed
 nccl: Any = flow.boxing.nccl  # type: ignore[attr-defined]
-SOON, LAST = timedelta(seconds=9), flow.channels_last
+SOON = timedelta(seconds=9)
 
 
 @pytest.fixture(autouse=True)
@@ -78,12 +78,6 @@ GIVEN: dict[str, Callable[[], Any]] = {
     "Graph.debug(only_user_py_stack)": lambda: graph().debug(0, only_user_py_stack=False),
     "Graph.debug(op_repr_with_py_stack)": lambda: graph().debug(0, op_repr_with_py_stack=True),
     "with_dynamic_input_shape(enable_shared)": lambda: nn.Graph.with_dynamic_input_shape(enable_shared=False),
-    "Tensor.to(memory_format)": lambda: x().to(memory_format=LAST),
-    "Module.to(memory_format)": lambda: nn.Linear(1, 1).to(memory_format=LAST),
-    "clone(memory_format)": lambda: x().clone(memory_format=LAST),
-    "contiguous(memory_format)": lambda: x().contiguous(memory_format=LAST),
-    "Tensor.float and the like(memory_format)": lambda: x().double(memory_format=LAST),
-    "empty_like and the like(memory_format)": lambda: flow.zeros_like(x(), memory_format=LAST),
     "vmap(chunk_size)": lambda: flow.vmap(flow.sin, chunk_size=2),
     "jacrev(chunk_size)": lambda: flow.func.jacrev(flow.sin, chunk_size=2),
     "jacfwd(randomness)": lambda: flow.func.jacfwd(flow.sin, randomness="different"),
@@ -142,7 +136,6 @@ def test_what_means_off_is_quiet() -> None:
         GraphConfig().enable_zero()
         graph().debug(0, max_py_stack_depth=2)
         nccl.enable_use_compute_stream(False)
-        x().to(memory_format=flow.contiguous_format).contiguous(memory_format=flow.preserve_format)
         messages(tag=0)
 
 

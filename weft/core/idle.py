@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import torch
-
-from weft.core.errors import ArgumentError
 from weft.core.program_line import warn
 
 FUSES = "the compiler fuses by itself"
@@ -22,7 +19,6 @@ CUDNN = "flow.backends.cudnn.benchmark controls how convolutions are chosen"
 ALONE = "collectives travel one by one, each as soon as its operands are there"
 WAITS = "a wait ends when its peers have come or failed, or after WEFT_DEADLINE seconds"
 SPARSE = "gradients are dense; SGD, Adagrad and SparseAdam update as they would with sparse ones"
-FORMATS = "tensors are contiguous; each kernel chooses its own format inside"
 
 IDLE: Final[dict[str, str]] = {
     **{f"config.{name}": why for name, why in {
@@ -59,9 +55,6 @@ IDLE: Final[dict[str, str]] = {
     "with_dynamic_input_shape(enable_shared)": "the graphs of all forms have the same modules, and so share variables",
     **{f"Graph.debug({name})": "an op records the program's line, not the whole stack"
        for name in ("max_py_stack_depth", "only_user_py_stack", "op_repr_with_py_stack")},
-    **{f"{name}(memory_format)": FORMATS
-       for name in ("Tensor.to", "Tensor.float and the like", "Module.to", "clone", "contiguous",
-                    "empty_like and the like")},
     "vmap(chunk_size)": "slices are computed one by one or together, as the ops allow",
     "jacrev(chunk_size)": "rows are computed one by one already",
     "jacfwd(randomness)": "the function runs once, and draws once for all columns",
@@ -95,11 +88,3 @@ def idle(name: str, given: Any = True) -> None:
         return
     _said.add(name)
     warn(f"{name} has no effect here: {IDLE[name]}")
-
-
-def idle_format(name: str, memory_format: Any) -> None:
-    """Likewise for a memory format other than the default."""
-    if not isinstance(memory_format, (torch.memory_format, type(None))):
-        kind = type(memory_format).__name__
-        raise ArgumentError(f"{name}: argument 'memory_format' must be torch.memory_format, not {kind}")
-    idle(name, memory_format not in (None, torch.preserve_format, torch.contiguous_format))

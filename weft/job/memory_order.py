@@ -66,6 +66,8 @@ def by_channels(node: Node, are_so: Callable[[Value], bool]) -> bool:
     op = OPS[node.op]
     if "by_channels" in op.names and node.args[op.names.index("by_channels")]:
         return True
+    if "channels" not in op.memory_order:
+        return False
     which, _, where = op.memory_order.partition("channels")
     if where == " on CPUs" and node.outputs[0].device_type != "cpu":
         return False
@@ -117,9 +119,8 @@ class Order:
             made = torch.empty_strided(node.args[0], node.args[-1], device="meta")
         elif op is not None and op.random and node.operands():
             made = self.known[node.operands()[0]]
-        elif op is not None and "channels" in op.memory_order:
-            if by_channels(node, lambda v: channels_innermost(self.known[v])):
-                made = [v.meta.contiguous(memory_format=FORMATS.get(len(v.shape), FLAT)) for v in node.outputs]
+        elif op is not None and by_channels(node, lambda v: channels_innermost(self.known[v])):
+            made = [v.meta.contiguous(memory_format=FORMATS.get(len(v.shape), FLAT)) for v in node.outputs]
         elif op is not None and (op.memory_order == "first" or op.elementwise) and node.operands():
             v = node.outputs[0]
             given = [self.known[o] for o in node.operands()]

@@ -419,7 +419,7 @@ class Methods:
         """In-place `clamp_min`."""
 
     def clone(self, memory_format: Any = None) -> Tensor:
-        """A copy of x. Memory formats are chosen by kernels."""
+        """A copy of x, which lies as x does unless a memory format is given."""
 
     def conj(self) -> Tensor:
         """The complex conjugate; x itself, if it is real."""
@@ -428,7 +428,7 @@ class Methods:
         """The complex conjugate; x itself, if it is real."""
 
     def contiguous(self, memory_format: Any = None) -> Tensor:
-        """x, or a contiguous copy of it. Memory formats are chosen by kernels."""
+        """x, or a contiguous copy of it: in the order of its dimensions, or with `channels_last` in that of NHWC."""
 
     def contiguous_(self) -> Tensor:
         """Make x contiguous, in place."""

@@ -22,7 +22,7 @@ from weft.compiler.calls.moves import Move
 from weft.compiler.ends import variable_options
 from weft.compiler.layout import Chain, Shape, Strides
 from weft.compiler.local_node import PLACED, SMALL, local_call, refs
-from weft.job.memory_order import by_channels
+from weft.job.memory_order import alike, by_channels
 from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.ops.kernels import FORMATS, blank, lie_by_channels
@@ -176,7 +176,7 @@ class _Lowering:
                 if shared:
                     found.add(n)
             else:
-                if n.op in OPS and not self.by_channels.isdisjoint(n.operands()) and self._keeps_channels(n):
+                if n.op in OPS and self._keeps_channels(n):
                     self.by_channels.update(v for v in n.outputs if len(v.shape) in FORMATS)
                 for v in n.outputs:
                     self._stride(n, v)
@@ -186,9 +186,9 @@ class _Lowering:
     def _note(self, values: Iterable[Value]) -> None:
         """Note which of the values in planned memory have channels innermost."""
         for v in values:
-            if v in self.strides:
-                so = self.strides[v] is not None and lie_by_channels(self._meta(v))
-                self.by_channels.add(v) if so else self.by_channels.discard(v)
+            meta = self._meta(v)
+            if meta is not None:
+                self.by_channels.add(v) if lie_by_channels(meta) else self.by_channels.discard(v)
 
     def _allocated(self, v: Value) -> torch.Tensor:
         """A meta tensor of a value as its kernel allocates it."""
@@ -197,12 +197,13 @@ class _Lowering:
     def _keeps_channels(self, n: Node) -> bool:
         """Whether the results of a node have channels innermost, as some of its operands have."""
         op = OPS[n.op]
-        if "channels" in op.memory_order:
-            return by_channels(n, self.by_channels.__contains__)
-        if not op.elementwise or op.memory_order:
+        if "by_channels" not in op.names and self.by_channels.isdisjoint(n.operands()):
             return False
-        shape = self.chain.shape(n.outputs[0])  # the first operand of this shape decides, as in torch
-        return next((v in self.by_channels for v in n.operands() if self.chain.shape(v) == shape), False)
+        if not op.elementwise or op.memory_order:
+            return by_channels(n, self.by_channels.__contains__)
+        shape = self.chain.shape(n.outputs[0])
+        laid = [self._allocated(v) if t is None else t for v in n.operands() for t in [self._meta(v)]]
+        return len(shape) in FORMATS and lie_by_channels(torch.empty_strided(shape, alike(shape, laid), device="meta"))
 
     def _viewed(self, n: Node, base: torch.Tensor) -> Sequence[torch.Tensor]:
         (_, *others), options = self._local(n)

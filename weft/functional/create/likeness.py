@@ -14,11 +14,11 @@ from weft.autograd.freshness import fresh
 from weft.core import dtype as dtypes
 from weft.core.device import Device
 from weft.core.dispatch import here
-from weft.core.idle import idle_format
 from weft.core.sbp import broadcast
 from weft.functional.create import creation
 from weft.functional.create.creation import Sizes, finished, size_of
 from weft.functional.random import random_tensors
+from weft.functional.tensor.memory_format import by_channels, formatted
 from weft.job.memory_order import alike
 from weft.ops import ops
 from weft.ops.create import constructors
@@ -78,16 +78,17 @@ def fitted(x: Tensor, shape: Any, dtype: Any, device: Any, placement: Any, sbp: 
 def _like(name: str, op: Any) -> None:
     @public("flow", short=Making(getattr(torch, name), "x.blob.now"))
     @named(name, op.__doc__)
-    def make(
+    def like(
         x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
         requires_grad: bool = False, memory_format: Any = None,
     ) -> Tensor:  # fmt: skip
-        idle_format("empty_like and the like(memory_format)", memory_format)
         device = _other(x, device)
         if device is None and placement is None and sbp is None:
-            return finished(op(x, None if dtype is None else dtypes.of(dtype)), requires_grad)
-        made = getattr(creation, name.removesuffix("_like"))
-        return finished(made(tuple(x.shape), **form(x, dtype, device, placement, sbp)), requires_grad)
+            made = op(x, None if dtype is None else dtypes.of(dtype))
+        else:
+            make = getattr(creation, name.removesuffix("_like"))
+            made = make(tuple(x.shape), **form(x, dtype, device, placement, sbp))
+        return finished(formatted(made, memory_format), requires_grad)
 
 
 _like("ones_like", constructors.ones_like)
@@ -101,23 +102,26 @@ def full_like(
     requires_grad: bool = False, *, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """A tensor like x, filled with one value."""
-    idle_format("empty_like and the like(memory_format)", memory_format)
     device = _other(x, device)
     if device is None and placement is None and sbp is None:
         value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-        return finished(constructors.full_like(x, value, None if dtype is None else dtypes.of(dtype)), requires_grad)
-    options = form(x, dtype, device, placement, sbp)
-    return creation.full(tuple(x.shape), fill_value, requires_grad=requires_grad, **options)
+        made = constructors.full_like(x, value, None if dtype is None else dtypes.of(dtype))
+    else:
+        made = creation.full(tuple(x.shape), fill_value, **form(x, dtype, device, placement, sbp))
+    return finished(formatted(made, memory_format), requires_grad)
 
 
 def _drawn_like(
-    x: Tensor, distribution: str, parameters: tuple[float, ...], generator: Any, dtype: Any
+    x: Tensor, distribution: str, parameters: tuple[float, ...], generator: Any, dtype: Any, memory_format: Any = None
 ) -> Tensor | None:
-    """Draws like a local tensor that isn't contiguous, in memory order, as torch does."""
-    strides = strides_of(x)
+    """Draws like a local tensor that isn't contiguous, or in such a format, in memory order, as torch does."""
+    shape, strides = tuple(x.shape), None
+    if memory_format in (None, torch.preserve_format):
+        strides = strides_of(x)
+    elif by_channels(x, memory_format) and x.is_local:
+        strides = torch.empty(shape, memory_format=memory_format, device="meta").stride()
     if strides is None:
         return None
-    shape = tuple(x.shape)
     dense = alike(shape, [torch.empty_strided(shape, strides, device="meta")])
     with creation.drawing(generator):
         return ops.draw(shape, distribution, parameters, dtype, x.device, None, None, dense)
@@ -130,14 +134,13 @@ def _random_like(name: str, make: Callable[..., Tensor], distribution: str) -> N
         x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
         generator: Any = None, requires_grad: bool = False, memory_format: Any = None,
     ) -> Tensor:  # fmt: skip
-        idle_format("empty_like and the like(memory_format)", memory_format)
         device = _other(x, device)
         options = form(x, dtype, device, placement, sbp)
         if device is None and placement is None:
-            y = _drawn_like(x, distribution, (0.0, 1.0), generator, options["dtype"])
+            y = _drawn_like(x, distribution, (0.0, 1.0), generator, options["dtype"], memory_format)
             if y is not None:
                 return finished(y, requires_grad)
-        return make(tuple(x.shape), generator=generator, requires_grad=requires_grad, **options)
+        return finished(formatted(make(tuple(x.shape), generator=generator, **options), memory_format), requires_grad)
 
 
 _random_like("rand_like", random_tensors.rand, "uniform")

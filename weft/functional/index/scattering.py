@@ -19,8 +19,9 @@ from weft.functional.create.likeness import device_of
 from weft.functional.index import indexing
 from weft.functional.shape.broadcasting import broadcast_shapes
 from weft.functional.shape.views import movedim
-from weft.functional.tensor.conversion import cast, contiguous
+from weft.functional.tensor.conversion import cast
 from weft.functional.tensor.in_place import filling, into, number_like, with_in_place
+from weft.functional.tensor.memory_format import contiguous
 from weft.ops import OPS, ops
 from weft.ops.index.indexing import check_places, check_range
 from weft.ops.shape.views import dim_of

@@ -10,7 +10,7 @@ from weft.api.fast_path import in_one
 from weft.api.table import public
 from weft.autograd.overwrite import overwriting
 from weft.core.errors import OptionError, ShapeError
-from weft.functional.tensor.conversion import contiguous
+from weft.functional.tensor.memory_format import contiguous
 from weft.ops import OPS, ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor

@@ -15,8 +15,9 @@ from weft.functional.index.scattering import _same
 from weft.functional.shape.joining import atleast_2d
 from weft.functional.shape.views import movedim, ravel
 from weft.functional.tensor import in_place
-from weft.functional.tensor.conversion import cast, contiguous
+from weft.functional.tensor.conversion import cast
 from weft.functional.tensor.dtypes import common_type
+from weft.functional.tensor.memory_format import contiguous
 from weft.ops import ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor

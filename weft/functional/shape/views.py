@@ -12,7 +12,7 @@ from weft.core.dispatch import here
 from weft.core.dtype import DType
 from weft.core.errors import IndexingError, ShapeError
 from weft.functional.create.creation import Sizes, size_of
-from weft.functional.tensor.conversion import contiguous
+from weft.functional.tensor.memory_format import contiguous
 from weft.ops import ops
 from weft.ops.pointwise.arithmetic import conjugated
 from weft.ops.shape.views import dim_of, resolve

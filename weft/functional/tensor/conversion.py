@@ -11,22 +11,21 @@ import torch
 from weft.api.signature import F
 from weft.api.table import named, public
 from weft.autograd import Function
-from weft.autograd.freshness import fresh, is_contiguous
 from weft.core import dtype as dtypes
 from weft.core import sbp as sbps
 from weft.core.device import Device
 from weft.core.dispatch import here
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, DtypeError, SbpError
-from weft.core.idle import idle_format
 from weft.core.placement import Placement, placed_at
 from weft.core.sbp import NdSbp
+from weft.functional.tensor.memory_format import by_channels, formatted, still
 from weft.ops import ops
 from weft.ops.create import convert, move
 from weft.tensor.blob import Blob
 from weft.tensor.data import local_data
 from weft.tensor.parameter import Parameter
-from weft.tensor.tensor import Tensor, of_value
+from weft.tensor.tensor import Tensor
 
 SHORT: Final = {dtypes.float16, dtypes.bfloat16}
 
@@ -37,10 +36,8 @@ def to(
     non_blocking: bool = False, placement: Placement | None = None, sbp: Any = None, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """x with another dtype, device, or both as of another tensor: `to(flow.half)`, `to("cuda", flow.half)`, `to(y)`"""
-    if memory_format is not None:
-        idle_format("Tensor.to(memory_format)", memory_format)
     if placement is not None or sbp is not None:
-        return to_global(x, placement, sbp)
+        return formatted(to_global(x, placement, sbp), memory_format)
     for at, target in enumerate(targets):
         if target is None:  # the same device
             continue
@@ -66,6 +63,7 @@ def to(
     y = x if device is None else _on(x, Device(device), non_blocking)
     if dtype is not None:
         y = cast(y, dtype)
+    y = formatted(y, memory_format)
     return ops.clone(y) if copy and y is x else y
 
 
@@ -84,14 +82,7 @@ def _on(x: Tensor, device: Device, non_blocking: bool = False) -> Tensor:
             return x
         device.check()
         return convert.to_global(x, Placement(device.type, x.placement.ranks.tolist()), x.sbp)
-    return x if x.device is device else _still(move.to_device(x, device.check(), x.device, not non_blocking), x)
-
-
-def _still(y: Tensor, x: Tensor) -> Tensor:
-    """Mark y, which has x's value, as a shard of what x is a shard of."""
-    if x.part_of is not None and y.is_local and y.value is None:
-        y.part_of = x.part_of
-    return y
+    return x if x.device is device else still(move.to_device(x, device.check(), x.device, not non_blocking), x)
 
 
 @public("flow tensor")
@@ -102,7 +93,7 @@ def cast(x: Tensor, dtype: Any) -> Tensor:
     [1]
     """
     kind = dtype if type(dtype) is DType else dtypes.of(dtype)
-    return x if isinstance(x, Tensor) and x.dtype is kind else _still(ops.cast(x, kind), x)
+    return x if isinstance(x, Tensor) and x.dtype is kind else still(ops.cast(x, kind), x)
 
 
 def in_float32(f: F) -> F:
@@ -129,9 +120,8 @@ def _as(name: str, kind: DType) -> None:
     @public("tensor")
     @named(name, f"x as {kind.name}.")
     def converted(x: Tensor, *, memory_format: Any = None) -> Tensor:
-        if memory_format is not None:
-            idle_format("Tensor.float and the like(memory_format)", memory_format)
-        return x if x.dtype is kind else _still(ops.cast(x, kind), x)
+        y = x if x.dtype is kind else still(ops.cast(x, kind), x)
+        return y if memory_format is None else formatted(y, memory_format)
 
 
 for _name, _kind in {
@@ -184,31 +174,15 @@ def cuda(x: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
 
 @public("flow tensor")
 def clone(x: Tensor, memory_format: Any = None) -> Tensor:
-    """A copy of x. Memory formats are chosen by kernels.
+    """A copy of x, which lies as x does unless a memory format is given.
 
     >>> x = flow.ones(1); y = x.clone(); y.fill_(2); x.item()
     tensor([2.])
     1.0
     """
-    if memory_format is not None:
-        idle_format("clone(memory_format)", memory_format)
-    return _still(ops.clone(x), x)
-
-
-@public("flow tensor")
-def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
-    """x, or a contiguous copy of it. Memory formats are chosen by kernels."""
-    if memory_format is not None:
-        idle_format("contiguous(memory_format)", memory_format)
-    if x.value is not None and here.trace is not None and x.spec is None:
-        here.trace.order.settled(fresh(x).value)
-    if is_contiguous(x):
-        return x
-    if x.value is None:
-        return _still(move.contiguous(x), x)
-    alone = of_value(fresh(x).value, x.spec)  # a symbol is never overwritten, so it needs no copy
-    alone.node, alone._requires_grad = x.node, x._requires_grad
-    return alone
+    if memory_format in (None, torch.preserve_format):
+        return still(ops.clone(x), x)
+    return still(move.contiguous(x, by_channels(x, memory_format)), x)
 
 
 @public("tensor")

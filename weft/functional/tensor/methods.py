@@ -17,7 +17,7 @@ from weft.core.rank import current
 from weft.core.spec import Spec
 from weft.functional.create.creation import Sizes, size_of
 from weft.functional.shape import views
-from weft.functional.tensor import conversion
+from weft.functional.tensor import conversion, memory_format
 from weft.functional.tensor.in_place import refuse_out
 from weft.ops import ops
 from weft.tensor.blob import blob_of
@@ -175,7 +175,7 @@ def detach(x: Tensor) -> Tensor:
 def contiguous_(x: Tensor) -> Tensor:
     """Make x contiguous, in place."""
     if not x.is_contiguous():
-        with_order = conversion.contiguous(x)
+        with_order = memory_format.contiguous(x)
         x.blob, x.shard = with_order.blob, with_order.shard
         x.node, x._view_of = with_order.node, None
     return x

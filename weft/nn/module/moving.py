@@ -12,21 +12,24 @@ from weft.core import sbp as sbps
 from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, DtypeError, SbpError
-from weft.core.idle import idle_format
 from weft.core.placement import Placement, placed_at
 from weft.core.sbp import Sbp, broadcast
 from weft.functional.create import creation
 from weft.functional.tensor.conversion import counted_as
+from weft.functional.tensor.memory_format import check, formatted
 from weft.nn.module.layout_rules import by_names
 from weft.ops import ops
+from weft.ops.kernels import FORMATS
 from weft.tensor.parameter import is_lazy
 from weft.tensor.tensor import Tensor
 
 
-def where_to(*args: Any, **kwargs: Any) -> tuple[Device | None, DType | None]:
+def where_to(*args: Any, **kwargs: Any) -> tuple[Device | None, DType | None, Any]:
+    """The device, the dtype and the memory format that arguments of `to` say."""
     device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
     kwargs.pop("non_blocking", None)  # ignored
-    idle_format("Module.to(memory_format)", kwargs.pop("memory_format", None))
+    memory_format = kwargs.pop("memory_format", None)
+    check(memory_format)
     if kwargs:
         raise ArgumentError(f"Module.to() got an unexpected argument {next(iter(kwargs))!r}; it takes device and dtype")
     for a in args:
@@ -41,7 +44,7 @@ def where_to(*args: Any, **kwargs: Any) -> tuple[Device | None, DType | None]:
     dtype = None if dtype is None else dtypes.of(dtype)
     if dtype is not None and not dtype.differentiable:
         raise DtypeError(f"a module's dtype must be floating point; got {dtype}")
-    return None if device is None else Device(device).check(), dtype
+    return None if device is None else Device(device).check(), dtype, memory_format
 
 
 def of_kind(module: Any, kind: Any) -> Any:
@@ -54,14 +57,16 @@ def of_kind(module: Any, kind: Any) -> Any:
 
 def sent(module: Any, *args: Any, **kwargs: Any) -> Any:
     """`module.to`, for methods that a subclass's `to` may call."""
-    device, dtype = where_to(*args, **kwargs)
-    return module._apply(lambda t: moved(t, device, dtype))
+    device, dtype, memory_format = where_to(*args, **kwargs)
+    return module._apply(lambda t: moved(t, device, dtype, memory_format))
 
 
-def moved(t: Tensor, device: Device | None, dtype: DType | None) -> Tensor:
+def moved(t: Tensor, device: Device | None, dtype: DType | None, memory_format: Any = None) -> Tensor:
     if device is not None and (t.is_global or t.device is not device):
         t = t.to(device)
-    return ops.cast(t, dtype) if dtype is not None and t.dtype.differentiable and t.dtype is not dtype else t
+    if dtype is not None and t.dtype.differentiable and t.dtype is not dtype:
+        t = ops.cast(t, dtype)
+    return formatted(t, memory_format) if len(t.shape) in FORMATS else t
 
 
 def spreading(module: Any, placement: Placement | None, sbp: Any) -> Callable[[Tensor], Tensor]:

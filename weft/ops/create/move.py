@@ -9,6 +9,7 @@ from torch import Tensor
 
 from weft.core.device import Device
 from weft.ops.declaration import op
+from weft.ops.kernels import FORMATS
 
 
 @op("... -> ...", linear="x")
@@ -62,22 +63,23 @@ to_device.samples(lambda rand: [(rand(4, 6), Device("cpu"), Device("cpu"))])
 
 
 @op("... -> ...", linear="x", memory_order="contiguous")
-def contiguous(x: Tensor) -> Tensor:
-    """A contiguous copy of x; the public `x.contiguous()` returns x itself if it is contiguous.
+def contiguous(x: Tensor, by_channels: bool = False) -> Tensor:
+    """A contiguous copy of x, or one with channels innermost in memory; the public `x.contiguous()` returns x itself if
+    it lies so.
 
     >>> flow._C.contiguous(flow.ones(2, 3).t()).is_contiguous()
     True
     """
-    return x.clone(memory_format=torch.contiguous_format)
+    return x.clone(memory_format=FORMATS[x.dim()] if by_channels else torch.contiguous_format)
 
 
 @contiguous.out
-def _(y, x):
+def _(y, x, by_channels):
     y.copy_(x)
 
 
 contiguous.grad(lambda dy: dy)
-contiguous.samples(lambda rand: [(rand(4, 6),)])
+contiguous.samples(lambda rand: [(rand(4, 6),), (rand(2, 3, 4, 5), True)])
 
 
 @op("... -> ...", linear="x", view=True)

@@ -18,6 +18,7 @@ from weft.ops.form import Form, alike
 from weft.ops.kernels import FORMATS, aten, blank, channels_innermost, lie_by_channels
 from weft.ops.notation import Rule
 from weft.ops.reduce.sums import sum
+from weft.tensor.blob import blob_of
 
 
 def spread(value: Any, dims: int) -> tuple[int, ...]:
@@ -217,7 +218,7 @@ def _by_channels(x: Any) -> bool:
         return False
     if here.trace is not None and x.value is not None:
         return channels_innermost(x.value.meta.as_strided(x.shape, here.trace.order.strides(x.value)))
-    data = (x.blob if x.spec is None else x.shard).data
+    data = blob_of(x).data
     return data is not None and channels_innermost(data)
 
 
