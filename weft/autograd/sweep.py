@@ -50,8 +50,8 @@ def _start(t: Tensor, gradient: Tensor | None, position: int, accumulate: bool) 
         raise ShapeError(
             f"a gradient of shape {list(gradient.shape)} for a tensor of shape {list(t.shape)}: they must agree"
         )
-    gradient = gradient if gradient.dtype is t.dtype else ops.cast(gradient, t.dtype)
-    return gradient if trace is None else trace.begun_with(gradient)
+    given = gradient if gradient.dtype is t.dtype else ops.cast(gradient, t.dtype)
+    return given if trace is None else trace.begun_with(given)
 
 
 class Sweep:
