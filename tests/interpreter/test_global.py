@@ -339,3 +339,16 @@ def test_storage_formats_are_rearranged(dtype: torch.dtype) -> None:
     wanted = [y for d in (0, 1) for y in (torch.cat([x, x], d), x.reshape(-1), x.reshape(-1))]
     for found in spawn_threads(2, rearranged, dtype):
         assert all(map(torch.equal, found, wanted))
+
+
+def test_infinities_of_a_part_are_multiplied_by_no_zeros() -> None:
+    """One row over two ranks, whose squares might be made of a partial sum and the whole."""
+
+    def run() -> list[Any]:
+        place = flow.placement("cpu", ranks=[0, 1])
+        x = flow.tensor([[float("inf"), 1.0, -2.0]], placement=place, sbp=flow.sbp.split(0))
+        return [(x * x).tolist(), flow.linalg.vector_norm(x).item(), (x * x.exp()).tolist()]
+
+    inf = float("inf")
+    for squares, norm, powers in spawn_threads(2, run):
+        assert squares == [[inf, 1.0, 4.0]] and norm == inf and powers[0][0] == inf

@@ -124,6 +124,7 @@ def test_a_tensor_in_the_place_of_a_number(name: str) -> None:
         (lambda: flow.softmax(x.long(), 0), NotImplementedError, "not implemented for 'Long'"),
         (lambda: flow.linalg.inv(flow.zeros(2, 2)), OpError, "singular"),
         (lambda: flow.linalg.lu_factor(flow.zeros(2, 2)), OpError, r"U\[1,1\] is zero and using it"),
+        (lambda: flow.linalg.lu_factor(flow.zeros(2, 2) + 0j), OpError, r"U\[1,1\] is zero and using it"),
         (lambda: flow.nn.functional.l1_loss(x, x, x, x), OptionError,
          r"float32\[2,3\] is not a valid value for reduction.*weight=w"),
         (lambda: flow.div(x, 2, rounding_mode="up"), ArgumentError, "rounding_mode"),

@@ -32,7 +32,9 @@ NOTHING_TRACED: Final = (
 )
 
 
-def _start(t: Tensor, gradient: Tensor | None, position: int) -> Tensor:
+def _start(t: Tensor, gradient: Tensor | None, position: int, accumulate: bool) -> Tensor:
+    """With what backward starts at an output. What `.grad` accumulates in a graph is a share of what is updated by."""
+    trace = here.trace if accumulate else None
     if not t._requires_grad:
         why = NOTHING if here.trace is None else NOTHING_TRACED
         raise AutogradError(f"element {position} of tensors does not require grad and does not have a grad_fn: {why}")
@@ -42,13 +44,14 @@ def _start(t: Tensor, gradient: Tensor | None, position: int) -> Tensor:
                 f"grad can be implicitly created only for scalar outputs; this one has shape {list(t.shape)}. "
                 "Reduce it (loss.mean().backward()) or pass the gradient: y.backward(gradient)"
             )
-        return ops.ones_like(t) if here.trace is None else here.trace.begun(t)
+        return ops.ones_like(t) if trace is None else trace.begun(t)
     check_kind(t.is_global, gradient, f"gradient {position}, which was given")
     if gradient.shape != t.shape:
         raise ShapeError(
             f"a gradient of shape {list(gradient.shape)} for a tensor of shape {list(t.shape)}: they must agree"
         )
-    return gradient if gradient.dtype is t.dtype else ops.cast(gradient, t.dtype)
+    given = gradient if gradient.dtype is t.dtype else ops.cast(gradient, t.dtype)
+    return given if trace is None else trace.begun_with(given)
 
 
 class Sweep:
@@ -85,7 +88,7 @@ class Sweep:
         for i, (t, given) in enumerate(zip(outputs, gradients, strict=True)):
             if given is not None:
                 self._hold(given)
-            self._send(places[i], _start(t, given, i))
+            self._send(places[i], _start(t, given, i, self.accumulate))
         if counters.accumulated and self.wanted_leaves is None and here.trace is None:
             self.uses = _uses(self.pending)
         self._all()

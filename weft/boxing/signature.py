@@ -262,11 +262,20 @@ def _legal(call: _Call) -> Iterator[Combination]:
         if not _fits(rules, call.placement):
             continue
         ins = tuple(tuple(r.inputs[i] for r in rules) for i in range(len(call.specs)))
-        if any(ins[i] != call.specs[i].nd_sbp for i in call.written):
+        if any(ins[i] != call.specs[i].nd_sbp for i in call.written) or _begins_a_factor(call, ins):
             continue
         outs = tuple(tuple(r.outputs[i] for r in rules) for i in range(len(call.forms)))
         if call.wanted is None or outs[0] == call.wanted:
             yield Combination(ins, outs, any(r.ranked for r in rules))
+
+
+def _begins_a_factor(call: _Call, ins: tuple[NdSbp, ...]) -> bool:
+    """Whether an operand would become a partial sum to be multiplied, where none is: zeros times infinity are nan."""
+    for k in range(call.placement.ndim):
+        begun = any(n[k].is_partial for n in ins) and not any(s.nd_sbp[k].is_partial for s in call.specs)
+        if begun and broadcast in (n[k] for n in ins):
+            return True
+    return False
 
 
 def _signature(call: _Call, chosen: Combination) -> Signature:

@@ -132,6 +132,9 @@ class Trace(Protocol):
     def begun(self, loss: Any) -> Any:
         """The gradient of a loss, with which backward starts."""
 
+    def begun_with(self, g: Any) -> Any:
+        """A gradient that the program gives, with which backward starts."""
+
     def gradient(self, leaf: Any, g: Any) -> None:
         """Add to a leaf's gradient."""
 

@@ -51,6 +51,7 @@ class Builder:
         self.settings = Settings("")
         self.updating = False  # whether this is the optimizers' part, which runs once a launch
         self.losses: list[Value] = []
+        self.begins = set[Value | None]()  # the gradients that backward began with
         self.draws = 0  # so far
         self.order = Order(job)
         self.scaled_by: str | None = None  # the name of the host's number that is the losses' gradient, instead of 1
@@ -368,8 +369,32 @@ class Builder:
     def begun(self, loss: Tensor) -> Tensor:
         """The gradient of a loss: its share of the mean over micro-batches, scaled if the graph has a scaler."""
         k = self.job.micro_batches
-        start = ops.full_like(loss, 1.0 / k) if k > 1 else ops.ones_like(loss)
-        return start if self.scaled_by is None else self.times(start, self.scaled_by)
+        return self._scaled(ops.full_like(loss, 1.0 / k) if k > 1 else ops.ones_like(loss))
+
+    def begun_with(self, g: Tensor) -> Tensor:
+        """A gradient that the program gives, as its share of the mean, scaled: that's what one is that follows from a
+        loss's."""
+        k = self.job.micro_batches
+        if (k == 1 and self.scaled_by is None) or (g.value is not None and self._follows(g.value)):
+            return g
+        return self._scaled(ops.mul(g, 1.0 / k) if k > 1 else g)
+
+    def _scaled(self, g: Tensor) -> Tensor:
+        start = g if self.scaled_by is None else self.times(g, self.scaled_by)
+        self.begins.add(start.value)
+        return start
+
+    def _follows(self, v: Value) -> bool:
+        """Whether it follows from what a backward began with."""
+        todo, seen = [v], {v}
+        while todo:
+            v = todo.pop()
+            if v in self.begins:
+                return True
+            new = {u for u in self.job.producer[v].operands() if u not in seen}
+            seen |= new
+            todo += new
+        return False
 
     def times(self, t: Tensor, number: str) -> Tensor:
         """A tensor times a number from the host."""
@@ -386,17 +411,18 @@ class Builder:
         leaf._grad = own
 
     def gradient_of(self, leaf: Tensor) -> Tensor | None:
-        """A leaf's current gradient: from backward, or as the program changed it."""
+        """A leaf's current gradient: from backward, as the program changed it, or as it gave it."""
         g = leaf._grad
         if g is not None and g.value is not None:
             self.gradients.setdefault(id(leaf), (leaf, None))
+            g = self.begun_with(g)
         return g if id(leaf) in self.gradients else None
 
     def accumulated(self, g: Tensor) -> Tensor:
-        """A gradient summed over the micro-batches."""
-        v = g.value
+        """A gradient summed over the micro-batches; one that is the same for all has a share of each."""
+        v, k = g.value, self.job.micro_batches
         if not self.job.is_micro(v):
-            return g
+            return g if k == 1 else ops.mul(g, float(k))
         value = self.add("accumulate", (v,), [(v.shape, v.dtype, v.spec, v.device)], name=f"{v.name}.sum")[0]
         return of_value(value, v.spec)
 

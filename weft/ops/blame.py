@@ -50,7 +50,7 @@ def _blamed(op: Op, local: tuple[Any, ...]) -> Found:
         return errors.IndexingError, ""
     if any(map(_counts, held)) and _works(op, _changed(op, local, torch.ones_like)):
         return errors.OpError, ""  # a division by zero
-    if any(t.is_floating_point() for t in held) and _works(op, _changed(op, local, _drawn)):
+    if any(map(_has_fractions, held)) and _works(op, _changed(op, local, _drawn)):
         return errors.OpError, ""  # because of its values
     places = {t.device.type for t in held}
     together = "meta" if "meta" in places else "cpu"
@@ -165,7 +165,11 @@ def _changed(op: Op, local: tuple[Any, ...], change: Change) -> tuple[Any, ...]:
 
 
 def _counts(t: torch.Tensor) -> bool:
-    return not t.is_floating_point() and not t.is_complex() and t.dtype is not torch.bool
+    return not _has_fractions(t) and t.dtype is not torch.bool
+
+
+def _has_fractions(t: torch.Tensor) -> bool:
+    return t.is_floating_point() or t.is_complex()
 
 
 def _as(t: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
@@ -180,6 +184,6 @@ def _zeros(t: torch.Tensor) -> torch.Tensor:
 
 def _drawn(t: torch.Tensor) -> torch.Tensor:
     """Random values: a matrix of them is regular."""
-    if not t.is_floating_point():
+    if not _has_fractions(t):
         return t
     return torch.rand(t.shape, generator=torch.Generator().manual_seed(0)).to(t)

@@ -176,3 +176,84 @@ def test_gradients_that_nobody_gets_are_told() -> None:
     half.config.set_gradient_accumulation_steps(2)
     with pytest.raises(TraceError, match="one micro-batch"):
         half(x)
+
+
+# ---- what is a share of the mean over micro-batches, and scaled, and what isn't -------------------------
+
+Begin = Callable[[Any], Any]  # of a gradient or a loss, what a loop that averages and scales by hand begins with
+
+
+def penalized(m: Any, model: Any, x: Any, begin: Begin) -> Any:
+    loss = model(x).pow(2).sum()
+    (g,) = m.autograd.grad(loss, model[0].weight, create_graph=True)
+    loss = loss + g.pow(2).sum()
+    begin(loss).backward()
+    return loss
+
+
+def moved_by_its_gradient(m: Any, model: Any, x: Any, begin: Begin) -> Any:
+    x = x.clone().requires_grad_()
+    loss = model(x + 0.3 * m.autograd.grad(model(x).sum(), x)[0]).pow(2).sum()
+    begin(loss).backward()
+    return loss
+
+
+def set_to_signs(m: Any, model: Any, x: Any, begin: Begin) -> Any:
+    loss, params = model(x).abs().sum(), list(model.parameters())
+    for p, g in zip(params, m.autograd.grad(loss, params), strict=True):
+        p.grad = begin(g.sign()) if m is flow or p.grad is None else p.grad + begin(g.sign())
+    return loss
+
+
+def given_a_gradient(m: Any, model: Any, x: Any, begin: Begin) -> Any:
+    y = model(x).sin()
+    y.backward(begin(m.full_like(y, 0.5)))
+    return y.sum()
+
+
+def cut_by_hand(m: Any, model: Any, x: Any, begin: Begin) -> Any:
+    y = model[0](x)
+    z = y.detach().requires_grad_()
+    loss = model[2](z.tanh()).pow(2).sum()
+    begin(loss).backward()
+    y.backward(z.grad)
+    return loss
+
+
+def of_weights_alone(m: Any, model: Any, x: Any, begin: Begin) -> Any:
+    loss = model[0](x).pow(2).sum()
+    begin(loss).backward()
+    begin(model[2].weight.pow(2).sum()).backward()
+    return loss
+
+
+@pytest.mark.parametrize("scale", [None, 64.0])
+@pytest.mark.parametrize("micro", [1, 2])
+@pytest.mark.parametrize(
+    "program",
+    [penalized, moved_by_its_gradient, set_to_signs, given_a_gradient, cut_by_hand, of_weights_alone],
+    ids=lambda p: p.__name__,
+)
+def test_a_loss_has_its_share_and_a_gradient_that_is_asked_for_is_whole(
+    program: Callable[..., Any], micro: int, scale: float | None
+) -> None:
+    torch.manual_seed(2)
+    theirs, x = layers(torch), torch.randn(4, 3)
+    ours = layers(flow)
+    ours.load_state_dict(theirs.state_dict())
+    optimizer = torch.optim.SGD(theirs.parameters(), lr=0.1)
+    step = Step(lambda m, model, x: program(m, model, x, lambda g: g), ours, flow.optim.SGD(ours.parameters(), lr=0.1))
+    step.config.set_gradient_accumulation_steps(micro)
+    if scale is not None:
+        step.set_grad_scaler(flow.amp.GradScaler(scale))
+    for _ in range(2):
+        optimizer.zero_grad()
+        wanted = [program(torch, theirs, part, lambda g: g * (scale or 1) / micro) for part in x.chunk(micro)]
+        for p in theirs.parameters():
+            if p.grad is not None:
+                p.grad /= scale or 1
+        optimizer.step()
+        np.testing.assert_allclose(step(x).numpy().reshape(-1), [w.item() for w in wanted], rtol=1e-5)
+    step.close()
+    for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
+        np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=1e-4, atol=1e-6)

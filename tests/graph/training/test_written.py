@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import weft as flow
 from weft import nn
+from weft.core.errors import CompileError
 from weft.launch import spawn_threads
 
 B = flow.sbp.broadcast
@@ -101,3 +103,57 @@ def test_each_read_finds_what_was_written_by_then(steps: int) -> None:
             optimizer.zero_grad()
         for found, wanted in ((losses, expected), (w, held.w.detach().numpy()), (buffer, held.buffer.numpy())):
             np.testing.assert_allclose(found, wanted, rtol=1e-5, err_msg=program.__name__)
+
+
+class Overwritten(nn.Module):
+    """Statistics whose copies batch norm overwrites, and a buffer that is set to what another one was."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        flow.manual_seed(0)
+        self.linear, self.norm = nn.Linear(6, 6), nn.BatchNorm1d(6, momentum=None)
+        self.register_buffer("now", flow.ones(6))
+        self.register_buffer("before", flow.zeros(6))
+
+    def forward(self, x: Any) -> Any:
+        old = self.now.clone() * 2
+        self.now.add_(1.0)
+        self.before.copy_(old)
+        return self.norm(flow.tanh(self.linear(x) * self.norm.running_mean.exp()))
+
+
+class Recomputes(nn.Graph):
+    def __init__(self, budget: int) -> None:
+        super().__init__()
+        self.m = Overwritten()
+        self.add_optimizer(flow.optim.SGD(self.m.parameters(), lr=0.1))
+        if budget:
+            self.config.set_memory_budget(budget)
+        else:
+            self.m.to(nn.graph.GraphModule).activation_checkpointing = True
+
+    def build(self, x: Any) -> Any:
+        loss = self.m(x).pow(2).mean()
+        loss.backward()
+        return loss
+
+
+def test_what_is_overwritten_is_not_computed_again() -> None:
+    x = flow.tensor(data(0))
+    with pytest.raises(CompileError) as refused:
+        Recomputes(1).compile(x)
+    least = int(re.search(r"set_memory_budget\((\d+)\)", str(refused.value))[1])  # type: ignore[index]
+    m = Overwritten()
+    optimizer = flow.optim.SGD(m.parameters(), lr=0.1)
+    graphs = Recomputes(0), Recomputes(least)
+    for i in range(3):
+        m(x * (i + 1)).pow(2).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        for g in graphs:
+            g(x * (i + 1)).numpy()
+    for g in graphs:
+        g.close()
+        assert "again in backward" in g.explain() or ".again" in str(g.job)
+        for (name, a), b in zip(g.m.to(nn.Module).state_dict().items(), m.state_dict().values(), strict=True):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=1e-6, err_msg=name)

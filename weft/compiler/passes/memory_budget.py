@@ -11,6 +11,7 @@ asked for speed.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
@@ -22,7 +23,7 @@ from weft.compiler.local_node import SMALL, local_call, refs
 from weft.compiler.options import Options
 from weft.compiler.passes.early_updates import divisible, large
 from weft.compiler.passes.layouts import work
-from weft.compiler.passes.recompute_activations import once
+from weft.compiler.passes.recompute_activations import repeatable
 from weft.core.amount import amount
 from weft.job.job import SPECIAL, Job
 from weft.job.value import Node, Value
@@ -74,7 +75,7 @@ def estimate(job: Job) -> int:
 
 def asked(job: Job) -> set[Node]:
     """The nodes that the program marked for recompute."""
-    return {n for n in job.nodes if n.extra.get("checkpoint") and not once(n)}
+    return {n for n in repeatable(job) if n.extra.get("checkpoint")}
 
 
 def ranks(job: Job) -> list[int]:
@@ -121,7 +122,7 @@ class Model:
     """The lifetimes of a job's values on one rank. Values on other ranks take no memory here."""
 
     def __init__(self, job: Job, rank: int = 0, copied: int = SMALL, like: Model | None = None) -> None:
-        self.nodes, self.rank, self.copied = job.nodes, rank, copied
+        self.job, self.nodes, self.rank, self.copied = job, job.nodes, rank, copied
         self.cut = next((i for i, n in enumerate(job.nodes) if n.extra.get("backward")), len(job.nodes))
         self.maker = {v: n for n in job.nodes for v in n.outputs}
         self.root: dict[Value, Value] = {}
@@ -138,6 +139,10 @@ class Model:
             self.looking.setdefault(root, set()).add(self.maker[v])
         self.kept = sum(map(self.bytes, self.fixed))
         self.early = {n: {n.args[1][i] for i in large(n)} for n in job.nodes if divisible(n, job)}
+
+    @functools.cached_property
+    def lasting(self) -> set[Node]:
+        return repeatable(self.job)
 
     def bytes(self, v: Value) -> int:
         if v not in self._sizes:
@@ -265,7 +270,7 @@ class Model:
 
     def _repeatable(self, n: Node, marked: set[Node]) -> bool:
         """Whether a node may be recomputed: movements between ranks may not."""
-        return n not in marked and n.op not in SPECIAL and not once(n) and bool(n.outputs)
+        return n not in marked and n.op not in SPECIAL and n in self.lasting and bool(n.outputs)
 
     def _missing(self, n: Node, now: Peak, marked: set[Node]) -> dict[Value, None]:
         """The operands of a node that would be freed by the time of recompute."""

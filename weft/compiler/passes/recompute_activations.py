@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from weft.compiler.options import Options
+from weft.compiler.passes.dead_code import written
 from weft.job.job import Job
 from weft.job.value import Node, Value
 from weft.ops import OPS
@@ -17,7 +18,8 @@ def run(job: Job, options: Options) -> None:
     first_backward = next((i for i, n in enumerate(job.nodes) if n.extra.get("backward")), len(job.nodes))
     again: dict[Value, Value] = {}
     nodes: list[Node] = list(job.nodes[:first_backward])
-    known = {v: n for n in marked for v in n.outputs if not once(n)}
+    lasting = repeatable(job)
+    known = {v: n for n in marked for v in n.outputs if n in lasting}
     for node in job.nodes[first_backward:]:
         for v in dict.fromkeys(node.operands()):
             _copy(v, known, again, nodes, job)
@@ -56,6 +58,26 @@ def copied(n: Node, suffix: str, again: Mapping[Value, Value]) -> Node:
     )  # fmt: skip
     copy.replace_operands(again)
     return copy
+
+
+def repeatable(job: Job) -> set[Node]:
+    """The forward nodes that give the same wherever they are run again: they don't draw or write, and nothing that they
+    read or make is overwritten before its last reader."""
+    found, until, writes, root = set[Node](), dict[Value, int](), dict[Value, list[int]](), dict[Value, Value]()
+    for i, n in enumerate(job.nodes):
+        if n.view:
+            root.update((v, root.get(n.operands()[0], n.operands()[0])) for v in n.outputs)
+        for v in written(n):
+            writes.setdefault(root.get(v, v), []).append(i)
+    first_backward = next((i for i, n in enumerate(job.nodes) if n.extra.get("backward")), len(job.nodes))
+    for i, n in reversed([*enumerate(job.nodes)]):
+        last = max((until.get(v, 0) for v in n.outputs), default=0)
+        touched = {root.get(v, v) for v in (*n.operands(), *n.outputs)}
+        if i < first_backward and not once(n) and not any(i < w < last for v in touched for w in writes.get(v, ())):
+            found.add(n)
+        for v in n.operands():
+            until[v] = max(until.get(v, 0), i, last if n in found else 0)
+    return found
 
 
 def once(node: Node) -> bool:

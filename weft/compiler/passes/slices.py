@@ -489,7 +489,7 @@ def _makers(held: Held, v: Value, end: int, limit: float) -> tuple[int, list[Nod
         todo += n.operands()
     makers = [nodes[i] for i in sorted(held.place[n] for n in found) if i < at]
     own = {w for n in makers for w in n.outputs if w not in held.root}
-    changed = any(held.changed.get(w, at) < at for n in found for w in n.operands())
+    changed = any(held.changed.get(w, at) < at for n in found for w in (*n.operands(), *n.outputs))
     if changed or held.entering[at] + _peak(held, makers, own) >= limit:
         return None
     return at, makers

@@ -348,8 +348,12 @@ def range(
     if end is None:
         start, end = 0, start
     kind = dtypes.of(dtype or get_default_dtype())
-    beyond = step / 2 if kind.differentiable else math.copysign(1, step)
-    return arange(start, end + beyond, step, kind, device, placement, sbp, requires_grad)
+    steps = (end - start) / step if step else math.inf
+    if not kind.differentiable:
+        end += math.copysign(1, step)
+    elif math.isfinite(steps):
+        end = start + (math.floor(steps) + 0.5) * step  # whatever the rounding, the last one is before this
+    return arange(start, end, step, kind, device, placement, sbp, requires_grad)
 
 
 @public("flow")
