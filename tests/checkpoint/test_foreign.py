@@ -169,7 +169,7 @@ def test_what_oneflow_saved_is_read(tmp_path: Path) -> None:
     assert more["b"].dtype is flow.int64 and more["b"].tolist() == [5] and more["again"].tolist() == found["w"].tolist()
     assert more["list"] == [1, 2.5, None, True, (1, 2), "x"]
     assert flow.load(tmp_path, placement=flow.placement("cpu", [0]), sbp=S(0))["w"].sbp == (S(0),)
-    data = {"args": Namespace(lr=0.5, steps=[1])}
+    data = {"args": Namespace(lr=0.5, steps=[1]), "seen": {1, "a"}, "fixed": frozenset({(1, 2)}), "none": set()}
     (tmp_path / "pickled_data").write_bytes(pickle.dumps({"protocol_version": 1, "data": data}, 4))
     assert flow.load(tmp_path) == data
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -47,6 +48,16 @@ def test_loaders_and_samplers_are_generic_as_torchs(kind: Any) -> None:
 
     for made in (Own, kind[int]):
         assert made(Squares(), 2).dataset[3]["at"] == 3
+
+
+def test_a_loaders_arguments_are_told_as_torchs() -> None:
+    assert inspect.signature(data.DataLoader) == inspect.signature(torch.utils.data.DataLoader)
+
+
+def test_without_workers_oneflows_default_of_prefetching_may_be_given() -> None:
+    assert len([*data.DataLoader(Squares(), 2, prefetch_factor=2)]) == 4
+    with pytest.raises(ValueError, match="prefetch_factor"):  # as OneFlow answered
+        data.DataLoader(Squares(), 2, prefetch_factor=3)
 
 
 def test_an_iterator_tells_its_length_and_has_next() -> None:
@@ -100,6 +111,27 @@ def test_a_collation_of_ones_own() -> None:
     )
     assert [b.tolist() for b in loader] == [[0, 1, 2, 3], [4, 5, 6]]
     assert [b["at"] for b in data.DataLoader(Squares(), batch_size=None)] == list(range(7))
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_loaders_functions_may_be_read_and_set(workers: int) -> None:
+    def doubled(samples: Any) -> Any:
+        return flow.tensor([2 * s["at"] for s in samples])
+
+    loader = data.DataLoader(Squares(), 7, num_workers=workers)
+    assert loader.collate_fn is data.default_collate and loader.worker_init_fn is None
+    assert next(iter(loader))["at"].tolist() == [*range(7)]
+    loader.collate_fn = doubled
+    for _ in range(2):
+        assert next(iter(loader)).tolist() == [*range(0, 14, 2)] and loader.collate_fn is doubled
+    loader.worker_init_fn = fail
+    if workers:
+        with pytest.raises(ZeroDivisionError):
+            next(iter(loader))
+
+
+def fail(number: int) -> None:
+    raise ZeroDivisionError
 
 
 @pytest.mark.parametrize("workers", [0, 1])

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import weft as flow
+from tests.ranks import on
 from weft.core.errors import DeviceError, DtypeError, OptionError, PlacementError, SbpError
 from weft.core.rank import Rank, enter
 
@@ -131,6 +132,16 @@ def test_tensors_by_their_class_on_a_placement() -> None:
     assert flow.Tensor([2, 3], placement=P, sbp=S).tolist() == [2.0, 3.0]
     with pytest.raises(SbpError, match="needs an sbp"):
         flow.Tensor(2, placement=P)
+
+
+@on(2)
+def test_a_rank_that_read_no_checkpoint_passes_none() -> None:
+    main, all_ranks = (flow.placement("cpu", ranks=ranks) for ranks in ([0], [0, 1]))
+    read = [1.0, 2.0] if flow.env.get_rank() == 0 else None
+    sent = flow.to_global(flow.Tensor(read), sbp=flow.sbp.broadcast, placement=main)
+    assert flow.to_global(sent, sbp=flow.sbp.split(0), placement=all_ranks).numpy().tolist() == [1.0, 2.0]
+    unknown = flow.Tensor(None)  # as OneFlow answered
+    assert unknown.shape == () and unknown.dtype is flow.float32 and unknown.isnan().item()
 
 
 def test_the_size_of_a_dtype() -> None:

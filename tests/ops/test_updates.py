@@ -6,12 +6,14 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import weft as flow
-from tests.graphs import Calls
+from tests.graphs import Calls, Trains
+from tests.ranks import on
 from weft import nn
 from weft.core.errors import DtypeError, ShapeError, WeftError
 from weft.ops import OPS
@@ -135,3 +137,37 @@ def test_weights_with_channels_innermost_are_updated_in_their_order(kind: str, g
         with Copies() as copies:
             run()
         assert not copies.count
+
+
+@on(4)
+def test_sgd_trains_a_parameter_that_lies_in_summands_as_one_that_is_whole() -> None:
+    P, B = flow.placement("cpu", [[0, 1], [2, 3]]), (flow.sbp.broadcast,) * 2
+    start = flow.arange(24.0).reshape(4, 6).to_global(placement=P, sbp=B)
+    x = flow.linspace(-1, 1, 8).reshape(2, 4).to_global(placement=P, sbp=B)
+
+    class Layer(flow.nn.Module):
+        def __init__(self, layout: Any) -> None:
+            super().__init__()
+            self.weight = flow.nn.Parameter(start.to_global(sbp=layout).clone())
+
+        def forward(self, x: Any) -> Any:
+            return x @ self.weight
+
+    def trained(layout: Any, graph: bool) -> Any:
+        layer = Layer(layout)
+        optimizer = flow.optim.SGD(layer.parameters(), 0.1, momentum=0.9, weight_decay=0.01, nesterov=True)
+        step = Trains(layer, optimizer)
+        for _ in range(3):
+            if graph:
+                step(x)
+            else:
+                layer(x).square().mean().backward()
+                optimizer.step()
+                optimizer.zero_grad()
+        assert layer.weight.sbp == layout
+        return layer.weight.numpy()
+
+    whole = trained(B, False)
+    assert not np.allclose(whole, start.numpy(), atol=0.01)
+    for graph in (False, True):
+        assert np.allclose(trained((flow.sbp.split(0), flow.sbp.partial_sum), graph), whole, rtol=1e-5)

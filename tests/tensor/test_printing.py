@@ -152,7 +152,7 @@ def test_printing_on_one_rank_alone_waits_for_nobody() -> None:
             optimizer, layer.state_dict(), optimizer.state_dict(), graph,
             flow.distributions.Normal(inputs[0], inputs[0], False),
         ]  # fmt: skip
-        assert "tensor(..., is_lazy='True'" in graph.seen
+        assert "tensor(..., placement=" in graph.seen and ", is_lazy='True', size=" in graph.seen
         if current().index == 0:
             for x in looked_at:
                 assert all(ways(x))
@@ -197,3 +197,15 @@ def test_what_failed_is_told_in_place_of_numbers() -> None:
 def test_a_symbol_prints_what_is_known_of_it() -> None:
     y = of_value(Value("y", (2, 3), flow.float32, None, flow.device("cpu")), None)
     assert repr(y) == "tensor(..., is_lazy='True', size=(2, 3), dtype=weft.float32)"
+
+
+def test_a_tensor_is_told_without_its_values() -> None:
+    """As OneFlow answered, with the names as they are printed here."""
+    x, weight = flow.ones(2, 3), flow.nn.Linear(2, 3).weight
+    place = flow.placement("cpu", ranks=[0])
+    form = "size=(2, 3), dtype=weft.float32"
+    assert x._meta_repr() == f"tensor(..., {form})"
+    assert weight._meta_repr() == "tensor(..., size=(3, 2), dtype=weft.float32, requires_grad=True)"
+    assert (x @ weight)._meta_repr().startswith("tensor(..., size=(2, 2), dtype=weft.float32, grad_fn=<")
+    whole = x.to_global(place, flow.sbp.broadcast)
+    assert whole._meta_repr() == f"tensor(..., placement={place!r}, sbp={flow.sbp.broadcast!r}, {form})"

@@ -41,8 +41,8 @@ def save(
     obj: Any, path: Any, global_dst_rank: int | ModuleType | None = None, pickle_protocol: int = 2,
     _use_new_zipfile_serialization: bool = True, *, wait: bool = True, max_shard_size: int | str | None = None,
 ) -> Instruction | None:  # fmt: skip
-    """Write tensors, numbers and strings, in nested dicts, lists and tuples. The file appears atomically; inside the
-    folder, if the path is one.
+    """Write tensors, numbers and strings, in nested dicts, lists, tuples and sets. The file appears atomically; inside
+    the folder, if the path is one.
 
     Local tensors: the calling rank writes. With a global tensor inside, every rank of the world must call this, and
     one writes: `global_dst_rank`, or the first rank of the first tensor's placement.

@@ -150,7 +150,7 @@ DTYPES: Final = {
 
 
 PLAIN: Final[dict[str, Callable[[], Any]]] = {
-    "EMPTY_DICT": dict, "EMPTY_LIST": list, "EMPTY_TUPLE": tuple, "NONE": lambda: None,
+    "EMPTY_DICT": dict, "EMPTY_LIST": list, "EMPTY_TUPLE": tuple, "EMPTY_SET": set, "NONE": lambda: None,
     "NEWTRUE": lambda: True, "NEWFALSE": lambda: False,
 }  # fmt: skip
 KINDS: Final = {"collections.OrderedDict": OrderedDict, "argparse.Namespace": Namespace}
@@ -158,6 +158,8 @@ KINDS: Final = {"collections.OrderedDict": OrderedDict, "argparse.Namespace": Na
 
 class Kept:
     """A tensor in a folder of its own."""
+
+    __hash__ = None  # type: ignore[assignment]  # a set of tensors is refused
 
     def __init__(self, folder: str, kind: Any) -> None:
         if kind not in ("oneflow.Tensor", "oneflow.nn.Parameter"):
@@ -228,8 +230,12 @@ def _followed(text: bytes, folder: str) -> Any:
             case "APPEND" | "APPENDS" as name:
                 items = last(1 if name == "APPEND" else since_mark())
                 top().extend(items)
-            case "TUPLE" | "TUPLE1" | "TUPLE2" | "TUPLE3" as name:
-                stack.append(tuple(last(since_mark() if name == "TUPLE" else int(name[-1]))))
+            case "ADDITEMS":
+                items = last(since_mark())
+                top().update(items)
+            case "TUPLE" | "TUPLE1" | "TUPLE2" | "TUPLE3" | "FROZENSET" as name:
+                items = last(int(name[-1]) if name[-1].isdigit() else since_mark())
+                stack.append(frozenset(items) if name == "FROZENSET" else tuple(items))
             case "STACK_GLOBAL":
                 stack.append(".".join(last(2)))
             case "REDUCE" | "NEWOBJ":

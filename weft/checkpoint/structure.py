@@ -1,4 +1,4 @@
-"""Nested dicts, lists and tuples of tensors, numbers and strings, as JSON that refers to tensors by name, and back."""
+"""Nested dicts, lists and sets of tensors, numbers and strings, as JSON that refers to tensors by name, and back."""
 
 from __future__ import annotations
 
@@ -35,9 +35,21 @@ class Mark:
     ARRAY = "$array"
     VERSIONS = "$versions"
     NAMESPACE = "$namespace"
+    SET = "$set"
+    FROZENSET = "$frozenset"
 
 
 MARKS: Final = frozenset(v for k, v in vars(Mark).items() if k.isupper())
+LISTED: Final[dict[str, type]] = {Mark.TUPLE: tuple, Mark.SET: set, Mark.FROZENSET: frozenset}
+
+
+def _in_order(v: Any, refuse: Callable[[str], CheckpointError]) -> Any:
+    """What a list or set holds, in the same order in every process."""
+    if not isinstance(v, (set, frozenset)):
+        return v
+    if any(isinstance(x, Tensor) for x in v):
+        raise refuse("it is a set of tensors, which have no order; save a list of them instead")
+    return sorted(v, key=repr)
 
 
 def _name_of(t: Tensor, path: str, tensors: dict[str, Tensor], names: dict[tuple[int, Any], str]) -> str:
@@ -100,15 +112,16 @@ def described(value: Any) -> tuple[Any, dict[str, Tensor]]:
             if all(isinstance(k, str) and k not in MARKS for k in v):
                 return dict(zip(v, forms, strict=True))
             return {Mark.ITEMS: [[k, form] for k, form in zip(v, forms, strict=True)]}
-        if isinstance(v, (list, tuple)):
-            forms = inside(enumerate(v))
-            return {Mark.TUPLE: forms} if isinstance(v, tuple) else forms
+        if isinstance(v, (list, *LISTED.values())):
+            forms = inside(enumerate(_in_order(v, refuse)))
+            mark = next((m for m, kind in LISTED.items() if isinstance(v, kind)), None)
+            return {mark: forms} if mark else forms
         if type(v) is Namespace:  # what argparse made
             return {Mark.NAMESPACE: walk(vars(v), path, depth + 1)}
         instead = "x.state_dict()" if hasattr(v, "state_dict") else "vars(x)" if hasattr(v, "__dict__") else "list(x)"
         raise refuse(
             f"it is a {type(v).__name__}. A checkpoint holds tensors, arrays, numbers, strings, None, and dicts, "
-            f"lists, tuples and argparse's Namespaces of them; save {instead} instead, say"
+            f"lists, tuples, sets and argparse's Namespaces of them; save {instead} instead, say"
         )
 
     return walk(value, ""), tensors
@@ -142,8 +155,8 @@ def rebuilt(form: Any, tensor: Callable[[str], Any], parameter: Callable[[Any, b
                 return find(name, trained)
             case [(Mark.ARRAY, str(name))]:
                 return find(name, None).numpy()
-            case [(Mark.TUPLE, list(parts))]:
-                return tuple(walk(x, depth + 1) for x in parts)
+            case [((Mark.TUPLE | Mark.SET | Mark.FROZENSET) as mark, list(parts))]:
+                return LISTED[mark](walk(x, depth + 1) for x in parts)
             case [(Mark.DTYPE, str(name))]:
                 return dtypes.named(name)
             case [(Mark.ITEMS, list(pairs))] if all(map(_is_item, pairs)):
@@ -164,7 +177,7 @@ def rebuilt(form: Any, tensor: Callable[[str], Any], parameter: Callable[[Any, b
         return walk(form, 0)
     except CheckpointError:
         raise
-    except WeftError as cause:  # an unknown dtype, a parameter of ints
+    except (WeftError, TypeError) as cause:  # an unknown dtype, a parameter of ints, a set of lists
         raise CheckpointError(f"the file's structure is invalid: {cause}") from None
 
 

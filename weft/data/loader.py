@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import multiprocessing
 import os
 import secrets
@@ -57,15 +58,15 @@ def default_convert(data: Any) -> Any:
 class Collate:
     """The collate function in a worker: any collation, with torch tensors as its result."""
 
-    def __init__(self, function: Callable[[Any], Any] | None, batched: bool) -> None:
-        self.function, self.batched = function, batched
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = function
 
     def __call__(self, samples: Any) -> Any:
-        if self.function is not None:
-            return to_torch(self.function(samples))
-        if self.batched:
+        if self.function is default_collate:
             return theirs.default_collate([to_torch(s) for s in samples])
-        return theirs.default_convert(to_torch(samples))
+        if self.function is default_convert:
+            return theirs.default_convert(to_torch(samples))
+        return to_torch(self.function(samples))
 
 
 class Begin:
@@ -135,14 +136,29 @@ class DataLoader(theirs.DataLoader[T_co]):
         pin_memory: bool = False, drop_last: bool = False, timeout: float = 0.0, worker_init_fn: Any = None,
         multiprocessing_context: Any = None, generator: Any = None, **options: Any,
     ) -> None:  # fmt: skip
+        if not num_workers and options.get("prefetch_factor") == 2:  # OneFlow's default: torch allows none but None
+            del options["prefetch_factor"]
         if shuffle and sampler is batch_sampler is None and not isinstance(dataset, theirs.IterableDataset):
             shuffle, sampler = False, RandomSampler(dataset, generator=generator)
+        batched = batch_size is not None or batch_sampler is not None
         super().__init__(
             dataset, batch_size, shuffle, sampler, batch_sampler, num_workers,
-            Collate(collate_fn, batch_size is not None or batch_sampler is not None), pin_memory, drop_last, timeout,
-            Begin(worker_init_fn) if num_workers else worker_init_fn, multiprocessing_context,
-            generator, **options,
+            collate_fn or (default_collate if batched else default_convert), pin_memory, drop_last, timeout,
+            worker_init_fn, multiprocessing_context, generator, **options,
         )  # fmt: skip
+
+    def _get_iterator(self) -> Any:
+        given = self.collate_fn, self.worker_init_fn  # a program may read them, and set others
+        self.collate_fn = Collate(self.collate_fn)
+        if self.num_workers:
+            self.worker_init_fn = Begin(self.worker_init_fn)
+        try:
+            return super()._get_iterator()
+        finally:
+            self.collate_fn, self.worker_init_fn = given
 
     def __iter__(self) -> Batches:  # type: ignore[override]
         return Batches(super().__iter__())
+
+
+functools.update_wrapper(DataLoader.__init__, theirs.DataLoader.__init__)  # libraries read what it takes, and pass that

@@ -15,6 +15,7 @@ from weft.core.rank import current
 from weft.job.builder import Settings
 from weft.nn.module.module import Module
 from weft.tensor.parameter import Parameter
+from weft.tensor.printing import meta_text
 from weft.tensor.tensor import Tensor
 
 
@@ -237,16 +238,3 @@ class ProxyModule(metaclass=_IsProxy):
 
 
 Proxy = ProxyModule
-
-
-def meta_text(t: Tensor) -> str:
-    """A tensor without its values."""
-    parts = ["..."]
-    if t.spec is not None:
-        parts += [f"placement={t.spec.placement!r}", f"sbp={t.spec.nd_sbp!r}"]
-    if t.value is not None:
-        parts.append("is_lazy='True'")
-    parts += [f"size={tuple(t.shape)}", f"dtype={t.dtype}"]
-    if t.requires_grad:
-        parts.append("requires_grad=True")
-    return f"tensor({', '.join(parts)})"

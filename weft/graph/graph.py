@@ -21,7 +21,7 @@ from weft.core.log import logger
 from weft.core.rank import current
 from weft.core.reading import nearest
 from weft.graph import saved
-from weft.graph.blocks import ProxyModule, meta_text
+from weft.graph.blocks import ProxyModule
 from weft.graph.compiled import Compiled
 from weft.graph.config import GraphConfig
 from weft.graph.oneflow_state import STEPS, training_of
@@ -38,6 +38,7 @@ from weft.optim import Optimizer, lr_scheduler
 from weft.optim.lr_scheduler.scheduler import Counted
 from weft.plan.usage import usage
 from weft.simulator.schedule import Schedule
+from weft.tensor.printing import meta_text
 from weft.tensor.tensor import Tensor, of_torch
 
 TRAINING = "-training"  # in states; no module can have these names

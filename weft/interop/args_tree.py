@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from weft.core.errors import ArgumentError
-from weft.graph.blocks import meta_text
+from weft.tensor.printing import meta_text
 from weft.tensor.tensor import Tensor
 
 INNER = (tuple, list, dict, OrderedDict)  # exactly these types: others are leaves

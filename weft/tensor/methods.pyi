@@ -148,6 +148,9 @@ class Methods:
     @property
     def _memory(self) -> Any: ...
 
+    def _meta_repr(self) -> str:
+        """A tensor without its values."""
+
     def _register_post_grad_accumulation_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHook:
         """OneFlow's: call the hook with x's gradient once it is accumulated; its result replaces the gradient."""
 

@@ -27,7 +27,7 @@ def text(t: Tensor) -> str:
     if not hasattr(t, "blob"):
         return f"{type(t).__name__}(...), not made yet"
     if t.value is not None:
-        return _titled(t, _symbol(t))
+        return _titled(t, meta_text(t))
     if t.is_local:
         return _titled(t, _with(_numbers(local_data(t, "print(tensor)")), _gradient(t)))
     return _titled(t, _part(t))
@@ -110,8 +110,9 @@ def _bare(data: torch.Tensor, more: list[str]) -> str:
     return _with(f"{numbers[: tail.start()]})", [*more, *kept])
 
 
-def _symbol(t: Tensor) -> str:
-    more = ["is_lazy='True'", *(_where(t) if t.is_global else []), *_form(t)]
+def meta_text(t: Tensor) -> str:
+    """A tensor without its values."""
+    more = [*(_where(t) if t.is_global else []), *(["is_lazy='True'"] if t.is_lazy else []), *_form(t)]
     return _with("tensor(...)", [*more, *_gradient(t)])
 
 

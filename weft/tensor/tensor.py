@@ -10,6 +10,7 @@ Methods that are ops (`relu`, `sum`, `__add__`, ...) are bound by `functional/` 
 from __future__ import annotations
 
 import contextlib
+import math
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -94,7 +95,8 @@ class Tensor(Described):
         place, new = placement is not None or sbp is not None, not isinstance(given, (Tensor, torch.Tensor))
         if new:
             made = torch.tensor if size is None else torch.empty
-            given, place = made(numbers(given), dtype=torch.get_default_dtype()), place or here.place is not None
+            given = math.nan if given is None else numbers(given)  # OneFlow's loaders pass None where nothing is known
+            given, place = made(given, dtype=torch.get_default_dtype()), place or here.place is not None
         if isinstance(given, Tensor):
             if not place and device is None and given.spec is None and given.value is None:
                 alias = given.permute(tuple(range(given.ndim)))

@@ -21,6 +21,7 @@ def bind() -> None:
     Tensor.__getitem__, Tensor.__setitem__ = indexing.getitem, indexing.setitem  # type: ignore[attr-defined]
     Tensor.__iter__ = indexing.iterate  # type: ignore[attr-defined]
     Tensor.__repr__ = Tensor.__str__ = printing.text  # type: ignore[method-assign]
+    Tensor._meta_repr = printing.meta_text  # type: ignore[attr-defined]
     Tensor.__format__ = printing.formatted
     Tensor.T = property(views.transposed)  # type: ignore[attr-defined]
     Tensor.mT = property(views.matrix_transposed)  # type: ignore[attr-defined]

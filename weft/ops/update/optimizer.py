@@ -16,28 +16,34 @@ from torch import Tensor
 
 from weft.core.dtype import of_torch as named
 from weft.core.errors import DeviceError, DtypeError, ShapeError
-from weft.core.sbp import broadcast, partial_max, partial_sum, split
+from weft.core.sbp import Sbp, broadcast, partial_max, partial_sum, split
 from weft.ops.declaration import Op, Scalar, op
 from weft.ops.notation import Rule
 
 over: Any = torch  # its functions over lists are typed for lists alone, though they take any sequence
 
 
-def _alike(op: Op) -> None:
-    """Any split that all parameters, gradients and states share; 0-d tensors stay whole."""
+def _alike(op: Op, linear: bool = False) -> None:
+    """Any split that all parameters, gradients and states share; 0-d tensors stay whole. What is `linear` in the lists
+    may be done to each summand."""
     op.element_by_element()
 
     @op.layout
     def _(*args: Any) -> Iterable[Rule]:
         flat: list[tuple[int, ...]] = []
+        summands: list[Sbp] = []
         for i in op.operands:
             if op.params[i].kind == "tensors":
                 flat.extend(args[i])
+                summands.extend(partial_sum for _ in args[i])
             elif isinstance(args[i], tuple):
                 flat.append(args[i])
+                summands.append(broadcast)
         least = min((len(s) for s in args[0]), default=0)
         for dim in range(least):
             yield Rule(tuple(split(dim) if s else broadcast for s in flat), ())
+        if linear:
+            yield Rule(tuple(summands), ())
 
 
 def _meta(params: Sequence[Tensor]) -> bool:
@@ -364,7 +370,8 @@ rmsprop_update.samples(lambda rand: [(*_several(rand, 3), [], [], 0.1)])
 adadelta_update.samples(lambda rand: [(*_several(rand, 4), 0.1)])
 
 
-for _op in (sgd_update, adagrad_update, rmsprop_update, adadelta_update):
+_alike(sgd_update, linear=True)
+for _op in (adagrad_update, rmsprop_update, adadelta_update):
     _alike(_op)
 
 
@@ -421,7 +428,7 @@ def scale_all(tensors: Sequence[Tensor], factor: Tensor | Scalar) -> tuple[()]:
 
 scale_all.samples(lambda rand: [([rand(4, 6), rand(6)], 0.5), ([rand(4, 6)], rand())])
 
-_alike(scale_all)
+_alike(scale_all, linear=True)
 
 
 @op(returns="", writes="tensors")
