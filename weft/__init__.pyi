@@ -593,7 +593,7 @@ def clamp_min_(x: Tensor, min: Any) -> Tensor:
     """In-place `clamp_min`."""
 
 def clone(x: Tensor, memory_format: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """A copy of x. Memory formats are chosen by kernels."""
+    """A copy of x, with its strides, or contiguous with `torch.contiguous_format`. Others are chosen by kernels."""
 
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors concatenated along the second dimension, vectors as columns."""
@@ -1959,7 +1959,10 @@ def rsqrt_(x: Tensor) -> Tensor:
 def rsub(x: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """other - alpha * x."""
 
-def scalar_tensor(value: Any, **options: Any) -> Tensor:
+def scalar_tensor(
+    value: Any, dtype: Any = None, device: Any = None, requires_grad: _bool = False, placement: Placement | None = None,
+    sbp: Any = None, *, out: Tensor | None = None, layout: Any = None, pin_memory: _bool = False
+) -> Tensor:
     """A 0-d tensor."""
 
 def scatter(

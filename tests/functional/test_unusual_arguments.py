@@ -307,6 +307,7 @@ def test_integers_up_to_the_end_and_dtypes_of_none() -> None:
     assert flow.range(0, 3, dtype=flow.int64).tolist() == [0, 1, 2, 3]
     assert flow.range(3, 1, -1, dtype=flow.int64).tolist() == [3, 2, 1]
     assert flow.scalar_tensor(2, dtype=None).dtype is flow.fft.fftfreq(4, dtype=None).dtype is flow.float32
+    assert flow.scalar_tensor(2, layout=torch.strided, device="cpu").tolist() == 2
     assert flow.tensor([1.26]).round_(decimals=1).tolist() == flow.tensor([1.3]).tolist()
     halves = flow.tensor([1, 2, 3]).scatter_reduce(
         0, flow.tensor([0, 0]), flow.tensor([4, 5]), "mean", include_self=False

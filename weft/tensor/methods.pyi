@@ -419,7 +419,7 @@ class Methods:
         """In-place `clamp_min`."""
 
     def clone(self, memory_format: Any = None) -> Tensor:
-        """A copy of x. Memory formats are chosen by kernels."""
+        """A copy of x, with its strides, or contiguous with `torch.contiguous_format`. Others are chosen by kernels."""
 
     def conj(self) -> Tensor:
         """The complex conjugate; x itself, if it is real."""

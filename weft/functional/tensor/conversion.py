@@ -184,7 +184,7 @@ def cuda(x: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
 
 @public("flow tensor")
 def clone(x: Tensor, memory_format: Any = None) -> Tensor:
-    """A copy of x. Memory formats are chosen by kernels.
+    """A copy of x, with its strides, or contiguous with `torch.contiguous_format`. Others are chosen by kernels.
 
     >>> x = flow.ones(1); y = x.clone(); y.fill_(2); x.item()
     tensor([2.])
@@ -192,6 +192,11 @@ def clone(x: Tensor, memory_format: Any = None) -> Tensor:
     """
     if memory_format is not None:
         idle_format("clone(memory_format)", memory_format)
+    if memory_format is torch.contiguous_format:
+        alone = contiguous(x)
+        if alone is not x and x.value is None:
+            return alone
+        x = alone
     return _still(ops.clone(x), x)
 
 
