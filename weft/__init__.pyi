@@ -1959,7 +1959,10 @@ def rsqrt_(x: Tensor) -> Tensor:
 def rsub(x: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """other - alpha * x."""
 
-def scalar_tensor(value: Any, **options: Any) -> Tensor:
+def scalar_tensor(
+    value: Any, dtype: Any = None, device: Any = None, requires_grad: _bool = False, placement: Placement | None = None,
+    sbp: Any = None, *, out: Tensor | None = None, layout: Any = None, pin_memory: _bool = False
+) -> Tensor:
     """A 0-d tensor."""
 
 def scatter(

@@ -48,6 +48,13 @@ def test_contiguous() -> None:
     assert x.contiguous() is x
     y = x.t().contiguous()
     assert y.is_contiguous() and y.shape == (3, 2) and y.data_ptr() != x.data_ptr()
+    turned = flow.randn(2, 3, 4, requires_grad=True).transpose(0, 1)
+    assert turned.clone().stride() == turned.stride()  # as torch's
+    y = turned.clone(memory_format=torch.contiguous_format)
+    y.view(3, 8).sum().backward()
+    assert y.is_contiguous() and flow.equal(y, turned)
+    same = y.detach().clone(memory_format=torch.contiguous_format)
+    assert same.data_ptr() != y.data_ptr() and flow.equal(same, y)
 
 
 def test_local_to_global_and_back_on_one_rank() -> None:

@@ -309,6 +309,7 @@ def test_integers_up_to_the_end_and_dtypes_of_none() -> None:
     for start, end, step in ((0, 1.6, 1), (-1, 0.5, 2.5), (0, 1, 0.1), (3, -3.2, -0.7)):
         assert np.array_equal(flow.range(start, end, step), torch.range(start, end, step))
     assert flow.scalar_tensor(2, dtype=None).dtype is flow.fft.fftfreq(4, dtype=None).dtype is flow.float32
+    assert flow.scalar_tensor(2, layout=torch.strided, device="cpu").tolist() == 2
     assert flow.tensor([1.26]).round_(decimals=1).tolist() == flow.tensor([1.3]).tolist()
     halves = flow.tensor([1, 2, 3]).scatter_reduce(
         0, flow.tensor([0, 0]), flow.tensor([4, 5]), "mean", include_self=False

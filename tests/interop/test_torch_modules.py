@@ -362,6 +362,34 @@ def test_whatever_a_tensor_is_asked_inside_it_answers_in_torchs_words():
         flow.from_torch(Asking())(flow.ones(2, 2))
 
 
+class Observing(torch.nn.Module):
+    """Counts the calls of its layer by a hook, whose handle it keeps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.count = torch.nn.Linear(2, 2), 0
+        self.handle = self.layer.register_forward_hook(self.seen, with_kwargs=True)
+
+    def seen(self, layer: Any, args: Any, kwargs: Any, y: Any) -> None:
+        self.count += 1
+
+    def forward(self, x: Any) -> Any:
+        return self.layer(x)
+
+
+def test_a_handle_that_a_module_keeps_removes_its_hook_in_every_copy():
+    theirs, x = Observing(), torch.ones(1, 2)
+    ours = flow.from_torch(theirs)
+    copied = copy.deepcopy(ours)
+    back = flow.to_torch(ours)
+    for module, given in ((theirs, x), (ours, flow.ones(1, 2)), (copied, flow.ones(1, 2)), (back, x)):
+        module(given)
+        module.handle.remove()
+        module(given)
+        assert module.count == 1
+    copy.deepcopy(back)
+
+
 def test_hooks_go_with_it():
     theirs, seen = torch.nn.Linear(2, 2), []
     theirs.register_forward_hook(lambda m, args, y: seen.append(tuple(y.shape)))

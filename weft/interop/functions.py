@@ -119,9 +119,12 @@ def _calling(ours: Function) -> Answer:
 
 
 def _of_schema(func: torch._ops.OpOverload) -> Answer:
-    """The answer to an op of ATen's, as exported programs call it: that to the function of its name. One that also
-    takes a hint to its kernel may have other places, so it is called by names. Lists are of the programs' own type."""
+    """The answer to an op of ATen's, as exported programs call it: that to the function of its name, or the op itself.
+    One that also takes a hint to its kernel may have other places, so it is called by names. Lists are of the programs'
+    own type."""
     answer, names = TABLE[func.overloadpacket], [a.name for a in func._schema.arguments]
+    if getattr(answer, "func", None) is _torchs_own and (ours := registered_ops.declared(func)) is not None:
+        answer = _calling(ours)
     hinted = not HINTS.isdisjoint(names)
 
     def call(args: Any, kwargs: dict[str, Any]) -> Any:

@@ -141,6 +141,23 @@ def geqrf(x: Tensor) -> tuple[Tensor, ...]:
     return tuple(of_torch(y) for y in torch.geqrf(whole_data(x.detach(), "geqrf()")))
 
 
+def convolution(
+    x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, extra: Any, groups: int
+) -> Any:
+    """`torch.ops.aten.convolution`, which has a number per dimension, or one for all."""
+    dims = weight.ndim - 2
+    stride, padding, dilation, extra = (tuple(v) * (dims // len(v)) for v in (stride, padding, dilation, extra))
+    if transposed:
+        return getattr(ops, f"conv_transpose{dims}d")(x, weight, bias, stride, padding, extra, groups, dilation)
+    return getattr(ops, f"conv{dims}d")(x, weight, bias, stride, padding, dilation, groups)
+
+
+def dropout_and_mask(x: Any, p: float, train: bool | None) -> tuple[Any, Any]:
+    """`torch.ops.aten.native_dropout`."""
+    kept = dropout(ops.ones_like(x), p, train is not False)
+    return x * kept, kept != 0
+
+
 def resized(mode: str) -> Callable[..., Any]:
     """`torch.ops.aten.upsample_bilinear2d.vec` and its like."""
 
@@ -160,6 +177,9 @@ COMPOSED: Final[dict[Any, Callable[..., Any]]] = {
     **dict.fromkeys((torch.cat, torch.concat, torch.concatenate), cat),
     "transformers.grouped_mm_fallback": _grouped_mm,
     "aten.slice": sliced,
+    "aten.convolution": convolution,
+    "aten.native_dropout": dropout_and_mask,
+    "aten._to_copy": lambda x, *, non_blocking=False, **to: x.to(**to, copy=True),
     "aten.sym_size": lambda x, dim: x.shape[dim],
     "aten._assert_tensor_metadata": lambda *_, **__: None,
     "aten.alias": lambda x: x.view(x.shape),

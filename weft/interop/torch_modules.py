@@ -318,6 +318,7 @@ HOOK_TABLES = {
     "_load_state_dict_post_hooks": "load_post", "_state_dict_pre_hooks": "state_dict_pre",
     "_state_dict_hooks": "state_dict",
 }  # fmt: skip
+FLAGS = ("_forward_pre_hooks_with_kwargs", "_forward_hooks_with_kwargs", "_forward_hooks_always_called")
 
 
 def _convert(m: Any) -> None:
@@ -332,8 +333,8 @@ def _convert(m: Any) -> None:
     hooks = {kind: held[table] for table, kind in HOOK_TABLES.items() if held.get(table)}
     full = held.get("_is_full_backward_hook") is not False
     with_kwargs = {**held.get("_forward_pre_hooks_with_kwargs", {}), **held.get("_forward_hooks_with_kwargs", {})}
-    for name in torch.nn.Module().__dict__:
-        held.pop(name, None) if name != "training" else None
+    for name in torch.nn.Module().__dict__.keys() - {"training", *(FLAGS if hooks else ())}:  # which handles refer to
+        held.pop(name, None)
     plain = {name: value.of for name, value in held.items() if type(value) is Facade}
     own = [n for n, value in held.items() if isinstance(value, Module) and not isinstance(value, TorchModule)]
     roles.update(dict.fromkeys(own, MODULE))  # layers of Weft's, which torch doesn't count as members
@@ -343,10 +344,10 @@ def _convert(m: Any) -> None:
     for name in (*(n for n, role in roles.items() if role != MODULE), *plain):
         _add_member(type(m), name)
     for kind, table in hooks.items():
-        for key, hook in table.items():
-            if kind == "backward" and not full:
-                raise ArgumentError(f"{type(m).__name__}.register_backward_hook: use register_full_backward_hook")
-            m._hook(kind, hook, key in with_kwargs)
+        if kind == "backward" and not full:
+            raise ArgumentError(f"{type(m).__name__}.register_backward_hook: use register_full_backward_hook")
+        table.update({key: (hook, key in with_kwargs) for key, hook in table.items()})
+        held.setdefault("_hooks", Hooks()).tables[kind] = table  # the same one, by which handles remove hooks
 
 
 @functools.cache
@@ -432,18 +433,18 @@ def as_torchs(t: Tensor) -> torch.Tensor:
 
 def _convert_back(m: Any) -> None:
     held = stored(m)
-    hooks: Hooks | None = held.pop("_hooks", None)
+    hooks: Any = held.pop("_hooks", None)
     roles, kept_out = held.pop("_roles"), held.pop("_non_persistent", frozenset())
     object.__setattr__(m, "__class__", m.torch_class)
-    held.update({k: v for k, v in torch.nn.Module().__dict__.items() if k != "training"})
+    held.update({k: v for k, v in torch.nn.Module().__dict__.items() if k not in held})
     for name, role in roles.items():
         held[TABLES[role]][name] = held.pop(name)
     held["_non_persistent_buffers_set"] = set(kept_out)
-    for table, kind in HOOK_TABLES.items():
-        for key, (hook, flag) in {} if hooks is None else hooks.tables[kind].items():
-            held[table][key] = hook
-            if flag and f"{table}_with_kwargs" in held:
-                held[f"{table}_with_kwargs"][key] = True
+    for table, kind in HOOK_TABLES.items() if hooks else ():
+        held[table] = known = hooks.tables[kind]
+        for key, (hook, flag) in known.items():
+            known[key] = hook
+            held.get(f"{table}_with_kwargs", {}).update({key: True} if flag else {})
     held["_is_full_backward_hook"] = True if held["_backward_hooks"] else None
 
 

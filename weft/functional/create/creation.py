@@ -357,9 +357,13 @@ def range(
 
 
 @public("flow")
-def scalar_tensor(value: Any, **options: Any) -> Tensor:
+def scalar_tensor(
+    value: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    placement: Placement | None = None, sbp: Any = None,
+) -> Tensor:  # fmt: skip
     """A 0-d tensor."""
-    return tensor(value, dtype=options.pop("dtype", None) or get_default_dtype(), **options)
+    kind = dtype or get_default_dtype()
+    return tensor(value, kind, device, requires_grad, placement=placement, sbp=sbp)
 
 
 @public("flow")
