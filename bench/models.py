@@ -89,6 +89,7 @@ def models(lib: Any) -> SimpleNamespace:
     classifiers = {
         "LSTM, 2 layers, d 64, 8x20": lambda: Recurrent("LSTM"), "GRU, 2 layers, d 64, 8x20": lambda: Recurrent("GRU"),
         "TransformerEncoder, 2 layers, d 64, 8x20": Encoder, "residual convolutions, 8x3x32x32": Images,
+        "residual convolutions, 8x3x32x32, channels_last": lambda: Images().to(memory_format=lib.channels_last),
     }  # fmt: skip
     return SimpleNamespace(mlp=mlp, GPT=GPT, classifiers=classifiers)
 

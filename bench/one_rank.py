@@ -131,15 +131,16 @@ def gradients(quick: bool) -> list[Row]:
     return found
 
 
-LAYER_LIMITS = {"LSTM, 2 layers, d 64, 8x20": 1.5}
+LAYER_LIMITS = {"LSTM, 2 layers, d 64, 8x20": 1.5, "residual convolutions, 8x3x32x32, channels_last": 1.1}
 
 
 def layers(quick: bool) -> list[Row]:
     """Other kinds of models, most for comparison, without bounds."""
     found = []
     for name in ours.classifiers:
-        t, o = least(classifier_steps(name), 4 if quick else 20)
+        t, o, g = least(classifier_steps(name), 4 if quick else 20)
         found.append(Row(f"eager step, {name}, AdamW", "torch", t, o, LAYER_LIMITS.get(name)))
+        found.append(Row(f"graph step, {name}, AdamW", "torch, eager", t, g, LAYER_LIMITS.get(name)))
     return found
 
 

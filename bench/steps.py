@@ -101,16 +101,21 @@ def mlp_steps(size: str, device: str = "cpu") -> dict[str, Callable[[], Step]]:
 
 
 def classifier_steps(name: str) -> list[Step]:
-    """Torch's step and Weft's of a model that classifies, from the same weights."""
+    """Torch's step and Weft's, eager and as a graph, of a model that classifies, from the same weights."""
     torch.manual_seed(0)
     a = theirs.classifiers[name]()
     b = load_torch(ours.classifiers[name](), a)
+    c = load_torch(ours.classifiers[name](), a)
     x = torch.randn(8, 3, 32, 32) if "convolutions" in name else torch.randint(0, VOCABULARY, (8, 20))
+    x = x.contiguous(memory_format=torch.channels_last) if "channels_last" in name else x
     y = torch.randint(0, 10, (8,))
     inputs, targets = from_torch(x), from_torch(y)
+    optimizer = flow.optim.AdamW(c.parameters(), lr=1e-3)
+    graph = Training(c, lambda m, x, y: nn.functional.cross_entropy(m(x), y), optimizer)
     return [
         step_of(lambda: torch.nn.functional.cross_entropy(a(x), y), torch.optim.AdamW(a.parameters(), lr=1e-3)),
         step_of(lambda: nn.functional.cross_entropy(b(inputs), targets), flow.optim.AdamW(b.parameters(), lr=1e-3)),
+        lambda: graph(inputs, targets).item(),
     ]
 
 
