@@ -86,7 +86,7 @@ def _(rand):
     yield rand(2, 3, 2, 3, 2), (3, 4, 5), "trilinear"
 
 
-@op(linear="dy", returns="dx", shape_of="shape")
+@op(linear="dy", returns="dx", shape_of="shape", memory_order="any channels")  # but for bicubic
 def resize_grad(
     dy: Tensor, shape: Size, mode: str = "nearest", align_corners: bool = False, scales: Sequence[float] | None = None
 ) -> Tensor:
