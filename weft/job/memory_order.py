@@ -69,9 +69,9 @@ def by_channels(node: Node, are_so: Callable[[Value], bool]) -> bool:
     if "channels" not in op.memory_order:
         return False
     which, _, where = op.memory_order.partition("channels")
-    if where == " on CPUs" and node.outputs[0].device_type != "cpu":
+    if where.endswith(" on CPUs") and node.outputs[0].device_type != "cpu":
         return False
-    name = where.removeprefix(" of ")
+    name = where.removesuffix(" on CPUs").removeprefix(" of ")
     operands = [node.args[op.names.index(name)]] if name in op.names else node.operands()
     found = [are_so(v) for v in operands if len(v.shape) in FORMATS]
     return any(found) and (all(found) or which != "all ")

@@ -362,8 +362,8 @@ def op(
     strided    its `out` copies into the given memory, which may have any strides
     memory_order of its results: "first" as that of its first operand, "first in rows" if its rows and those of the
                next two are contiguous, "any channels" or "all channels" with channels innermost (channels_last) if they
-               are so in any operand, or all of them, "channels of x" if in that one, "any channels on CPUs", and
-               contiguous elsewhere, "contiguous"; else elementwise ones as their operands, others contiguous
+               are so in any operand, or all of them, "channels of x" if in that one, "... on CPUs", and contiguous
+               elsewhere, "contiguous"; else elementwise ones as their operands, others contiguous
     """
 
     def declare(kernel: Callable[..., Any]) -> Op:

@@ -301,7 +301,7 @@ def _(dy, x, weight, bias_shape, mean, rstd, num_groups, needs):
 group_norm.samples(lambda rand: [(rand(4, 6, 3), 2, rand(6), rand(6)), (rand(4, 6, 2, 3), 3)])
 
 
-@op(linear="dy", returns="dx dw db", uniform=True)
+@op(linear="dy", returns="dx dw db", uniform=True, memory_order="channels of x on CPUs")
 def group_norm_grad(
     dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, num_groups: int, wanted: tuple[bool, ...]
 ) -> tuple[Tensor, Tensor, Tensor]:
