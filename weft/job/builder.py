@@ -51,7 +51,7 @@ class Builder:
         self.settings = Settings("")
         self.updating = False  # whether this is the optimizers' part, which runs once a launch
         self.losses: list[Value] = []
-        self.begins = set[Value | None]()  # the gradients that backward began with
+        self.begins = set[Value | None]()  # the gradients that backward began with, and what follows from them
         self.draws = 0  # so far
         self.order = Order(job)
         self.scaled_by: str | None = None  # the name of the host's number that is the losses' gradient, instead of 1
@@ -97,6 +97,8 @@ class Builder:
             node.extra["strides"] = [None if v.spec is not None else self.order.strides(v) for v in node.operands()]
             self.draws += 1
         self.job.append(node)
+        if self.begins and not self.begins.isdisjoint(node.operands()):
+            self.begins.update(outputs)
         return outputs
 
     def steer(self, source: random.Source, verb: str, seed: int | None = None) -> None:
@@ -375,7 +377,7 @@ class Builder:
         """A gradient that the program gives, as its share of the mean, scaled: that's what one is that follows from a
         loss's."""
         k = self.job.micro_batches
-        if (k == 1 and self.scaled_by is None) or (g.value is not None and self._follows(g.value)):
+        if (k == 1 and self.scaled_by is None) or (g.value is not None and g.value in self.begins):
             return g
         return self._scaled(ops.mul(g, 1.0 / k) if k > 1 else g)
 
@@ -383,18 +385,6 @@ class Builder:
         start = g if self.scaled_by is None else self.times(g, self.scaled_by)
         self.begins.add(start.value)
         return start
-
-    def _follows(self, v: Value) -> bool:
-        """Whether it follows from what a backward began with."""
-        todo, seen = [v], {v}
-        while todo:
-            v = todo.pop()
-            if v in self.begins:
-                return True
-            new = {u for u in self.job.producer[v].operands() if u not in seen}
-            seen |= new
-            todo += new
-        return False
 
     def times(self, t: Tensor, number: str) -> Tensor:
         """A tensor times a number from the host."""
