@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -51,7 +52,8 @@ class Builder:
         self.settings = Settings("")
         self.updating = False  # whether this is the optimizers' part, which runs once a launch
         self.losses: list[Value] = []
-        self.begins = set[Value | None]()  # the gradients that backward began with
+        self.begun_by = set[Value | None]()  # what follows from the gradients that backward began with ...
+        self.followed = 0  # ... in so many nodes
         self.draws = 0  # so far
         self.order = Order(job)
         self.scaled_by: str | None = None  # the name of the host's number that is the losses' gradient, instead of 1
@@ -381,20 +383,16 @@ class Builder:
 
     def _scaled(self, g: Tensor) -> Tensor:
         start = g if self.scaled_by is None else self.times(g, self.scaled_by)
-        self.begins.add(start.value)
+        self.begun_by.add(start.value)
         return start
 
     def _follows(self, v: Value) -> bool:
         """Whether it follows from what a backward began with."""
-        todo, seen = [v], {v}
-        while todo:
-            v = todo.pop()
-            if v in self.begins:
-                return True
-            new = {u for u in self.job.producer[v].operands() if u not in seen}
-            seen |= new
-            todo += new
-        return False
+        for n in itertools.islice(self.job.nodes, self.followed, None):
+            if not self.begun_by.isdisjoint(n.operands()):
+                self.begun_by.update(n.outputs)
+        self.followed = len(self.job.nodes)
+        return v in self.begun_by
 
     def times(self, t: Tensor, number: str) -> Tensor:
         """A tensor times a number from the host."""
@@ -402,9 +400,11 @@ class Builder:
         return product if product.dtype is t.dtype else ops.cast(product, t.dtype)
 
     def gradient(self, leaf: Tensor, g: Tensor) -> None:
-        """Add to a leaf's `.grad`, in the gradient's layout. Gradients start empty in each launch, and in the trace."""
-        known = self.gradients.setdefault(id(leaf), (leaf, leaf._grad))
-        before = leaf._grad if leaf._grad is not known[1] else None
+        """Add to a leaf's `.grad`, in the gradient's layout. Gradients start empty in each launch, and in the trace,
+        unless the program has given one."""
+        before = self.gradient_of(leaf)
+        if before is None:
+            self.gradients.setdefault(id(leaf), (leaf, leaf._grad))
         total = g if before is None else ops.add(before, g)
         own = ops.clone(total) if total.value is None else of_value(total.value, total.spec)
         own.node, own._requires_grad = total.node, total._requires_grad
