@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -55,6 +58,28 @@ def test_contiguous() -> None:
     assert y.is_contiguous() and flow.equal(y, turned)
     same = y.detach().clone(memory_format=torch.contiguous_format)
     assert same.data_ptr() != y.data_ptr() and flow.equal(same, y)
+
+
+FORMATS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "to": lambda m, x, kept: x.to(memory_format=kept),
+    "float": lambda m, x, kept: x.float(memory_format=kept),
+    "contiguous": lambda m, x, kept: x.contiguous(memory_format=kept),
+    "clone": lambda m, x, kept: x.clone(memory_format=kept),
+    "zeros_like": lambda m, x, kept: m.zeros_like(x, memory_format=kept),
+    "rand_like": lambda m, x, kept: m.rand_like(x, memory_format=kept),
+}
+
+
+@pytest.mark.parametrize("kept", [torch.channels_last, torch.contiguous_format])
+@pytest.mark.parametrize("shape", [(2, 1, 4, 4), (2, 3, 1, 1), (2, 3, 4, 4)], ids=str)
+@pytest.mark.parametrize("name", FORMATS)
+def test_memory_formats_have_torchs_strides(name: str, shape: tuple[int, ...], kept: torch.memory_format) -> None:
+    """Also where those of one channel or pixel fit several formats: kernels choose by them."""
+    for made in (torch.rand(shape), torch.rand(shape).to(memory_format=torch.channels_last)):
+        theirs = FORMATS[name](torch, made, kept)
+        ours = FORMATS[name](flow, flow.from_torch(made), kept)
+        assert ours.stride() == theirs.stride()
+        assert (theirs.data_ptr() == made.data_ptr()) is (ours.data_ptr() == made.data_ptr())
 
 
 def test_local_to_global_and_back_on_one_rank() -> None:

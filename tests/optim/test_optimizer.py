@@ -74,6 +74,17 @@ def test_ten_steps_are_torchs(row: tuple[str, dict[str, Any]], dtype: torch.dtyp
         step_both(a, b, theirs, ours, skip=1 if step in (0, 4) else None)
 
 
+def test_the_state_of_one_complex_number_is_loaded_as_it_was() -> None:
+    theirs = [torch.nn.Parameter(torch.tensor(1 + 2j))]
+    ours = [flow.nn.Parameter(of_torch(p.detach().clone())) for p in theirs]
+    a, b = torch.optim.SGD(theirs, lr=0.1, momentum=0.9), flow.optim.SGD(ours, lr=0.1, momentum=0.9)
+    for _ in range(2):
+        step_both(a, b, theirs, ours)
+        saved = b.state_dict()
+        b = flow.optim.SGD(ours, lr=0.1, momentum=0.9)
+        b.load_state_dict(saved)
+
+
 def test_momentum_may_begin_and_pause_between_steps() -> None:
     """As by OneCycleLR, which cycles it from the first step on."""
     theirs, ours = parameters()

@@ -392,9 +392,11 @@ class Builder:
         return product if product.dtype is t.dtype else ops.cast(product, t.dtype)
 
     def gradient(self, leaf: Tensor, g: Tensor) -> None:
-        """Add to a leaf's `.grad`, in the gradient's layout. Gradients start empty in each launch, and in the trace."""
-        known = self.gradients.setdefault(id(leaf), (leaf, leaf._grad))
-        before = leaf._grad if leaf._grad is not known[1] else None
+        """Add to a leaf's `.grad`, in the gradient's layout. Gradients start empty in each launch, and in the trace,
+        unless the program has given one."""
+        before = self.gradient_of(leaf)
+        if before is None:
+            self.gradients.setdefault(id(leaf), (leaf, leaf._grad))
         total = g if before is None else ops.add(before, g)
         own = ops.clone(total) if total.value is None else of_value(total.value, total.spec)
         own.node, own._requires_grad = total.node, total._requires_grad

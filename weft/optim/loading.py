@@ -34,7 +34,7 @@ def placed_state(what: str, value: Any, p: Tensor, placed: dict[Any, Tensor], na
             f"{what} has shape {list(_logical(value))}, but its parameter has {list(_logical(p))}; the order or the "
             "shapes of the parameters changed since it was saved"
         )
-    if named and not value.ndim and value.is_local:  # one number for all elements, as torch keeps some
+    if named and not value.ndim and value.is_local and not value.dtype.is_complex:  # one number for all, as torch has
         value, alike = filled_like(p, value.item()), True
     copy = ops.clone(value.detach())
     copy.part_of = value.part_of

@@ -227,11 +227,19 @@ def of_weights_alone(m: Any, model: Any, x: Any, begin: Begin) -> Any:
     return loss
 
 
+def set_before(m: Any, model: Any, x: Any, begin: Begin) -> Any:
+    for p in model.parameters():
+        p.grad = begin(0.3 * p.detach()) + (0 if m is flow or p.grad is None else p.grad)
+    loss = model(x).pow(2).sum()
+    begin(loss).backward()
+    return loss
+
+
 @pytest.mark.parametrize("scale", [None, 64.0])
 @pytest.mark.parametrize("micro", [1, 2])
 @pytest.mark.parametrize(
     "program",
-    [penalized, moved_by_its_gradient, set_to_signs, given_a_gradient, cut_by_hand, of_weights_alone],
+    [penalized, moved_by_its_gradient, set_to_signs, given_a_gradient, cut_by_hand, of_weights_alone, set_before],
     ids=lambda p: p.__name__,
 )
 def test_a_loss_has_its_share_and_a_gradient_that_is_asked_for_is_whole(

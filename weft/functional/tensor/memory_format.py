@@ -12,7 +12,7 @@ from weft.autograd.freshness import fresh, is_contiguous
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, ShapeError
 from weft.ops.create import move
-from weft.ops.kernels import FORMATS
+from weft.ops.kernels import FORMATS, lie_by_channels
 from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor, of_value
 
@@ -21,7 +21,9 @@ from weft.tensor.tensor import Tensor, of_value
 def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
     """x, or a contiguous copy of it: in the order of its dimensions, or with `channels_last` in that of NHWC."""
     if by_channels(x, memory_format):
-        return x if _lies_by_channels(x) else still(move.contiguous(x, True), x)
+        data = _data(x)
+        lies = data is not None and data.is_contiguous(memory_format=memory_format)
+        return x if lies else still(move.contiguous(x, True), x)
     if x.value is not None and here.trace is not None and x.spec is None:
         here.trace.order.settled(fresh(x).value)
     if is_contiguous(x):
@@ -34,9 +36,15 @@ def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
 
 
 def formatted(x: Tensor, memory_format: Any) -> Tensor:
-    """x in a memory format, or as it lies where that is None or `preserve_format`."""
+    """x in a memory format, or as it lies where that is None or `preserve_format`. Strides of one channel or pixel fit
+    several formats; a copy has those by which kernels know this one."""
     check(memory_format)
-    return x if memory_format in (None, torch.preserve_format) else contiguous(x, memory_format)
+    if memory_format in (None, torch.preserve_format):
+        return x
+    wanted, data = by_channels(x, memory_format), _data(x)
+    if wanted == (data is not None and lie_by_channels(data)):
+        return contiguous(x, memory_format)
+    return still(move.contiguous(x, wanted), x)
 
 
 def check(memory_format: Any) -> None:
@@ -55,15 +63,14 @@ def by_channels(x: Tensor, memory_format: Any) -> bool:
     return rank is not None
 
 
-def _lies_by_channels(x: Tensor) -> bool:
+def _data(x: Tensor) -> torch.Tensor | None:
+    """What lies as a local tensor, or this rank's part of a global one, does in the eager program, if that is known."""
     x = fresh(x)
-    if here.trace is not None and x.value is not None:
-        if x.spec is not None:
-            return False
-        data = torch.empty_strided(x.value.shape, here.trace.order.strides(x.value), device="meta")
-    else:
-        data = blob_of(x).data
-    return data is not None and data.is_contiguous(memory_format=FORMATS[len(x.shape)])
+    if here.trace is None or x.value is None:
+        return blob_of(x).data
+    if x.spec is not None:
+        return None
+    return torch.empty_strided(x.value.shape, here.trace.order.strides(x.value), device="meta")
 
 
 def still(y: Tensor, x: Tensor) -> Tensor:
