@@ -208,3 +208,24 @@ def test_a_group_norm_whose_weights_alone_want_gradients_does_not_crash() -> Non
     F.group_norm(flow.from_torch(x), 2, *mine).square().sum().backward()
     for t, m in zip((weight, bias), mine, strict=True):
         assert t.grad is not None and m.grad is not None and torch.allclose(t.grad, m.grad.to_torch(), atol=1e-5)
+
+
+def test_a_graph_trains_convolutions_of_global_tensors() -> None:
+    """Whose strides aren't known as it is traced: the gradient of the second one asked for them without end."""
+    one = flow.placement("cpu", ranks=[0])
+    model = flow.nn.Sequential(flow.nn.Conv2d(3, 4, 3), flow.nn.Conv2d(4, 2, 3)).to_global(one, flow.sbp.broadcast)
+    x = flow.randn(2, 3, 6, 6, placement=one, sbp=flow.sbp.broadcast)
+
+    class Train(flow.nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+            self.add_optimizer(flow.optim.SGD(model.parameters(), lr=0.1))
+
+        def build(self, x: Any) -> Any:
+            loss = self.model(x).square().mean()
+            loss.backward()
+            return loss
+
+    train = Train()
+    assert train(x).item() > train(x).item()

@@ -86,9 +86,8 @@ class Order:
         self.known: dict[Value, torch.Tensor] = {}
 
     def given(self, v: Value, t: Tensor) -> None:
-        """Set the strides of an input or variable: those of the tensor with which it was traced."""
-        if t.is_local:
-            self.known[v] = torch.empty_strided(v.shape, t.stride(), dtype=v.dtype.torch, device="meta")
+        """Set the strides of an input or variable: those of the tensor with which it was traced, if it is local."""
+        self.known[v] = v.meta.new_empty_strided(v.shape, t.stride()) if t.is_local else v.meta
 
     def settled(self, v: Value) -> None:
         """Set a value to contiguous, as the program asked for it."""
