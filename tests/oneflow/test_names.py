@@ -49,7 +49,7 @@ ABSENT: dict[str, dict[str, str]] = {
     },
     "flow.mock_torch": {INSIDE: "Loader MetaPathFinder ModuleSpec OneflowImporter find_spec"},
     "flow.Tensor methods": {
-        INSIDE: "_meta_repr _register_storage_delete_hook",
+        INSIDE: "_register_storage_delete_hook",
         BUFFERS: "_tensor_buffer_shapes_and_dtypes",
     },
     "flow._C": {
