@@ -13,6 +13,7 @@ import weft as flow
 import weft.nn.functional as F
 from tests.functional.test_torch_calls import CALLS
 from tests.functional.test_values import called, listed
+from tests.graphs import Trains
 from weft import nn
 from weft.job.job import Job
 from weft.job.memory_order import Order, alike, lies
@@ -216,16 +217,5 @@ def test_a_graph_trains_convolutions_of_global_tensors() -> None:
     model = flow.nn.Sequential(flow.nn.Conv2d(3, 4, 3), flow.nn.Conv2d(4, 2, 3)).to_global(one, flow.sbp.broadcast)
     x = flow.randn(2, 3, 6, 6, placement=one, sbp=flow.sbp.broadcast)
 
-    class Train(flow.nn.Graph):
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = model
-            self.add_optimizer(flow.optim.SGD(model.parameters(), lr=0.1))
-
-        def build(self, x: Any) -> Any:
-            loss = self.model(x).square().mean()
-            loss.backward()
-            return loss
-
-    train = Train()
+    train = Trains(model, flow.optim.SGD(model.parameters(), lr=0.1))
     assert train(x).item() > train(x).item()

@@ -14,7 +14,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import weft as flow
 from tests.graphs import Calls, Trains
 from tests.ranks import on
-from weft import nn
 from weft.core.errors import DtypeError, ShapeError, WeftError
 from weft.ops import OPS
 
@@ -113,18 +112,7 @@ def test_weights_with_channels_innermost_are_updated_in_their_order(kind: str, g
         optimizer.step()
         return loss
 
-    class Trained(nn.Graph):
-        def __init__(self) -> None:
-            super().__init__()
-            self.m = mine
-            self.add_optimizer(optimizers[1])
-
-        def build(self, batch: Any) -> Any:
-            loss = self.m(batch).square().mean()
-            loss.backward()
-            return loss
-
-    trained = Trained()
+    trained = Trains(mine, optimizers[1])
     run: Callable[[], Any] = (lambda: trained(flow.from_torch(x)).item()) if graph else (
         lambda: step(mine, flow.from_torch(x), optimizers[1])
     )  # fmt: skip

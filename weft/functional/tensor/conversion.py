@@ -63,7 +63,8 @@ def to(
     y = x if device is None else _on(x, Device(device), non_blocking)
     if dtype is not None:
         y = cast(y, dtype)
-    y = formatted(y, memory_format)
+    if memory_format is not None:
+        y = formatted(y, memory_format)
     return ops.clone(y) if copy and y is x else y
 
 
