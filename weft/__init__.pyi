@@ -802,11 +802,11 @@ def einsum(equation: Any, *operands: Any, out: Tensor | None = None) -> Tensor:
     """
 
 def embedding(
-    weight: Tensor, ids: Tensor, padding_idx: _int | None = None, by_frequency: _bool = False, *,
+    weight: Tensor, ids: Tensor, padding_idx: _int | None = None, by_frequency: _bool = False, sparse: _bool = False, *,
     out: Tensor | None = None
 ) -> Tensor:
     """The rows of weight at the ids. The row padding_idx gets no gradient; `by_frequency` divides each row's gradient
-    by the count of its id.
+    by the count of its id; a `sparse` gradient of an eager local call has the rows that were looked up, and no others.
     """
 
 def embedding_bag(

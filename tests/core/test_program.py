@@ -31,8 +31,6 @@ class Calls(nn.Graph):
 
 
 WARNS: list[Callable[[], Any]] = [
-    lambda: nn.Embedding(2, 1, sparse=True),
-    lambda: nn.functional.embedding(flow.tensor([0]), flow.ones(2, 1), sparse=True),
     lambda: flow.gather(flow.ones(1), 0, flow.tensor([0]), sparse_grad=True),
     lambda: flow.optim.SGD((p for p in ()), lr=0.1),
     lambda: flow.ones(2, 2)[[slice(None), 0]],

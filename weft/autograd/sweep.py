@@ -19,6 +19,7 @@ from weft.ops import OPS, ops
 from weft.tensor.blob import Blob, blob_of
 from weft.tensor.counters import counters
 from weft.tensor.gradient import check_kind
+from weft.tensor.sparse import is_dense
 from weft.tensor.tensor import Tensor, of_shard, rewrap
 
 NOTHING: Final = (
@@ -310,7 +311,7 @@ def _uses(roots: Iterable[Node]) -> dict[int, int]:
 
 def _memory(g: Tensor) -> int:
     data = blob_of(g).data
-    return 0 if data is None else data.untyped_storage()._cdata
+    return 0 if data is None or not is_dense(g) else data.untyped_storage()._cdata
 
 
 def _check_numbers(node: Node, results: Sequence[Tensor | None]) -> None:
@@ -324,7 +325,7 @@ def _place(edge: Any) -> tuple[Node, int]:
 
 
 def _add(a: Tensor, b: Tensor) -> Tensor:
-    return ops.add(a, b)
+    return ops.add(a, b) if is_dense(a) else ops.add(b, a)  # torch adds a sparse tensor to a dense one, not the reverse
 
 
 def _replaced(hook: Any, args: tuple[Any, ...], before: Sequence[Tensor | None]) -> list[Tensor | None]:
@@ -376,7 +377,8 @@ def accumulate(t: Tensor, g: Tensor, create_graph: bool, shared: bool = False) -
     if t._grad is None:
         # a gradient with other references (an expanded view, the user's tensor) must not change
         t._grad = ops.clone(g) if shared else g if create_graph else _own(g, t)
-    elif create_graph or t.node is not None:  # what is computed retains a sum; the last one was read, perhaps
+    elif create_graph or t.node is not None or not is_dense(t._grad):
+        # what is computed retains a sum; the last one was read, perhaps
         t._grad = _add(t._grad, g)
     else:
         _adding()(t._grad, g)  # in place, so that references to .grad see it
@@ -391,7 +393,7 @@ def _adding() -> Callable[..., Any]:
 def _own(g: Tensor, t: Tensor) -> Tensor:
     """A gradient in memory of its own, contiguous if the tensor's is: programs flatten it by view(-1)."""
     data = g.blob.data if g.shard is None else g.shard.data
-    scattered = data is not None and not data.is_contiguous()
+    scattered = data is not None and not data.is_contiguous() and is_dense(g)
     if scattered and (own := blob_of(t).data) is not None and own.is_contiguous():
         return ops.contiguous(g)
     if g._view_of is not None:

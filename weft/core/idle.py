@@ -18,7 +18,6 @@ COMPILERS = "enable_inductor() hands runs of calls to another compiler"
 CUDNN = "flow.backends.cudnn.benchmark controls how convolutions are chosen"
 ALONE = "collectives travel one by one, each as soon as its operands are there"
 WAITS = "a wait ends when its peers have come or failed, or after WEFT_DEADLINE seconds"
-SPARSE = "gradients are dense; SGD, Adagrad and SparseAdam update as they would with sparse ones"
 
 IDLE: Final[dict[str, str]] = {
     **{f"config.{name}": why for name, why in {
@@ -51,7 +50,7 @@ IDLE: Final[dict[str, str]] = {
     "config.set_outputs_buffer_size(value)":
         "the graph is one chain, whose thread reads inputs and writes outputs, too: no launch can run ahead",
     "config.enable_zero(shard_restore_level)": "the stage determines how long a parameter is gathered",
-    "Graph.add_optimizer(is_sparse)": "gradients are dense",
+    "Graph.add_optimizer(is_sparse)": "SGD alone updates rows; this optimizer's gradients are dense",
     "with_dynamic_input_shape(enable_shared)": "the graphs of all forms have the same modules, and so share variables",
     **{f"Graph.debug({name})": "an op records the program's line, not the whole stack"
        for name in ("max_py_stack_depth", "only_user_py_stack", "op_repr_with_py_stack")},
@@ -70,8 +69,8 @@ IDLE: Final[dict[str, str]] = {
     **{f"distributed.{name}(tag)": "messages between two ranks arrive in the order of sending, whatever their tag"
        for name in ("isend", "irecv", "P2POp")},
     "distributed.elastic record(error_handler)": "errors are always reported to the other ranks and to the launcher",
-    **{f"{name}(sparse)": SPARSE for name in ("Embedding", "EmbeddingBag", "embedding", "embedding_bag")},
-    "gather(sparse_grad)": SPARSE,
+    "embedding(sparse)": "a global tensor's gradient is dense",
+    "gather(sparse_grad)": "the gradient is dense",
     **{f"profile({name})": "a profile holds the calls with their operands' shapes and their times, and no more"
        for name in ("profile_memory", "with_stack", "with_flops", "with_modules", "experimental_config", "acc_events",
                     "execution_trace_observer", "use_cuda", "custom_trace_id_callback", "post_processing_timeout_s")},

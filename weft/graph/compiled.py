@@ -41,6 +41,7 @@ class Program(Protocol):
     numbers: dict[str, Any]
     _blocks: dict[str, ProxyModule]
     _optimizers: list[tuple[Optimizer, Any]]  # with their schedules
+    _sparse: list[Optimizer]  # those that update the rows of tables that were looked up alone
     _scaler: Scaler
     _compiled: Compiled | None
     _shares: Any  # another one, or None

@@ -57,6 +57,7 @@ class Graph:
     numbers: dict[str, Any]
     _blocks: dict[str, ProxyModule]
     _optimizers: list[tuple[Optimizer, Any]]
+    _sparse: list[Optimizer]
     _scaler: Scaler
     _compiled: Compiled | None
     _shares: Any
@@ -73,6 +74,7 @@ class Graph:
             _blocks={},
             config=GraphConfig(),
             _optimizers=[],
+            _sparse=[],
             _scaler=None,
             _compiled=None,
             _shares=None,
@@ -130,11 +132,15 @@ class Graph:
     def add_optimizer(self, optim: Optimizer, *, lr_sch: Any = None, is_sparse: bool = False) -> None:
         """Update the optimizer's parameters after each `loss.backward()` of `build`; then step the schedule.
 
+        With `is_sparse`, SGD without momentum or weight decay updates of each embedding's table the rows that were
+        looked up, and its gradient isn't made: ranks that hold the whole table exchange rows.
+
         The rate of step n follows from n: stepping the schedule by hand as well changes nothing.
         """
         if not isinstance(optim, Optimizer):
             raise GraphError(f"add_optimizer takes an optimizer of flow.optim; got {type(optim).__name__}")
-        idle("Graph.add_optimizer(is_sparse)", is_sparse)
+        by_rows = is_sparse and optim.update_rows is not None
+        idle("Graph.add_optimizer(is_sparse)", is_sparse and not by_rows)
         if self._compiled is not None:
             raise GraphError("the graph is compiled already; add the optimizer in __init__")
         if isinstance(optim, optimizers.LBFGS):
@@ -155,6 +161,8 @@ class Graph:
             if optim.counted is None or optim.counted.schedule is not lr_sch:
                 optim.counted = Counted(lr_sch)
         self._optimizers.append((optim, lr_sch))
+        if by_rows:
+            self._sparse.append(optim)
         self.config.training = True
 
     def share_from(self, other: Graph) -> None:

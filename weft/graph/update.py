@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterator
 from functools import partial
 from typing import Any, Final
 
@@ -13,10 +13,13 @@ from weft.core.rank import current
 from weft.graph import scaling
 from weft.graph.compiled import Program
 from weft.job.builder import Builder
+from weft.job.value import Node
 from weft.nn.module.module import Module
-from weft.ops import ops
+from weft.ops import OPS, ops
 from weft.optim import Optimizer
-from weft.tensor.tensor import Tensor
+from weft.tensor.tensor import Tensor, of_value
+
+LOOK_UPS: Final = ("embedding", "embedding_bags")
 
 
 def update(graph: Program, builder: Builder, numbers: dict[str, Callable[[], float]]) -> Tensor | None:
@@ -30,11 +33,12 @@ def update(graph: Program, builder: Builder, numbers: dict[str, Callable[[], flo
     known = {id(p) for block in graph._blocks.values() for p in block.to(Module).parameters()}
     before, here.grad, builder.updating = here.grad, False, True
     try:
+        tables = {p: node for optimizer, _ in graph._optimizers for p, node in _tables(graph, builder, optimizer)}
         every = [
-            scaling.unscaled(builder, _gradients(graph, builder, optimizer, known))
+            scaling.unscaled(builder, _gradients(graph, builder, optimizer, known, tables))
             for optimizer, _ in graph._optimizers
         ]
-        if not builder.losses and not any(every):
+        if not builder.losses and not any(every) and not tables:
             raise TraceError(
                 f"{graph.name} has an optimizer, but build() calls no backward(); write loss.backward() in it"
             )
@@ -54,23 +58,46 @@ def update(graph: Program, builder: Builder, numbers: dict[str, Callable[[], flo
             guard.keep(grads)
             guard.keep(t for p in grads for t in optimizer.state[p].values() if isinstance(t, Tensor))
             optimizer.apply_update(optimizer.clipped(grads), rates)
+            for rate, group in zip(rates, optimizer.param_groups, strict=True):
+                for p in [p for p in group["params"] if p in tables]:
+                    rows, ids, _, padding_idx, *_ = tables[p].args
+                    looked_up = (of_value(v, v.spec) for v in (ids, rows))
+                    optimizer.update_rows(group, p, *looked_up, padding_idx, optimizer.rate_at(p, rate))
         guard.restore()
         return guard.finite
     finally:
         here.grad = before
 
 
-def _gradients(graph: Program, builder: Builder, optimizer: Optimizer, known: set[int]) -> dict[Tensor, Tensor]:
+def _tables(graph: Program, builder: Builder, optimizer: Optimizer) -> Iterator[tuple[Tensor, Node]]:
+    """The tables of embeddings of which the rows that were looked up are updated alone, with their gradients' nodes:
+    where it is asked for, and the gradient isn't added to, scaled or clipped."""
+    if optimizer.update_rows is None or graph._scaler is not None or builder.job.micro_batches > 1:
+        return
+    every = any(o is optimizer for o in graph._sparse)
+    asked = {n.args[1] for n in builder.job.nodes if n.op in LOOK_UPS and n.args[OPS[n.op].names.index("sparse")]}
+    for group in optimizer.param_groups:
+        if optimizer.is_by_rows(group) and group.get("clip_grad_max_norm") is None:
+            for p in group["params"]:
+                g = builder.gradient_of(p)
+                node = None if g is None else builder.job.producer[g.value]
+                if node is not None and node.op == "embedding_weight_grad" and (every or node.args[1] in asked):
+                    yield p, node
+
+
+def _gradients(
+    graph: Program, builder: Builder, optimizer: Optimizer, known: set[int], without: Container[Tensor]
+) -> dict[Tensor, Tensor]:
     """The gradients of the optimizer's parameters; those that no loss depends on have none."""
     grads: dict[Tensor, Tensor] = {}
     dropped = False
     for group in optimizer.param_groups:
         for p in group["params"]:
-            found = builder.gradient_of(p)
+            found = None if p in without else builder.gradient_of(p)
             if found is not None:
                 grads[p] = _in_layout(builder.accumulated(found), p)
             elif id(p) in builder.gradients:
-                dropped = True
+                dropped = p not in without
             elif id(p) not in known:
                 raise GraphError(
                     f"{graph.name}: the optimizer updates a parameter of shape {list(p.shape)} that is not in the "

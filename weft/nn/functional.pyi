@@ -110,7 +110,7 @@ def embedding(
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> Tensor:
     """The rows of the weight at the input's indices. `scale_grad_by_freq` divides each row's gradient by the count of
-    its index.
+    its index; a `sparse` gradient holds the rows that were looked up, for the optimizers that update those alone.
     """
 
 def fold(

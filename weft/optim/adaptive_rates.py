@@ -30,6 +30,9 @@ class Adagrad(Optimizer):
     ) -> None:  # fmt: skip
         super().__init__(params, options(locals()))
 
+    def is_by_rows(self, group: Mapping[str, Any]) -> bool:
+        return not group["weight_decay"]
+
     def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
         _adagrad(
             bucket.params, grads, bucket.states["sum"], bucket.step, lr, group["lr_decay"], group["weight_decay"],

@@ -160,6 +160,9 @@ class SparseAdam(Moments):
     ) -> None:  # fmt: skip
         super().__init__(params, options(locals()))
 
+    def is_by_rows(self, group: Mapping[str, Any]) -> bool:
+        return True
+
     def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
         one, two = group["betas"]
         mean, square = _moments(group, grad, states["exp_avg"], states["exp_avg_sq"])

@@ -31,7 +31,10 @@ from weft.optim.keys import ParamGroup, check_keys, warn_of_lr_scale
 from weft.optim.loading import filled_like, has_layout_of, placed_state
 from weft.optim.oneflow_checkpoint import of_oneflow
 from weft.optim.ranges import at_least_zero
+from weft.optim.rows import update_by_rows
+from weft.tensor.counters import counters
 from weft.tensor.data import local_data
+from weft.tensor.sparse import is_dense
 from weft.tensor.tensor import RemovableHook, Tensor, of_torch
 
 STEP = "step"
@@ -43,6 +46,7 @@ class Optimizer:
 
     rate_on_device = False  # whether a graph's update reads the rate where the parameters lie, and not on the host
     first_values: Mapping[str, float | str] = {}  # of states: a number, or the name of the option that gives it
+    update_rows: Any = None  # where is_by_rows, for a graph: (group, p, ids, rows, padding_idx, lr)
     nonnegative: tuple[str, ...] = ("lr", "weight_decay", "eps", "momentum", "lr_decay")  # options
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
@@ -99,6 +103,11 @@ class Optimizer:
     def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
         """The names of the states of each parameter of a group."""
         return tuple(self.first_values)
+
+    def is_by_rows(self, group: Mapping[str, Any]) -> bool:
+        """Whether the rows of a table that has a sparse gradient are updated as if there were no others. Else the
+        gradient is made dense."""
+        return False
 
     def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
         """Call the op that updates a bucket."""
@@ -215,7 +224,11 @@ class Optimizer:
                 warn_of_lr_scale(self, group)
             lr = group["lr"]
             for bucket in plan.buckets:
-                self.update(group, bucket, [p._grad for p in bucket.params], bucket.rate(lr))  # type: ignore[misc]
+                grads: list[Any] = [p._grad for p in bucket.params]
+                if not counters.sparse or all(map(is_dense, grads)):
+                    self.update(group, bucket, grads, bucket.rate(lr))
+                else:
+                    update_by_rows(self, group, bucket, grads)
         for hook in tuple(self._after.values()):
             hook(self, (), {})
         return loss
@@ -243,12 +256,14 @@ class Optimizer:
             plan = self._plans[i]
             assert plan is not None, "call prepare() first"
             for bucket in plan.buckets:
-                p = bucket.params[0]
-                if p.spec is not None:
-                    lr = rates[i](p.spec.placement)
-                else:
-                    lr = rates[i](p.device if self.rate_on_device else Device("cpu"))
+                lr = self.rate_at(bucket.params[0], rates[i])
                 self.update(group, bucket, [gradients[p] for p in bucket.params], lr)
+
+    def rate_at(self, p: Tensor, rate: Callable[[Placement | Device], Any]) -> Any:
+        """A group's rate where the update of a parameter reads it."""
+        if p.spec is not None:
+            return rate(p.spec.placement)
+        return rate(p.device if self.rate_on_device else Device("cpu"))
 
     def _plan(self, group: dict[str, Any], params: list[Tensor]) -> Plan:
         names = self.states_of(group)

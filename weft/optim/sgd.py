@@ -45,6 +45,14 @@ class SGD(Optimizer):
     def counts_steps(self, group: Mapping[str, Any]) -> bool:
         return bool(group["momentum"] and group["dampening"])
 
+    def is_by_rows(self, group: Mapping[str, Any]) -> bool:
+        return not (group["momentum"] or group["weight_decay"])
+
+    def update_rows(
+        self, group: Mapping[str, Any], p: Tensor, ids: Tensor, rows: Tensor, padding_idx: int | None, lr: Any
+    ) -> None:
+        ops.sgd_rows_update(p, ids, rows, lr, padding_idx, group["maximize"])
+
     def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
         dampening: Any = 0.0
         if bucket.step is not None:  # the first gradient counts whole

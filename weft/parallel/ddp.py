@@ -28,6 +28,7 @@ from weft.parallel.uneven import Join, JoinConfig, JoinHook, agree
 from weft.parallel.unwrapped import is_unwrapped, mark, unwrapped, without_wrapper, wrapped
 from weft.tensor.data import local_data
 from weft.tensor.hook import RemovableHook
+from weft.tensor.sparse import is_dense
 from weft.tensor.tensor import Tensor, of_torch
 from weft.transport import transport_of
 from weft.transport.base import UnderWay
@@ -415,7 +416,7 @@ class Averager:
             if p.grad is None:
                 view.zero_()
             else:
-                here.append(local_data(p.grad, "gradients"))
+                here.append(local_data(p.grad, "gradients").to_dense())
                 views.append(view)
         if views:
             torch._foreach_copy_(views, here)
@@ -455,7 +456,7 @@ class Averager:
             for p, view, uses in zip(bucket.params, bucket.views, used, strict=True):
                 if not uses:
                     continue
-                if p.grad is None:
+                if p.grad is None or not is_dense(p.grad):
                     p.grad = of_torch(view.clone())
                 else:
                     places.append(local_data(p.grad, "gradients"))

@@ -145,17 +145,25 @@ class Methods:
     def _copy_to_numpy(self, array: Any) -> None:
         """Overwrite an array with x's elements."""
 
+    def _indices(self) -> Tensor:
+        """The indices as they are."""
+
     @property
     def _memory(self) -> Any: ...
 
     def _meta_repr(self) -> str:
         """A tensor without its values."""
 
+    def _nnz(self) -> _int: ...
+
     def _register_post_grad_accumulation_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHook:
         """OneFlow's: call the hook with x's gradient once it is accumulated; its result replaces the gradient."""
 
     @property
     def _site(self) -> Any: ...
+
+    def _values(self) -> Tensor:
+        """The numbers as they are."""
 
     def _zero_grad_(self) -> None:
         """Overwrite the gradient with zeros."""
@@ -424,6 +432,9 @@ class Methods:
     def clone(self, memory_format: Any = None) -> Tensor:
         """A copy of x, which lies as x does unless a memory format is given."""
 
+    def coalesce(self) -> Tensor:
+        """The same, each index once and in order."""
+
     def conj(self) -> Tensor:
         """The complex conjugate; x itself, if it is real."""
 
@@ -498,6 +509,8 @@ class Methods:
 
     def deg2rad_(self) -> Tensor:
         """`deg2rad`, in place."""
+
+    def dense_dim(self) -> _int: ...
 
     def det(self) -> Tensor:
         """The determinant of matrices."""
@@ -826,6 +839,9 @@ class Methods:
     def index_select(self, dim: _int, index: Tensor) -> Tensor:
         """The slices of x along a dimension at these indices."""
 
+    def indices(self) -> Tensor:
+        """The indices of a coalesced sparse tensor, a row for each of its sparse dimensions."""
+
     def inner(self, other: Any) -> Any:
         """The inner product along the last dimension of both."""
 
@@ -834,6 +850,8 @@ class Methods:
 
     def inverse(self) -> Tensor:
         """The inverse of matrices."""
+
+    def is_coalesced(self) -> _bool: ...
 
     def is_complex(self) -> _bool:
         """Whether x holds complex numbers."""
@@ -1558,6 +1576,8 @@ class Methods:
     def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Ranked:
         """The elements sorted along a dimension, and their indices."""
 
+    def sparse_dim(self) -> _int: ...
+
     def split(self, split_size_or_sections: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
         """Views of parts along a dimension: of one size, the last one smaller if need be; or of these sizes."""
 
@@ -1664,7 +1684,7 @@ class Methods:
         """`to_global`, under its deprecated name."""
 
     def to_dense(self) -> Tensor:
-        """x: every tensor is dense, but for sparse matrices that modules of torch's were given."""
+        """x itself, unless it is sparse."""
 
     def to_global(
         self, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None,
@@ -1769,6 +1789,9 @@ class Methods:
 
     def untyped_storage(self) -> Any:
         """The memory of x, or of this rank's shard: torch's own storage, with `data_ptr()` and `nbytes()`."""
+
+    def values(self) -> Tensor:
+        """The numbers of a coalesced sparse tensor."""
 
     def var(
         self, dim: _int | tuple[_int, ...] | list[_int] | None = None, unbiased: _bool = True, keepdim: _bool = False,

@@ -12,7 +12,6 @@ from weft.api.table import public
 from weft.autograd import no_grad
 from weft.autograd.overwrite import assign
 from weft.core.errors import DtypeError, IndexingError, OptionError, ShapeError
-from weft.core.idle import idle
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.functional.linalg import norms
@@ -34,16 +33,15 @@ def embedding(
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Tensor:  # fmt: skip
     """The rows of the weight at the input's indices. `scale_grad_by_freq` divides each row's gradient by the count of
-    its index.
+    its index; a `sparse` gradient holds the rows that were looked up, for the optimizers that update those alone.
 
     >>> flow.nn.functional.embedding(flow.tensor([1]), flow.tensor([[1., 2.], [3., 4.]])).tolist()
     [[3.0, 4.0]]
     """
-    idle("embedding(sparse)", sparse)
     if max_norm is not None:
         embedding_renorm_(weight, input, max_norm, norm_type)
     row = None if padding_idx is None else _row(padding_idx, weight.shape[0])
-    return ops.embedding(weight, input, row, scale_grad_by_freq)
+    return ops.embedding(weight, input, row, scale_grad_by_freq, sparse)
 
 
 @public("bound")
@@ -111,9 +109,9 @@ def embedding_bag(
     if scale_grad_by_freq and mode == "max":
         raise OptionError('embedding_bag: mode "max" has no scale_grad_by_freq')
     _check_bags(input, weight, offsets, per_sample_weights)
-    idle("embedding_bag(sparse)", sparse)
     if max_norm is not None:
         embedding_renorm_(weight, input, max_norm, norm_type)
+    sparse = sparse and mode != "max"
     flat = ops.reshape(input, (-1,))
     if padding_idx is not None:
         padding_idx = _row(padding_idx, weight.shape[0])
@@ -124,7 +122,7 @@ def embedding_bag(
         if starts is None:
             starts = creation.arange(0, flat.shape[0], input.shape[1], dtype=flat.dtype)
         given = None if per_sample_weights is None else ops.reshape(per_sample_weights, (-1,))
-        found = ops.embedding_bags(weight, flat, starts, given, mode, padding_idx)
+        found = ops.embedding_bags(weight, flat, starts, given, mode, padding_idx, sparse)
         return ops.narrow(found, 0, 0, found.shape[0] - 1) if trimmed else found
     places = creation.arange(flat.shape[0], **device_of(weight))
     if offsets is None:
@@ -133,7 +131,7 @@ def embedding_bag(
     else:
         bags = offsets.shape[0]
         owner = ops.searchsorted(_starts(offsets, flat.shape[0]), places, True) - 1
-    rows = ops.embedding(weight, flat, padding_idx, scale_grad_by_freq)
+    rows = ops.embedding(weight, flat, padding_idx, scale_grad_by_freq, sparse)
     counted = ops.ones_like(ops.narrow(rows.detach(), 1, 0, 1))
     if padding_idx is not None:
         counted = counted * ops.cast(ops.unsqueeze(flat != padding_idx, 1), rows.dtype)

@@ -23,6 +23,7 @@ from weft.ops import ops
 from weft.tensor.blob import blob_of
 from weft.tensor.data import local_data, own_data, whole_data
 from weft.tensor.parameter import Parameter
+from weft.tensor.sparse import layout_of
 from weft.tensor.tensor import RemovableHook, Tensor, of_shard, of_torch, size_asked
 
 # ---- queries -----------------------------------------------------------------------------------------
@@ -37,11 +38,10 @@ PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "nbytes": lambda x: x.dtype.itemsize * x.numel(),
     "is_cpu": lambda x: _kind(x) == "cpu",
     "is_meta": lambda x: _kind(x) == "meta",
-    **dict.fromkeys(
-        ("is_sparse", "is_sparse_csr", "is_quantized", "is_mkldnn", "is_mps", "is_xpu", "is_nested"), lambda x: False
-    ),
+    **dict.fromkeys(("is_sparse_csr", "is_quantized", "is_mkldnn", "is_mps", "is_xpu", "is_nested"), lambda x: False),
+    "is_sparse": lambda x: layout_of(x) is torch.sparse_coo,
     "is_consistent": lambda x: x.is_global,
-    "layout": lambda x: torch.strided,
+    "layout": lambda x: layout_of(x),
     "names": lambda x: (None,) * x.ndim,
 }
 

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from weft.api.table import public
 from weft.autograd import modes
 from weft.core.dispatch import here
 from weft.tensor.data import local_data
-from weft.tensor.tensor import Tensor, of_torch
-
-
-@public("tensor")
-def to_dense(x: Tensor) -> Tensor:
-    """x: every tensor is dense, but for sparse matrices that modules of torch's were given."""
-    data = x.blob.data
-    return x if data is None or data.layout is torch.strided else of_torch(data.to_dense())
+from weft.tensor.tensor import Tensor
 
 
 @public("tensor")

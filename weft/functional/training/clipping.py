@@ -14,7 +14,8 @@ from weft.core.sbp import broadcast
 from weft.functional.linalg import norms as _norms
 from weft.ops import OPS, ops
 from weft.tensor.data import whole_data
-from weft.tensor.tensor import Tensor
+from weft.tensor.sparse import is_dense, numbers
+from weft.tensor.tensor import Tensor, of_torch
 
 INFINITY = float("inf")
 _mul_, _clamp_ = overwriting(OPS["mul"]), overwriting(OPS["clamp"])
@@ -34,9 +35,9 @@ def grads_of(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
 
 
 def groups_of(tensors: list[Tensor]) -> list[list[Tensor]]:
-    """Tensors grouped by what one op can take together."""
+    """Tensors grouped by what one op can take together; of sparse ones, the numbers that they hold."""
     groups: dict[Any, list[Tensor]] = {}
-    for t in tensors:
+    for t in [t if is_dense(t) else of_torch(numbers(t)) for t in tensors]:
         key = (t.placement, t.sbp, t.dtype) if t.is_global else (t.device, t.dtype)
         groups.setdefault(key, []).append(t)
     return list(groups.values())
@@ -129,8 +130,9 @@ def _factor(norm: Tensor, max_norm: float) -> Tensor:
 def clip_grad_value(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
     """Clamp every element of every gradient, in place, to [-clip_value, clip_value]."""
     with no_grad():
-        for g in grads_of(parameters):
-            _clamp_(g, -float(clip_value), float(clip_value))
+        for group in groups_of(grads_of(parameters)):
+            for g in group:
+                _clamp_(g, -float(clip_value), float(clip_value))
 
 
 def _on_device_of(factor: Tensor, t: Tensor) -> Tensor:

@@ -15,7 +15,6 @@ from torch.nn.modules import loss
 
 from weft.core.derived import GIVEN, Change, Derived
 from weft.core.errors import ArgumentError, AssertedError, IndexingError, OptionError, ShapeError
-from weft.core.idle import idle
 from weft.core.stored import stored
 from weft.functional.neural import embeddings
 from weft.functional.neural.fractional_pooling import check_sizes
@@ -339,28 +338,14 @@ PADDING: Final = {f"ConstantPad{n}d.__init__": _init(_by_zeros) for n in (1, 2, 
 # ---- embeddings --------------------------------------------------------------------------------------
 
 
-def _dense(theirs: Function) -> Function:
-    name = theirs.__qualname__.partition(".")[0]
-
-    @functools.wraps(theirs)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        theirs(self, *args, **kwargs)
-        idle(f"{name}(sparse)", self.sparse)
-
-    return init
-
-
 def _looked_up(self: Any, input: Tensor) -> Tensor:
     """The op itself: `F.embedding` costs a call more."""
     if self.max_norm is not None:
         embeddings.embedding_renorm_(self.weight, input, self.max_norm, self.norm_type)
-    return ops.embedding(self.weight, input, self.padding_idx, self.scale_grad_by_freq)
+    return ops.embedding(self.weight, input, self.padding_idx, self.scale_grad_by_freq, self.sparse)
 
 
-SPARSE: Final = {
-    **{f"{name}.__init__": _init(_dense) for name in ("Embedding", "EmbeddingBag")},
-    "Embedding.forward": _always(_looked_up),
-}
+SPARSE: Final = {"Embedding.forward": _always(_looked_up)}
 
 # ---- normalization -----------------------------------------------------------------------------------
 

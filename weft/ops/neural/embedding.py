@@ -7,8 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from weft.core.dispatch import here
 from weft.core.dtype import int64
 from weft.core.errors import IndexingError
+from weft.core.idle import idle
 from weft.core.sbp import broadcast, partial_sum, split
 from weft.ops import notation
 from weft.ops.declaration import op
@@ -21,6 +23,7 @@ from weft.ops.pointwise.arithmetic import div
 from weft.ops.pointwise.copies import cast, masked_fill
 from weft.ops.pointwise.logic import eq
 from weft.ops.shape.views import axes, reshape, unsqueeze
+from weft.tensor.counters import counters
 
 
 def out_of_range(what: str, ids: Tensor, rows: int) -> IndexingError | None:
@@ -39,9 +42,11 @@ def out_of_range(what: str, ids: Tensor, rows: int) -> IndexingError | None:
 
 
 @op(linear="weight")
-def embedding(weight: Tensor, ids: Tensor, padding_idx: int | None = None, by_frequency: bool = False) -> Tensor:
+def embedding(
+    weight: Tensor, ids: Tensor, padding_idx: int | None = None, by_frequency: bool = False, sparse: bool = False
+) -> Tensor:
     """The rows of weight at the ids. The row padding_idx gets no gradient; `by_frequency` divides each row's gradient
-    by the count of its id.
+    by the count of its id; a `sparse` gradient of an eager local call has the rows that were looked up, and no others.
 
     >>> flow._C.embedding(flow.tensor([[1., 2.], [3., 4.]]), flow.tensor([1, 0])).tolist()
     [[3.0, 4.0], [1.0, 2.0]]
@@ -53,19 +58,19 @@ def embedding(weight: Tensor, ids: Tensor, padding_idx: int | None = None, by_fr
 
 
 @embedding.layout
-def _(weight, ids, padding_idx, by_frequency):
+def _(weight, ids, padding_idx, by_frequency, sparse):
     at = " ".join(axes(len(ids)))
     return f"v@ d, {at} -> {at} d"
 
 
 @embedding.form
-def _(weight, ids, padding_idx, by_frequency):
+def _(weight, ids, padding_idx, by_frequency, sparse):
     fits = len(weight.shape) == 2 and weight.shape[0] and alike(weight) and counts(ids)
     return Form((*ids.shape, weight.shape[1]), weight.dtype) if fits else None
 
 
 @embedding.out
-def _(y, weight, ids, padding_idx, by_frequency):
+def _(y, weight, ids, padding_idx, by_frequency, sparse):
     try:
         torch.index_select(weight, 0, ids.reshape(-1), out=y.view(ids.numel(), weight.shape[1]))
     except IndexError as error:
@@ -73,14 +78,14 @@ def _(y, weight, ids, padding_idx, by_frequency):
 
 
 @embedding.prepared
-def _(y, weight, ids, padding_idx, by_frequency):
+def _(y, weight, ids, padding_idx, by_frequency, sparse):
     if not ids.is_contiguous():
         return None
     return torch.index_select, (weight, 0, ids.view(-1)), {"out": y.view(ids.numel(), weight.shape[1])}
 
 
 @embedding.ranked
-def _(where, weight, ids, padding_idx, by_frequency):
+def _(where, weight, ids, padding_idx, by_frequency, sparse):
     start, stop = where.inputs[0][0]
     wrong = out_of_range("embedding", ids, where.input_shapes[0][0])
     if wrong is not None:
@@ -92,10 +97,19 @@ def _(where, weight, ids, padding_idx, by_frequency):
 
 
 @embedding.grad
-def _(dy, weight_shape, ids, padding_idx, by_frequency):
+def _(dy, weight_shape, ids, padding_idx, by_frequency, sparse):
     if by_frequency:
         dy = div(dy, unsqueeze(_frequencies(ids, weight_shape[0], dy.dtype), -1))
-    return embedding_weight_grad(dy, ids, weight_shape[0], padding_idx), None
+    return embedding_weight_grad(dy, ids, weight_shape[0], padding_idx, sparse and may_be_sparse(dy)), None
+
+
+def may_be_sparse(dy: Any) -> bool:
+    """Whether a gradient may be sparse. A graph's is dense, as its plan says where each element lies, unless rows are
+    updated and it isn't made at all (`graph/update.py`)."""
+    if here.trace is not None:
+        return False
+    idle("embedding(sparse)", dy.is_global)
+    return dy.is_local
 
 
 def _frequencies(ids: Any, rows: int, dtype: Any) -> Any:
@@ -114,17 +128,31 @@ def _(rand):
 
 
 @op(returns="dw")
-def embedding_weight_grad(dy: Tensor, ids: Tensor, rows: int, padding_idx: int | None = None) -> Tensor:
-    """The gradient of an embedding's table: rows of dy summed by index.
+def embedding_weight_grad(
+    dy: Tensor, ids: Tensor, rows: int, padding_idx: int | None = None, sparse: bool = False
+) -> Tensor:
+    """The gradient of an embedding's table: rows of dy summed by index. A `sparse` one, which eager programs have of
+    local tensors, holds them with their indices.
 
     >>> flow._C.embedding_weight_grad(flow.ones(2, 1), flow.tensor([1, 1]), 3).tolist()
     [[0.0], [2.0], [0.0]]
     """
+    if sparse:
+        return _sparse(dy, ids, rows, padding_idx)
     if dy.device.type != "cpu" or dy.shape[:-1] != ids.shape:
         return aten.embedding_dense_backward(dy, ids, rows, -1 if padding_idx is None else padding_idx, False)
     dw = dy.new_zeros((rows, dy.shape[-1]))
     _into_rows(dw, dy, ids, padding_idx)
     return dw
+
+
+def _sparse(dy: Tensor, ids: Tensor, rows: int, padding_idx: int | None) -> Tensor:
+    counters.sparse += 1
+    flat, places = dy.reshape(ids.numel(), dy.shape[-1]), ids.reshape(-1).long()
+    if padding_idx is not None:
+        kept = places != padding_idx
+        flat, places = flat[kept], places[kept]
+    return torch.sparse_coo_tensor(places.unsqueeze(0), flat, (rows, dy.shape[-1]), check_invariants=False)
 
 
 def _into_rows(dw: Tensor, dy: Tensor, ids: Tensor, padding_idx: int | None) -> None:
@@ -140,7 +168,7 @@ def _wide(ids: Tensor, flat: Tensor) -> Tensor:
 
 
 @embedding_weight_grad.layout
-def _(dy, ids, rows, padding_idx):
+def _(dy, ids, rows, padding_idx, sparse):
     at = " ".join(axes(len(ids)))
     return (
         *notation.rules(f"{at} d, {at} -> v! d", (dy, ids), ((rows, dy[-1]),)),
@@ -150,18 +178,18 @@ def _(dy, ids, rows, padding_idx):
 
 
 @embedding_weight_grad.form
-def _(dy, ids, rows, padding_idx):
+def _(dy, ids, rows, padding_idx, sparse):
     fits = dy.shape[:-1] == ids.shape and dy.shape and alike(dy) and counts(ids)
     return Form((rows, dy.shape[-1]), dy.dtype) if fits else None
 
 
 @embedding_weight_grad.out
-def _(dw, dy, ids, rows, padding_idx):
+def _(dw, dy, ids, rows, padding_idx, sparse):
     _into_rows(dw.zero_(), dy, ids, padding_idx)
 
 
 @embedding_weight_grad.prepared
-def _(dw, dy, ids, rows, padding_idx):
+def _(dw, dy, ids, rows, padding_idx, sparse):
     if padding_idx is not None or not (dy.is_contiguous() and ids.is_contiguous()) or ids.dtype != torch.int64:
         return None
     flat = dy.view(ids.numel(), dy.shape[-1])
@@ -169,7 +197,7 @@ def _(dw, dy, ids, rows, padding_idx):
 
 
 @embedding_weight_grad.ranked
-def _(where, dy, ids, rows, padding_idx):
+def _(where, dy, ids, rows, padding_idx, sparse):
     start, stop = where.outputs[0][0]
     dw = dy.new_zeros((stop - start, dy.shape[-1]))
     mine = (ids >= start) & (ids < stop)

@@ -15,7 +15,7 @@ from weft.ops.declaration import op
 from weft.ops.form import WIDE, Form, alike, counts
 from weft.ops.index.indexing import index_select, scatter_add_zeros
 from weft.ops.kernels import aten
-from weft.ops.neural.embedding import embedding, embedding_weight_grad, out_of_range
+from weft.ops.neural.embedding import embedding, embedding_weight_grad, may_be_sparse, out_of_range
 from weft.ops.pointwise.arithmetic import div, mul, sub
 from weft.ops.pointwise.copies import cast, masked_fill
 from weft.ops.pointwise.logic import eq
@@ -37,10 +37,10 @@ def _places(ids: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
 @op(returns="y | sizes winners")
 def embedding_bags(
     weight: Tensor, ids: Tensor, starts: Tensor, factors: Tensor | None = None, mode: str = "sum",
-    padding_idx: int | None = None,
+    padding_idx: int | None = None, sparse: bool = False,
 ) -> Any:  # fmt: skip
     """The sums, means or maxima of the weight's rows at the ids, over bags that start at these places, on a CPU. The
-    rows of a sum may have factors. The row padding_idx is in no bag.
+    rows of a sum may have factors. The row padding_idx is in no bag. Gradients of sums and means may be `sparse`.
 
     >>> rows, starts = flow.tensor([[1.0], [2.0], [4.0]]), flow.tensor([0, 2])
     >>> flow._C.embedding_bags(rows, flow.tensor([0, 1, 2]), starts).tolist()
@@ -77,7 +77,7 @@ def _check_bags(rows: Tensor, ids: Tensor, starts: Tensor, factors: Tensor | Non
 
 
 @embedding_bags.form
-def _(weight, ids, starts, factors, mode, padding_idx):
+def _(weight, ids, starts, factors, mode, padding_idx, sparse):
     alone = len(ids.shape) == len(starts.shape) == len(weight.shape) - 1 == 1
     if not (alone and alike(weight, factors, among=WIDE) and counts(ids) and counts(starts) and mode in MODES):
         return None
@@ -89,9 +89,9 @@ def _(weight, ids, starts, factors, mode, padding_idx):
 
 
 @embedding_bags.grad
-def _(dy, weight, weight_shape, ids, starts, factors, sizes, winners, mode, padding_idx, needs):
+def _(dy, weight, weight_shape, ids, starts, factors, sizes, winners, mode, padding_idx, sparse, needs):
     rows, dfactors = weight_shape[0], None
-    if not here.grad:
+    if not (here.grad or sparse):
         dw = embedding_bags_grad(dy, ids, starts, factors, sizes, winners, rows, mode, padding_idx)
         if needs[3]:
             dfactors = embedding_bags_factors_grad(dy, weight, ids, starts, padding_idx)
@@ -108,7 +108,7 @@ def _(dy, weight, weight_shape, ids, starts, factors, sizes, winners, mode, padd
         of_rows = div(of_rows, unsqueeze(cast(index_select(sizes, 0, bags), dy.dtype), 1))
     if factors is not None:
         of_rows = mul(of_rows, unsqueeze(factors, 1))
-    return embedding_weight_grad(of_rows, ids, rows, padding_idx), None, None, dfactors
+    return embedding_weight_grad(of_rows, ids, rows, padding_idx, sparse and may_be_sparse(dy)), None, None, dfactors
 
 
 @op(linear="dy", returns="dw")
