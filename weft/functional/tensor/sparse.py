@@ -8,6 +8,7 @@ import torch
 
 from weft.api.table import public
 from weft.core.errors import ArgumentError
+from weft.ops import ops
 from weft.tensor.data import local_data
 from weft.tensor.sparse import layout_of
 from weft.tensor.tensor import Tensor, of_torch
@@ -16,7 +17,7 @@ from weft.tensor.tensor import Tensor, of_torch
 @public("tensor")
 def to_dense(x: Tensor) -> Tensor:
     """x itself, unless it is sparse."""
-    return x if layout_of(x) is torch.strided else of_torch(local_data(x, "to_dense()").to_dense())
+    return x if layout_of(x) is torch.strided else ops.to_dense(x)
 
 
 @public("tensor")
