@@ -204,7 +204,7 @@ from weft.ops.update.optimizer import (
     adamw_update as adamw_update, greatest as greatest, power_sum as power_sum, rmsprop_update as rmsprop_update,
     scale_all as scale_all, sgd_update as sgd_update, take_from_row as take_from_row
 )
-from weft.ops.update.rows import sgd_rows_update as sgd_rows_update
+from weft.ops.update.row_updates import sgd_rows_update as sgd_rows_update
 
 adaptive_avg_pool1d: Op
 adaptive_avg_pool2d: Op

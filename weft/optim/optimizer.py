@@ -27,11 +27,11 @@ from weft.functional.training.clipping import clip_grad_norm, clipped
 from weft.ops import ops
 from weft.optim.agreement import Agreement
 from weft.optim.bucket import Bucket, Plan, form, form_of, whole
+from weft.optim.by_rows import looked_up
 from weft.optim.keys import ParamGroup, check_keys, warn_of_lr_scale
 from weft.optim.loading import filled_like, has_layout_of, placed_state
 from weft.optim.oneflow_checkpoint import of_oneflow
 from weft.optim.ranges import at_least_zero
-from weft.optim.rows import update_by_rows
 from weft.tensor.counters import counters
 from weft.tensor.data import local_data
 from weft.tensor.sparse import is_dense
@@ -228,7 +228,8 @@ class Optimizer:
                 if not counters.sparse or all(map(is_dense, grads)):
                     self.update(group, bucket, grads, bucket.rate(lr))
                 else:
-                    update_by_rows(self, group, bucket, grads)
+                    with looked_up(bucket, grads, self.is_by_rows(group)) as (rows, given):
+                        self.update(group, rows, given, bucket.rate(lr))
         for hook in tuple(self._after.values()):
             hook(self, (), {})
         return loss

@@ -171,7 +171,7 @@ embedding_bags.samples(_bags)
 @embedding_bags_grad.samples
 def _(rand):
     for row in _bags(rand):
-        weight, ids, starts, factors, mode, padding_idx = embedding_bags.bind(row, {})
+        weight, ids, starts, factors, mode, padding_idx, _ = embedding_bags.bind(row, {})
         y, *kept = embedding_bags.kernel(weight, ids, starts, factors, mode, padding_idx)
         yield rand(*y.shape), ids, starts, factors, *kept, weight.shape[0], mode, padding_idx
 
