@@ -467,7 +467,7 @@ def embedding_bags_factors_grad(
 
 def embedding_bags_grad(
     dy: Tensor, ids: Tensor, starts: Tensor, factors: Tensor | None, sizes: Tensor, winners: Tensor, rows: _int,
-    mode: str, padding_idx: _int | None
+    mode: str, padding_idx: _int | None, sparse: _bool = False
 ) -> Tensor: ...
 
 def embedding_renorm_(weight: Any, indices: Any, max_norm: _float, norm_type: _float = 2.0) -> Any: ...
