@@ -359,7 +359,7 @@ class Module(Owner):
 
     # ---- state ---------------------------------------------------------------------------------------
 
-    def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
+    def state_dict(self, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
         """Every parameter and persistent buffer by path; the tensors share the module's memory."""
         return states.state_dict(self, destination, prefix, keep_vars)
 
