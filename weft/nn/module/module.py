@@ -67,7 +67,8 @@ class Module(Owner):
         except Exception as cause:
             if (own := refusals.explain(self, cause, args, kwargs)) is None:
                 raise
-        return self(*args, **own)
+            args, kwargs = own
+        return self(*args, **kwargs)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         return self.forward(*args, **kwargs) if self._hooks is None else hooks.call(self, self._hooks, args, kwargs)
