@@ -19,8 +19,8 @@ from weft.ops import OPS, ops
 from weft.tensor.blob import Blob, blob_of
 from weft.tensor.counters import counters
 from weft.tensor.gradient import check_kind
-from weft.tensor.sparse import is_dense
-from weft.tensor.tensor import Tensor, of_shard, rewrap
+from weft.tensor.sparse import is_dense, numbers
+from weft.tensor.tensor import Tensor, of_shard, of_torch, rewrap
 
 NOTHING: Final = (
     "none of its inputs requires a gradient. Set requires_grad=True on an input, or check for no_grad() "
@@ -316,7 +316,9 @@ def _memory(g: Tensor) -> int:
 
 def _check_numbers(node: Node, results: Sequence[Tensor | None]) -> None:
     for i, g in enumerate(results):
-        if g is not None and g.value is None and g.dtype.differentiable and ops.isnan(g).any().item():
+        if g is None or g.value is not None or not g.dtype.differentiable:
+            continue
+        if ops.isnan(g if is_dense(g) else of_torch(numbers(g))).any().item():
             raise AutogradError(f"`{node.name()}` gave nan as gradient {i}, of shape {list(g.shape)}")
 
 

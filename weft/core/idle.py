@@ -50,7 +50,7 @@ IDLE: Final[dict[str, str]] = {
     "config.set_outputs_buffer_size(value)":
         "the graph is one chain, whose thread reads inputs and writes outputs, too: no launch can run ahead",
     "config.enable_zero(shard_restore_level)": "the stage determines how long a parameter is gathered",
-    "Graph.add_optimizer(is_sparse)": "SGD alone updates rows; this optimizer's gradients are dense",
+    "Graph.add_optimizer(is_sparse)": "SGD alone, without momentum or weight decay, updates rows",
     "with_dynamic_input_shape(enable_shared)": "the graphs of all forms have the same modules, and so share variables",
     **{f"Graph.debug({name})": "an op records the program's line, not the whole stack"
        for name in ("max_py_stack_depth", "only_user_py_stack", "op_repr_with_py_stack")},

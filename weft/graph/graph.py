@@ -139,7 +139,7 @@ class Graph:
         """
         if not isinstance(optim, Optimizer):
             raise GraphError(f"add_optimizer takes an optimizer of flow.optim; got {type(optim).__name__}")
-        by_rows = is_sparse and optim.update_rows is not None
+        by_rows = is_sparse and optim.update_rows is not None and any(map(optim.is_by_rows, optim.param_groups))
         idle("Graph.add_optimizer(is_sparse)", is_sparse and not by_rows)
         if self._compiled is not None:
             raise GraphError("the graph is compiled already; add the optimizer in __init__")
