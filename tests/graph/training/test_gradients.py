@@ -152,9 +152,15 @@ def reversible(m: Any, model: Any, x: Any) -> Any:
 
 def hooked(m: Any, model: Any, x: Any) -> Any:
     y = model[0](x)
+
+    def halve(p: Any) -> None:
+        p.grad.mul_(0.5)
+
     y.register_hook(lambda g: g * 3)
+    after = model[0].bias.register_post_accumulate_grad_hook(halve)
     loss = model[2](y).pow(2).sum()
     loss.backward()
+    after.remove()
     return loss, model[0].weight.grad
 
 
@@ -177,6 +183,8 @@ USES: list[Callable[[Any, Any, Any, Any], Any]] = [  # of a parameter's gradient
     lambda m, model, x, p: setattr(p, "grad", m.full_like(p, 0.25)), lambda m, model, x, p: model.zero_grad(),
     lambda m, model, x, p: p.grad.add_(0.1 * p.detach()), lambda m, model, x, p: p.grad.mul_(1 / (1 + p.grad.norm())),
     lambda m, model, x, p: p.grad.clamp_(-0.5, 0.5), lambda m, model, x, p: p.grad.copy_(p.detach()),
+    lambda m, model, x, p: p.grad.data.mul_(-0.5), lambda m, model, x, p: p.grad.detach().view(-1)[1:].add_(0.2),
+    lambda m, model, x, p: p.grad.__setitem__(0, 0.3), lambda m, model, x, p: setattr(p, "grad", p.grad.clone()),
     lambda m, model, x, p: p.sin().backward(p.grad.detach()), lambda m, model, x, p: p.exp().backward(p.detach().cos()),
     lambda m, model, x, p: m.nn.utils.clip_grad_norm_(params_of(model), 0.7),
     lambda m, model, x, p: m.nn.utils.clip_grad_value_(params_of(model), 0.4),
