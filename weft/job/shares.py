@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from weft.core.dispatch import here
+from weft.core.dispatch import here, hooks
 from weft.job.job import Job
 from weft.job.value import Value
-from weft.ops import ops
+from weft.ops import OPS, ops
 from weft.tensor.tensor import Tensor, of_value
 
 
@@ -21,6 +21,7 @@ class Gradients:
     leaves  by identity, those that got a gradient, and their `.grad` from before
     shares  what backward began with, and what follows from it
     shown   by what `build` was shown of a share, that share
+    unread  by identity of a leaf, its `.grad` as backward left it
     """
 
     def __init__(self, job: Job, times: Callable[[Tensor, str], Tensor]) -> None:
@@ -29,6 +30,7 @@ class Gradients:
         self.leaves: dict[int, tuple[Tensor, Tensor | None]] = {}
         self.shares = set[Value]()
         self.shown: dict[Value, Tensor] = {}
+        self.unread: dict[int, Tensor] = {}
 
     def begun(self, loss: Tensor) -> Tensor:
         """With what backward begins at a loss."""
@@ -48,13 +50,19 @@ class Gradients:
 
     def read(self, leaf: Tensor) -> Tensor | None:
         """A leaf's `.grad` as the program sees it: whole, except in code that backward runs."""
-        share, k, before = leaf._grad, self.job.micro_batches, here.grad
-        if share is None or share.value not in self.shares or here.backward:
+        if not here.backward and leaf._grad is not None:
+            self.unread.pop(id(leaf), None)
+            leaf._grad = self._whole(leaf._grad)
+        return leaf._grad
+
+    def _whole(self, share: Tensor) -> Tensor:
+        if share.value not in self.shares:
             return share
+        k, before = self.job.micro_batches, here.grad
         here.grad = True  # it may be differentiated again
         try:
             whole = share if k == 1 else ops.mul(share, float(k))
-            leaf._grad = whole = whole if self.scale is None else self._times(whole, self.scale[1])
+            whole = whole if self.scale is None else self._times(whole, self.scale[1])
         finally:
             here.grad = before
         self.shares.remove(whole.value)
@@ -66,13 +74,16 @@ class Gradients:
         self.leaves.setdefault(id(leaf), (leaf, leaf._grad))
 
     def add(self, leaf: Tensor, g: Tensor) -> None:
-        """Add what backward found to a leaf's `.grad`, in that layout."""
-        before = self.of(leaf)
+        """Add what backward found to a leaf's `.grad`, in that layout; in place if the program holds it, as eagerly."""
+        held = leaf._grad if id(leaf) in self.leaves else None
+        if held is not None and held is not self.unread.get(id(leaf)) and not here.grad and leaf.node is None:
+            hooks.overwriting(OPS["add"])(held, g if held.value in self.shares else self._whole(g))
+            return
         self.given(leaf)
-        total = g if before is None else ops.add(before, g)
+        total = g if held is None else ops.add(self.share(held), g)
         own = ops.clone(total) if total.value is None else of_value(total.value, total.spec)
         own.node, own._requires_grad = total.node, total._requires_grad
-        leaf._grad = own
+        leaf._grad = self.unread[id(leaf)] = own
 
     def of(self, leaf: Tensor) -> Tensor | None:
         """The share of a leaf's gradient, as backward found it, or as the program has changed or set it."""

@@ -96,6 +96,17 @@ def given_a_gradient(m: Any, model: Any, x: Any) -> Any:
     return y.sum()
 
 
+def held(m: Any, model: Any, x: Any) -> Any:
+    params = list(model.parameters())
+    flat, ends = m.zeros(26, dtype=m.float64), np.cumsum([p.numel() for p in params])
+    for p, end in zip(params[:2], ends, strict=False):
+        p.grad = flat[end - p.numel() : end].view(p.shape)
+    model(x).pow(2).sum().backward()
+    found = [p.grad for p in params[1:]]
+    model(x).sin().sum().backward()
+    return flat.norm(), *found
+
+
 def cut_by_hand(m: Any, model: Any, x: Any) -> Any:
     y = model[0](x)
     z = y.detach().requires_grad_()
@@ -166,8 +177,8 @@ def hooked(m: Any, model: Any, x: Any) -> Any:
 
 PROGRAMS = [
     clipped, read, changed, in_turn, said_by_the_program, of_what_lies_between, penalized, penalized_by_what_is_read,
-    moved_by_its_gradient, given_a_gradient, cut_by_hand, of_weights_alone, set_before, reversible,
-    hooked, set_to_tensors,
+    moved_by_its_gradient, given_a_gradient, cut_by_hand, of_weights_alone, set_before, reversible, hooked,
+    set_to_tensors, held,
 ]  # fmt: skip
 
 
@@ -212,7 +223,7 @@ def drawn(seed: int, micro: int) -> Program:
             if p.grad is None or draw.random() < 0.2:
                 backward(create_graph=draw.random() < 0.3)
             elif (seen := draw.choice(USES[: -2 if micro > 1 else None])(m, model, x, p)) is not None:
-                found.append(seen.clone())
+                found.append(seen if draw.random() < 0.3 else seen.clone())  # to which is added
         if all(p.grad is None for p in params_of(model)):
             backward()
         return [*found, *(p.grad for p in params_of(model) if p.grad is not None)]
@@ -305,10 +316,9 @@ def test_as_in_torch_whatever_is_done_with_it(seed: int) -> None:
 
 @pytest.mark.parametrize(("micro", "scale"), [(1, None), (2, 64.0)])
 def test_as_in_torch_on_two_ranks(micro: int, scale: float | None) -> None:
-    left_out = [
-        set_to_tensors,
-        *([clipped, of_what_lies_between] if micro > 1 else []),
-    ]  # local; refused; other rows' order
+    left_out = [set_to_tensors, held]  # which make local tensors
+    if micro > 1:  # refused; and rows are given in the order of the inputs'
+        left_out += [clipped, of_what_lies_between]
     programs = [*(p for p in PROGRAMS if p not in left_out), *(drawn(seed, micro) for seed in range(5))]
 
     def run() -> list[Any]:
