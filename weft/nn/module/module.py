@@ -356,7 +356,7 @@ class Module(Owner):
     def zero_grad(self, set_to_none: bool = True) -> None:
         for p in self.parameters():
             if p._grad is not None:
-                p._grad = None if set_to_none else ops.zeros_like(p._grad, None)
+                p.grad = None if set_to_none else ops.zeros_like(p._grad, None)
 
     # ---- state ---------------------------------------------------------------------------------------
 
