@@ -51,8 +51,8 @@ class TracedOrder(Protocol):
     def settled(self, v: Any) -> None:
         """Set a symbol to contiguous, as the program asked for it."""
 
-    def strides(self, v: Any) -> tuple[int, ...]:
-        """A symbol's strides in the eager program."""
+    def laid(self, v: Any) -> Any:
+        """A symbol as a meta tensor with its strides in the eager program."""
         ...
 
 

@@ -89,7 +89,9 @@ class Builder:
             node.extra["checkpoint"] = True
         if node.draws:
             node.extra["source"] = random.source()
-            node.extra["strides"] = [None if v.spec is not None else self.order.strides(v) for v in node.operands()]
+            node.extra["strides"] = [
+                None if v.spec is not None else self.order.laid(v).stride() for v in node.operands()
+            ]
             self.draws += 1
         self.job.append(node)
         if (shares := self.gradients.shares) and not shares.isdisjoint(node.operands()):

@@ -387,3 +387,10 @@ def rewrap(t: Tensor) -> Tensor:
     if t.part_of is not None:
         self.part_of = t.part_of
     return self
+
+
+def still_part(y: Tensor, x: Tensor) -> Tensor:
+    """Mark y, which has x's value, as a shard of what x is a shard of."""
+    if x.part_of is not None and y.is_local and y.value is None:
+        y.part_of = x.part_of
+    return y
