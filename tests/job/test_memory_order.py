@@ -55,6 +55,13 @@ KEEPING: dict[str, Callable[[Any], Any]] = {
     "cat of one that lies otherwise": lambda x: flow.cat([x, x.contiguous()], 1),
     "cat of slices": lambda x: flow.cat([-x[..., 4:], x[..., :4]], 3),
     "roll": lambda x: x.roll(1, 2),
+    "roll to its place": lambda x: x.roll(8, 2),
+    "roll as if flat": lambda x: x.roll(5),
+    "index": lambda x: x[:, flow.tensor([2, 0])],
+    "index in two dimensions": lambda x: x[:, :, flow.tensor([[2], [0]]), flow.tensor([1, 5, 4])],
+    "einsum": lambda x: flow.einsum("nchw,cd->ndhw", x, flow.ones(3, 3)),
+    "expand": lambda x: x[:, :1].expand(2, 3, 8, 8),
+    "conv2d of one image": lambda x: F.conv2d(x[:1].flatten(2).unflatten(2, (8, 8)).sin(), flow.ones(4, 3, 1, 1)),
     "flip": lambda x: x.flip(2),
     "sort": lambda x: x.sort(1)[0],
     "argsort": lambda x: x.argsort(1) + 1.0,
@@ -69,7 +76,7 @@ KEEPING: dict[str, Callable[[Any], Any]] = {
     "index_put": lambda x: x.index_put((flow.tensor([0]),), flow.ones(3, 8, 8)),
     "sum": lambda x: x.sum(1, keepdim=True),
     "attention": lambda x: F.scaled_dot_product_attention(x, x, x),
-    "attention of one place": lambda x: F.scaled_dot_product_attention(*x[:, :, :1].chunk(2, 3), x[:, :, :1, :4]),
+    "attention of one place": lambda x: F.scaled_dot_product_attention(*x[:, :, :1].chunk(2, 3), x[:, :, :1, :4]),  # type: ignore[call-arg]
 }
 
 
@@ -111,6 +118,7 @@ ALONG_CHANNELS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "relu": lambda F, x, w: F.relu(x),
     "clamp": lambda F, x, w: x.clamp(0.2, 0.6),
     "glu": lambda F, x, w: F.glu(x, 1),
+    "prelu": lambda F, x, w: F.prelu(x - 0.5, w[6, 4, 1, 1][0, :, 0, 0]),
     "interpolate bicubic": lambda F, x, w: F.interpolate(x, scale_factor=2, mode="bicubic"),
 }
 

@@ -25,7 +25,7 @@ from weft.core.errors import CompileError
 from weft.core.random import Launched, Source
 from weft.core.rank import Rank
 from weft.job.job import Job
-from weft.job.memory_order import lies
+from weft.job.memory_order import alike, lies
 from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.plan.calls import Call, Step
@@ -182,12 +182,15 @@ class Draws:
         if all(s is None or (v in known and lies(known[v], s)) for v, s in zip(given, strides, strict=True)):
             return kernel
         places = [i for i, a in enumerate(n.args) if isinstance(a, Value)]
+        apart = [
+            alike(v.shape, [v.meta.new_empty_strided(v.shape, s)]) for v, s in zip(n.operands(), strides, strict=True)
+        ]
 
         def ordered(*args: Any, **options: Any) -> Any:
             given = list(args)
-            for i, s in zip(places, strides, strict=True):
+            for i, s, own in zip(places, strides, apart, strict=True):
                 if not lies(given[i], s):
-                    given[i] = given[i].new_empty_strided(given[i].shape, s).copy_(given[i])
+                    given[i] = given[i].new_empty_strided(given[i].shape, own).copy_(given[i])
             return kernel(*given, **options)
 
         return ordered

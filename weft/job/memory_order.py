@@ -22,7 +22,10 @@ from weft.tensor.tensor import Tensor
 
 def alike(shape: tuple[int, ...], operands: Sequence[torch.Tensor]) -> tuple[int, ...]:
     """The strides of results of torch's elementwise kernels: dimensions are ordered as in the first operand that
-    orders them."""
+    orders them. Of what has dimensions of one element, whose strides say nothing, they know two formats."""
+    for kind in (torch.contiguous_format, FORMATS[4])[: 2 if len(shape) == 4 else 1] if 1 in shape else ():
+        if all(x.shape == shape and x.is_contiguous(memory_format=kind) for x in operands):
+            return torch.empty(shape, device="meta", memory_format=kind).stride()
     rows = []
     for x in operands:
         missing = len(shape) - x.dim()
@@ -71,7 +74,7 @@ def results(op: Op, args: Sequence[Any], shapes: Sequence[tuple[int, ...]], devi
     named, _, where = order.partition(" on ")
     every = [t for a in args for t in (a if isinstance(a, tuple) else (a,)) if isinstance(t, torch.Tensor)]
     flat = [*map(contiguous, shapes)]
-    if op.view:
+    if op.view or named == "meta":
         with contextlib.suppress(RuntimeError):  # of a lazy value, which may lie otherwise
             made = op.compute(args)
             return [t.stride() for t in (made if isinstance(made, (tuple, list)) else (made,))]

@@ -363,7 +363,8 @@ def op(
     memory_order of its results, or a function of the arguments that says it: "first" or "x" as that operand's,
                "first in rows" if its rows and those of the next two are contiguous, "channels_last of any", "of all" or
                "of x" with channels innermost if they are so in any operand, all of them or that one, "... on CPUs", and
-               contiguous elsewhere, "contiguous"; else elementwise ones as their operands, others contiguous
+               contiguous elsewhere, "contiguous", "meta" as the kernel makes them of meta tensors; else elementwise
+               ones as their operands, others contiguous
     """
 
     def declare(kernel: Callable[..., Any]) -> Op:

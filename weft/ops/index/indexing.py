@@ -36,7 +36,7 @@ def _terms(x: int, indices: Shapes, mark: str = "") -> tuple[str, list[str], str
 MASKS = (torch.bool, torch.uint8)  # masks select where they are true
 
 
-@op(linear="x")
+@op(linear="x", memory_order="meta")
 def index(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     """x[indices]: the elements at these indices; None keeps a dimension.
 

@@ -12,7 +12,7 @@ from weft.ops.declaration import op
 from weft.ops.pointwise.arithmetic import conjugated
 
 
-@op()
+@op(memory_order="meta")
 def einsum(operands: Sequence[Tensor], equation: str) -> Tensor:
     """The sum of products of an explicit equation, of two operands or more; each axis of an operand is elsewhere too,
     and once in each operand.

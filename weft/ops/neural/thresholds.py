@@ -121,7 +121,7 @@ def _(dy, x, slope, slope_shape, needs):
 bent.samples(lambda rand: [(rand(4, 6), rand(6)), (rand(2, 4, 3), rand(4, 1))])
 
 
-@op("..., ..., ... -> ..., ...", linear="dy", returns="dx dslope", promotes=True)
+@op("..., ..., ... -> ..., ...", linear="dy", returns="dx dslope", promotes=True, memory_order="x")
 def bent_grad(dy: Tensor, x: Tensor, slope: Tensor) -> tuple[Tensor, Tensor]:
     """The gradients of bent's x, and of its slope at each element."""
     return aten._prelu_kernel_backward(dy, x, slope)

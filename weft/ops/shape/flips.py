@@ -30,7 +30,14 @@ flip.grad(lambda dy, dims: flip(dy, dims))
 flip.samples(lambda rand: [(rand(4, 6), (1,)), (rand(2, 4, 6), (0, -1))])
 
 
-@op(linear="x", memory_order="channels_last of all")
+def _order(x: Tensor, shifts: int | Size, dims: int | Size | None = ()) -> str:
+    """torch.roll concatenates, but what it takes as flat, or lets where it is, it copies."""
+    by, along = ((a,) if isinstance(a, int) else tuple(a or ()) for a in (shifts, dims))
+    moves = bool(along) and all(x.shape[d] and n % x.shape[d] for n, d in zip(by, along, strict=False))
+    return "channels_last of all" if moves else "contiguous"
+
+
+@op(linear="x", memory_order=_order)
 def roll(x: Tensor, shifts: int | Size, dims: int | Size | None = ()) -> Tensor:
     """x rotated along some dimensions; without dims, as if it were flat.
 
