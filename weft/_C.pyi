@@ -365,7 +365,7 @@ def contiguous_(x: Tensor) -> Tensor: ...
 def conv_input_grad(
     dy: Tensor, weight: Tensor, shape: tuple[_int, ...] | list[_int], stride: tuple[_int, ...] | list[_int],
     padding: tuple[_int, ...] | list[_int], dilation: tuple[_int, ...] | list[_int], transposed: _bool,
-    output_padding: tuple[_int, ...] | list[_int], groups: _int, by_channels: _bool = False
+    output_padding: tuple[_int, ...] | list[_int], groups: _int, channels_last: _bool = False
 ) -> Tensor: ...
 
 def conv_weight_grad(

@@ -73,7 +73,8 @@ IDLE: Final[dict[str, str]] = {
     "gather(sparse_grad)": "the gradient is dense",
     **{f"profile({name})": "a profile holds the calls with their operands' shapes and their times, and no more"
        for name in ("profile_memory", "with_stack", "with_flops", "with_modules", "experimental_config", "acc_events",
-                    "execution_trace_observer", "use_cuda", "custom_trace_id_callback", "post_processing_timeout_s")},
+                    "execution_trace_observer", "use_cuda", "custom_trace_id_callback", "post_processing_timeout_s",
+                    "record_bandwidth_for_cuda")},
     "DistributedDataParallel(gradient_as_bucket_view)": "gradients are copied into buckets, and their means back",
     "LAMB(amsgrad)": "the update doesn't use the maximum of squared gradients",
 }  # fmt: skip

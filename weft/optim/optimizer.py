@@ -183,7 +183,7 @@ class Optimizer:
         for group in self.param_groups:
             for p in group["params"]:
                 if p._grad is not None:
-                    p._grad = None if set_to_none else ops.zeros_like(p._grad, None)
+                    p.grad = None if set_to_none else ops.zeros_like(p._grad, None)
 
     def clip_grad(self, error_if_nonfinite: bool = False) -> None:
         """Clip the gradients of every group that has `clip_grad_max_norm`, by `clip_grad_norm_type` (2)."""

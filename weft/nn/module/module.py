@@ -356,11 +356,11 @@ class Module(Owner):
     def zero_grad(self, set_to_none: bool = True) -> None:
         for p in self.parameters():
             if p._grad is not None:
-                p._grad = None if set_to_none else ops.zeros_like(p._grad, None)
+                p.grad = None if set_to_none else ops.zeros_like(p._grad, None)
 
     # ---- state ---------------------------------------------------------------------------------------
 
-    def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
+    def state_dict(self, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
         """Every parameter and persistent buffer by path; the tensors share the module's memory."""
         return states.state_dict(self, destination, prefix, keep_vars)
 
