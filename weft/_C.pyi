@@ -365,7 +365,7 @@ def contiguous_(x: Tensor) -> Tensor: ...
 def conv_input_grad(
     dy: Tensor, weight: Tensor, shape: tuple[_int, ...] | list[_int], stride: tuple[_int, ...] | list[_int],
     padding: tuple[_int, ...] | list[_int], dilation: tuple[_int, ...] | list[_int], transposed: _bool,
-    output_padding: tuple[_int, ...] | list[_int], groups: _int, by_channels: _bool = False
+    output_padding: tuple[_int, ...] | list[_int], groups: _int, channels_last: _bool = False
 ) -> Tensor: ...
 
 def conv_weight_grad(
@@ -467,7 +467,7 @@ def embedding_bags_factors_grad(
 
 def embedding_bags_grad(
     dy: Tensor, ids: Tensor, starts: Tensor, factors: Tensor | None, sizes: Tensor, winners: Tensor, rows: _int,
-    mode: str, padding_idx: _int | None
+    mode: str, padding_idx: _int | None, sparse: _bool = False
 ) -> Tensor: ...
 
 def embedding_renorm_(weight: Any, indices: Any, max_norm: _float, norm_type: _float = 2.0) -> Any: ...

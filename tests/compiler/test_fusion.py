@@ -16,6 +16,7 @@ from tests.graph.training import test_random_training as training
 from weft import nn
 from weft.compiler import faster, fusion, inductor
 from weft.core.rank import current
+from weft.plan import parse
 from weft.plan.calls import Call
 from weft.plan.usage import usage
 
@@ -90,6 +91,33 @@ def test_what_inductor_compiles_computes_the_same(monkeypatch: pytest.MonkeyPatc
     assert [[c.op for c in run.calls] for run in fused(graph)] == [["mul", "gelu", "sum"]]
     np.testing.assert_allclose(found.numpy(), nn.functional.gelu(x * 2).sum(0).numpy(), rtol=1e-5, atol=1e-5)
     assert "fused(Loop_0_input_0, sum)" in graph.source().replace(graph.name, "Loop_0")  # and nothing is allocated
+
+
+class Residual(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.norm, self.head = nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.Conv2d(4, 2, 1)
+
+    def forward(self, x: Any) -> Any:
+        x = self.first(x)
+        return self.head((x + self.norm(x)).relu())
+
+
+@pytest.mark.parametrize("size", [8, 96])  # smaller results are copied into planned memory
+def test_fused_runs_of_images_keep_channels_innermost(fusing: None, size: int) -> None:
+    """A kernel that read and wrote them in another order than the convolutions around it was slower than its calls."""
+    models = [Residual().to(memory_format=flow.channels_last) for _ in range(2)]
+    models[1].load_state_dict(models[0].state_dict())
+    x, steps = (
+        flow.randn(2, 3, size, size),
+        [Step(m, inductor) for m, inductor in zip(models, (True, False), strict=True)],
+    )
+    for _ in range(2):
+        assert steps[0](x).item() == steps[1](x).item()
+    run = fused(steps[0])[0]
+    assert [c.op for c in run.calls] == ["add", "relu"] and run.results[0].strides == (4 * size**2, 1, 4 * size, 4)
+    assert run.option("channels_last") == ((0, 1) if size == 96 else None)
+    assert parse(str(steps[0].plan)) == steps[0].plan
 
 
 def test_a_run_in_which_a_reshape_copies_is_measured(fusing: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,8 @@ CHANGES = [
     ("mul(%a, %t)", "mul(%a, %c)", "%c is neither made within the fused call, nor read by it"),
     ("scratch=64", "scratch='much'", "a fused call reads values"),
     ("scratch=64", "at=64", "a fused call reads values"),
+    ("scratch=64", "channels_last=0", "a fused call reads values"),
+    ("scratch=64", "channels_last=(0,)", "names images that it reads"),
     ("fused(%x, %w", "fused(%x", "%w is neither made within the fused call, nor read by it"),
     ("fused(%x, %w", "fused(%x, %z", "reads %z, which no call before it makes"),
     ("fused(%x, %w", "fused(%x, %w, 3", "a fused call reads values, makes some"),

@@ -34,7 +34,7 @@ NOTHING_TRACED: Final = (
 
 
 def _start(t: Tensor, gradient: Tensor | None, position: int, accumulate: bool) -> Tensor:
-    """With what backward starts at an output. What `.grad` accumulates in a graph is a share of what is updated by."""
+    """With what backward starts at an output. In a graph `.grad` accumulates shares, and `autograd.grad` wholes."""
     trace = here.trace if accumulate else None
     if not t._requires_grad:
         why = NOTHING if here.trace is None else NOTHING_TRACED
@@ -45,14 +45,14 @@ def _start(t: Tensor, gradient: Tensor | None, position: int, accumulate: bool) 
                 f"grad can be implicitly created only for scalar outputs; this one has shape {list(t.shape)}. "
                 "Reduce it (loss.mean().backward()) or pass the gradient: y.backward(gradient)"
             )
-        return ops.ones_like(t) if trace is None else trace.begun(t)
+        return ops.ones_like(t) if trace is None else trace.gradients.begun(t)
     check_kind(t.is_global, gradient, f"gradient {position}, which was given")
     if gradient.shape != t.shape:
         raise ShapeError(
             f"a gradient of shape {list(gradient.shape)} for a tensor of shape {list(t.shape)}: they must agree"
         )
     given = gradient if gradient.dtype is t.dtype else ops.cast(gradient, t.dtype)
-    return given if trace is None else trace.begun_with(given)
+    return given if trace is None else trace.gradients.share(given)
 
 
 class Sweep:
@@ -372,7 +372,7 @@ def accumulate(t: Tensor, g: Tensor, create_graph: bool, shared: bool = False) -
     A global tensor's gradient is boxed to the tensor's own layout, which reduces partial sums.
     """
     if here.trace is not None:
-        here.trace.gradient(t, g)
+        here.trace.gradients.add(t, g)
         return
     if t.spec is not None:
         g = ops.to_global(g, t.spec.placement, tuple(broadcast if s.kind == "P" else s for s in t.spec.nd_sbp))

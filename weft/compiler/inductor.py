@@ -20,7 +20,9 @@ from weft.compiler.local_node import SMALL
 from weft.compiler.options import Options
 from weft.core.program_line import warn
 from weft.core.substitution import substituted
+from weft.job.memory_order import lies
 from weft.ops import OPS
+from weft.ops.kernels import format_of
 from weft.plan.calls import Call, Ref, Result
 
 Kernel = Callable[[list[torch.Tensor]], object]  # of a fused call's operands, then its results
@@ -124,8 +126,13 @@ def compiled(call: Call, tensors: Sequence[torch.Tensor]) -> Kernel:
     n = len(call.args)
     with torch.no_grad(), fake:
         forms = [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device) for t in tensors[:n]]
-        flat = torch.func.functionalize(lambda *given: [t.contiguous() for t in _results(call, given)])
-        graph = trace(flat, decomposition_table=table)(*forms)
+        formats = [format_of(t) for t in tensors[n:]]
+
+        def laid(*given: torch.Tensor) -> list[torch.Tensor]:
+            found = _results(call, given)
+            return [t.contiguous(memory_format=kept) for t, kept in zip(found, formats, strict=True)]
+
+        graph = trace(torch.func.functionalize(laid), decomposition_table=table)(*forms)
     quiet: dict[str, Any] = {"size_asserts": False, "alignment_asserts": False, "compile_threads": 1}
     with torch.no_grad(), config.patch(**quiet):
         found = compile_fx.compile_fx_inner(graph, forms, is_inference=True, static_input_idxs=range(n))
@@ -159,7 +166,8 @@ def loops(kernel: Kernel, given: list[torch.Tensor], outs: list[torch.Tensor]) -
     if all(n.startswith("cpp_fused") for n in names):
         made = FunctionType(code, space)(function.__self__, given.copy())
         keys = [_storage(t) for t in made]
-        apart = len(memory.keys() & {*keys}) == len(outs) and all(t.is_contiguous() for t in (*made, *outs))
+        alike = all(lies(o, t.stride()) for o, t in zip(outs, made, strict=True))
+        apart = len(memory.keys() & {*keys}) == len(outs) and alike
         whole = all(t.nbytes == t.untyped_storage().nbytes() for t in made)
         used = {id(a): a for _, args in found for a in args if isinstance(a, torch.Tensor)}
         for t in given:
@@ -189,7 +197,7 @@ def _into(function: MethodType, given: list[torch.Tensor], outs: list[torch.Tens
         whole = allocated[at[_storage(t)]] if _storage(t) in at else None
         if whole is None or whole.dtype != out.dtype or whole.numel() != out.numel() or at[_storage(t)] in places:
             return None
-        if not (whole.is_contiguous() and t.is_contiguous() and out.is_contiguous()):
+        if not (lies(out, t.stride()) and t.nbytes == whole.untyped_storage().nbytes()):
             return None
         places[at[_storage(t)]] = i
 
@@ -200,7 +208,7 @@ def _into(function: MethodType, given: list[torch.Tensor], outs: list[torch.Tens
             place = places.get(next(number))
             if place is None:
                 return torch.empty_strided(shape, strides, dtype=dtype, device=tensors[0].device)
-            return tensors[n + place].view(shape)
+            return tensors[n + place].as_strided(shape, strides)
 
         FunctionType(code, {**space, "empty_strided_cuda": empty})(function.__self__, tensors[:n])
 

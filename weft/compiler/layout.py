@@ -17,6 +17,7 @@ from weft.core.dtype import DType
 from weft.core.errors import CompileError
 from weft.job.job import Job
 from weft.job.value import Node, Value
+from weft.ops.kernels import is_channels_last
 from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor
 
@@ -98,8 +99,13 @@ def strides_of(job: Job) -> dict[Value, Shape | None]:
     found: dict[Value, Shape | None] = {}
     for v, t in job.variables.items():
         data = blob_of(t).data if isinstance(t, Tensor) else None
-        found[v] = None if data is None or data.is_contiguous() else data.stride()
+        found[v] = None if data is None else own_strides(data)
     return found
+
+
+def own_strides(t: torch.Tensor) -> Strides | None:
+    """A tensor's strides, or None if it is contiguous; those of one channel or pixel can fit both orders."""
+    return None if t.is_contiguous() and not is_channels_last(t) else t.stride()
 
 
 @dataclass(eq=False)

@@ -1,21 +1,23 @@
-"""The memory order (strides) of local values in the eager program: draws over them follow that order, though a chain
-may lay them out otherwise.
+"""The memory order (strides) in which kernels make results, and that of local values in the eager program: draws over
+them follow that order, though a chain may lay them out otherwise.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 
+from weft.core.substitution import substituted
 from weft.job.job import Job
 from weft.job.value import Node, Value
 from weft.ops import OPS
-from weft.ops.kernels import FORMATS, channels_innermost
+from weft.ops.declaration import Op
+from weft.ops.kernels import FORMATS, is_channels_last
+from weft.plan.spans import contiguous
 from weft.tensor.tensor import Tensor
-
-FLAT = torch.contiguous_format
 
 
 def alike(shape: tuple[int, ...], operands: Sequence[torch.Tensor]) -> tuple[int, ...]:
@@ -61,20 +63,36 @@ def lies(x: torch.Tensor, strides: tuple[int, ...]) -> bool:
     return all(a == b or n == 1 for a, b, n in zip(x.stride(), strides, x.shape, strict=True))
 
 
-def by_channels(node: Node, are_so: Callable[[Value], bool]) -> bool:
-    """Whether a kernel lays out its results with channels innermost, where some operands `are_so`, as its op says."""
-    op = OPS[node.op]
-    if "by_channels" in op.names and node.args[op.names.index("by_channels")]:
-        return True
-    if "channels" not in op.memory_order:
-        return False
-    which, _, where = op.memory_order.partition("channels")
-    if where.endswith(" on CPUs") and node.outputs[0].device_type != "cpu":
-        return False
-    name = where.removesuffix(" on CPUs").removeprefix(" of ")
-    operands = [node.args[op.names.index(name)]] if name in op.names else node.operands()
-    found = [are_so(v) for v in operands if len(v.shape) in FORMATS]
-    return any(found) and (all(found) or which != "all ")
+def results(op: Op, args: Sequence[Any], shapes: Sequence[tuple[int, ...]], device: str) -> list[tuple[int, ...]]:
+    """The strides of an op's results of these shapes, as its kernel makes them for this type of device; meta tensors
+    among the arguments lie as its operands."""
+    said = dict(zip(op.names, args, strict=True))
+    order = op.memory_order if isinstance(op.memory_order, str) else op.memory_order(*args)
+    named, _, where = order.partition(" on ")
+    every = [t for a in args for t in (a if isinstance(a, tuple) else (a,)) if isinstance(t, torch.Tensor)]
+    flat = [*map(contiguous, shapes)]
+    if op.view:
+        with contextlib.suppress(RuntimeError):  # of a lazy value, which may lie otherwise
+            made = op.compute(args)
+            return [t.stride() for t in (made if isinstance(made, (tuple, list)) else (made,))]
+    if said.get("strides") is not None:
+        return [said["strides"]]
+    if "channels_last" in named or said.get("channels_last"):
+        which = named.rpartition(" ")[2]
+        images = [t for t in ([said[which]] if which in said else every) if t.dim() in FORMATS]
+        found = [*map(is_channels_last, images)]
+        kept = any(found) and (which != "all" or all(found)) and (not where or device == "cpu")
+        if kept or said.get("channels_last"):
+            kinds = [FORMATS.get(len(s), torch.contiguous_format) for s in shapes]
+            return [torch.empty(s, device="meta", memory_format=k).stride() for s, k in zip(shapes, kinds, strict=True)]
+    first = [said[named]] if named in said else every[:1]
+    if named == "first" or named in said or (named == "first in rows" and all(t.stride(-1) == 1 for t in every[:3])):
+        laid = alike(shapes[0], first)
+    elif op.elementwise and named != "contiguous" and not op.writes:
+        laid = alike(shapes[0], every)
+    else:
+        return flat
+    return [laid if s == shapes[0] else f for s, f in zip(shapes, flat, strict=True)]
 
 
 class Order:
@@ -93,7 +111,8 @@ class Order:
         """Set a value to contiguous, as the program asked for it."""
         self.known[v] = v.meta
 
-    def strides(self, v: Value) -> tuple[int, ...]:
+    def laid(self, v: Value) -> torch.Tensor:
+        """A value as a meta tensor with these strides."""
         todo = [v]
         while todo:
             node = self.job.producer[todo[-1]]
@@ -104,43 +123,18 @@ class Order:
             at = todo.pop()
             if at not in self.known:
                 self._run(node)
-        return self.known[v].stride()
+        return self.known[v]
 
     def _run(self, node: Node) -> None:
-        op = OPS.get(node.op)
         if node.op == "variable":
             return self.given(node.outputs[0], self.job.variables[node.outputs[0]])
-        made: object = None
+        shapes = [v.shape for v in node.outputs]
+        made = [*map(contiguous, shapes)]
         if node.op == "unpack":
-            v = node.outputs[0]
-            made = self.known[node.args[0]][: v.shape[0]] if v.shape else None
-        elif node.op == "draw" and node.args[-1] is not None:
-            made = torch.empty_strided(node.args[0], node.args[-1], device="meta")
-        elif op is not None and op.random and node.operands():
-            made = self.known[node.operands()[0]]
-        elif op is not None and by_channels(node, lambda v: channels_innermost(self.known[v])):
-            made = [v.meta.contiguous(memory_format=FORMATS.get(len(v.shape), FLAT)) for v in node.outputs]
-        elif op is not None and (op.memory_order == "first" or op.elementwise) and node.operands():
-            v = node.outputs[0]
-            given = [self.known[o] for o in node.operands()]
-            if not op.writes and op.memory_order != "contiguous":
-                strides = alike(v.shape, given[:1] if op.memory_order == "first" else given)
-                made = torch.empty_strided(v.shape, strides, dtype=v.dtype.torch, device="meta")
-        elif op is not None and op.memory_order == "first in rows":
-            first, *_ = given = [self.known[o] for o in node.operands()]
-            if all(x.stride(-1) == 1 for x in given[:3]):  # `empty_like` would load sympy on meta
-                made = torch.empty_strided(first.shape, alike(first.shape, [first]), dtype=first.dtype, device="meta")
-        elif node.op == "reshape":
-            with contextlib.suppress(RuntimeError):  # a reshape that has to copy
-                made = self.known[node.args[0]].view(node.outputs[0].shape)
-        elif op is not None and op.view:
-            made = op.compute([self._meta(a) for a in node.args])
-        results = made if isinstance(made, (tuple, list)) else (made,) * len(node.outputs)
-        for v, y in zip(node.outputs, results, strict=False):
-            self.known[v] = y if isinstance(y, torch.Tensor) and y.shape == v.shape else v.meta
+            made = [self.known[node.args[0]].stride()]
+        elif node.op in OPS:
+            args = substituted(node.args, Value, self.known.__getitem__)
+            made = results(OPS[node.op], args, shapes, node.outputs[0].device_type)
+        for v, strides in zip(node.outputs, made, strict=True):
+            self.known[v] = v.meta.new_empty_strided(v.shape, strides)
         return None
-
-    def _meta(self, a: object) -> object:
-        if isinstance(a, Value):
-            return self.known[a]
-        return [self._meta(v) for v in a] if isinstance(a, tuple) and any(isinstance(v, Value) for v in a) else a

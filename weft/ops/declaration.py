@@ -97,7 +97,7 @@ class Op:
         self, kernel: Callable[..., Any], layout: str | None, linear: str, returns: str, reduce: str,
         view: bool, random: bool, dynamic: bool, writes: str, shape_of: str, conversion: bool, uniform: bool,
         steady: str, rejection: bool, promotes: bool, adds: str, contractions: int, strided: bool, rounds: bool,
-        memory_order: str,
+        memory_order: str | Callable[..., str],
     ) -> None:  # fmt: skip
         self.name = self.__name__ = kernel.__name__.rstrip("_") if kernel.__name__.endswith("__") else kernel.__name__
         self.__doc__, self.__module__, self.__wrapped__ = kernel.__doc__, kernel.__module__, kernel
@@ -337,7 +337,7 @@ def op(
     random: bool = False, dynamic: bool = False, writes: str = "", shape_of: str = "",
     conversion: bool = False, uniform: bool = False, steady: str = "", rejection: bool = False, promotes: bool = False,
     adds: str = "", contractions: int = 1, strided: bool = False, rounds: bool = False,
-    memory_order: str = "",
+    memory_order: str | Callable[..., str] = "",
 ) -> Callable[[Callable[..., Any]], Op]:  # fmt: skip
     """Declare an op.
 
@@ -360,10 +360,10 @@ def op(
     adds       the op whose result on the other operands it adds to the first, which it may overwrite
     contractions how many products over all axes of the notation it computes: a measure of time
     strided    its `out` copies into the given memory, which may have any strides
-    memory_order of its results: "first" as that of its first operand, "first in rows" if its rows and those of the
-               next two are contiguous, "any channels" or "all channels" with channels innermost (channels_last) if they
-               are so in any operand, or all of them, "channels of x" if in that one, "... on CPUs", and contiguous
-               elsewhere, "contiguous"; else elementwise ones as their operands, others contiguous
+    memory_order of its results, or a function of the arguments that says it: "first" or "x" as that operand's,
+               "first in rows" if its rows and those of the next two are contiguous, "channels_last of any", "of all" or
+               "of x" with channels innermost if they are so in any operand, all of them or that one, "... on CPUs", and
+               contiguous elsewhere, "contiguous"; else elementwise ones as their operands, others contiguous
     """
 
     def declare(kernel: Callable[..., Any]) -> Op:

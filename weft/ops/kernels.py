@@ -28,8 +28,10 @@ class Kernels:
 aten = Kernels()
 
 
-def channels_innermost(x: torch.Tensor) -> bool:
+def is_channels_last(x: torch.Tensor) -> bool:
     """Whether torch's kernels take a tensor, or a slice, for one with channels innermost."""
+    if x.dim() not in FORMATS:
+        return False
     least, first = 1, x.stride(1)
     for d in (1, *range(x.dim() - 1, 1, -1)):
         if x.stride(d) < least:
@@ -38,17 +40,17 @@ def channels_innermost(x: torch.Tensor) -> bool:
     return x.stride(0) >= least != first  # alike where all but the batch is one element
 
 
+def format_of(x: torch.Tensor) -> torch.memory_format:
+    """The memory format in which a tensor lies."""
+    return FORMATS[x.dim()] if is_channels_last(x) else torch.contiguous_format
+
+
 def memory_format(x: torch.Tensor) -> torch.memory_format:
     """In which order torch's kernels for CPUs lay out their results on a tensor with channels."""
-    return FORMATS[x.dim()] if x.is_cpu and lie_by_channels(x) else torch.contiguous_format
+    return format_of(x) if x.is_cpu else torch.contiguous_format
 
 
-def lie_by_channels(*given: torch.Tensor) -> bool:
-    """Whether one of them has channels innermost."""
-    return any(x.dim() in FORMATS and channels_innermost(x) for x in given)
-
-
-def blank(like: torch.Tensor, shape: Sequence[int], by_channels: bool) -> torch.Tensor:
+def blank(like: torch.Tensor, shape: Sequence[int], channels_last: bool) -> torch.Tensor:
     """What stands for an operand of which a kernel reads the form alone."""
-    order = FORMATS[len(shape)] if by_channels else torch.contiguous_format
+    order = FORMATS[len(shape)] if channels_last else torch.contiguous_format
     return torch.empty(tuple(shape), dtype=like.dtype, device=like.device, memory_format=order)

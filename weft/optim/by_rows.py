@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 
@@ -15,11 +15,22 @@ from weft.tensor.tensor import Tensor, of_torch
 
 
 @contextlib.contextmanager
-def looked_up(bucket: Bucket, grads: list[Tensor], by_rows: bool) -> Iterator[tuple[Bucket, list[Tensor]]]:
-    """What to update of a bucket in which some gradients are sparse, and by which gradients: copies of rows, which are
-    put back; unless `by_rows`, all, by gradients that are made dense."""
+def looked_up(
+    bucket: Bucket, grads: list[Tensor], by_rows: bool, directly: Callable[..., None] | None
+) -> Iterator[tuple[Bucket, list[Tensor]]]:
+    """What is left to update of a bucket in which some gradients are sparse, and by which gradients: the parameters
+    whose rows aren't updated `directly`; else copies of rows, which are put back; unless `by_rows`, all, by gradients
+    that are made dense."""
     if not by_rows:
         yield bucket, [g if is_dense(g) else of_torch(local_data(g, "step()").to_dense()) for g in grads]
+        return
+    if directly is not None:
+        for p, g in zip(bucket.params, grads, strict=True):
+            if not is_dense(g):
+                data = local_data(g, "step()")
+                directly(p, of_torch(data._indices()[0]), of_torch(data._values()), None)
+        dense = [i for i, g in enumerate(grads) if is_dense(g)]
+        yield Bucket([bucket.params[i] for i in dense], {}, None), [grads[i] for i in dense]
         return
     which = [None if is_dense(g) else coalesced(g) for g in grads]
     lists = [bucket.params, *bucket.states.values()]

@@ -7,13 +7,14 @@
 
 It reads values, and makes some of the inner calls' results, where the plan says; the others have no memory. Inner names
 shadow outer ones. `scratch` tells the bytes that its kernel allocates. Only ops that depend on their operands alone can
-be fused: no draws, no writes of variables.
+be fused: no draws, no writes of variables. `channels_last` tells which of the operands that are allocated lie so.
 """
 
 from __future__ import annotations
 
 from weft.core.errors import CompileError
 from weft.ops import OPS
+from weft.ops.kernels import FORMATS
 from weft.plan.calls import Call, Ref, Result, Step, check_op, shown
 
 
@@ -39,10 +40,14 @@ def verify(step: Step) -> None:
 
 
 def _verify(call: Call, outside: dict[str, Result]) -> None:
-    strange = {key for key, _ in call.options} - {"scratch"} or type(call.option("scratch", 0)) is not int
+    kinds = {"scratch": int, "channels_last": tuple}
+    strange = any(type(value) is not kinds.get(key) for key, value in call.options)
     if not call.results or not call.calls or strange or not all(isinstance(a, Ref) for a in call.args):
         raise CompileError(f"{shown(call)}: a fused call reads values, makes some, and tells by which calls")
     known = {name: outside[name] for name in call.operands()}
+    images = [i for i, a in enumerate(call.args) if len(known[a.name].shape) in FORMATS]
+    if not {*call.option("channels_last", ())} <= {*images}:
+        raise CompileError(f"{shown(call)}: channels_last names images that it reads, which are {images}")
     made: set[str] = set()
     for inner in call.calls:
         if inner.calls or inner.options or not fusable(inner.op):

@@ -62,9 +62,11 @@ class Described(Methods):
 
     @property
     def _meta(self) -> torch.Tensor:
-        """A torch tensor with this tensor's local shape, dtype and strides, perhaps without data."""
+        """A torch tensor with this tensor's local shape, dtype and strides, in the eager program, perhaps without
+        data."""
         if self.value is not None:
-            return self.value.meta
+            trace = here.trace if self.spec is None else None
+            return self.value.meta if trace is None else trace.order.laid(self.value)
         blob = self.shard if self.shard is not None else self.blob
         if blob.data is None:  # its shape is known once the pending instruction has run
             hooks.wait_read(blob)
@@ -88,8 +90,7 @@ class Described(Methods):
             if here.place is not None:
                 return Device(self.spec.placement.type)
             raise DeviceError("only local tensors have a device; a global tensor lies on a placement: use .placement")
-        meta = self._meta
-        return self.value.device if meta.device.type == "meta" and self.value else devices.of_torch(meta.device)
+        return self.value.device if self.value is not None else devices.of_torch(self._meta.device)
 
     @property
     def placement(self) -> Placement:

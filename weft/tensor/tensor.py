@@ -114,15 +114,18 @@ class Tensor(Described):
 
     @property
     def grad(self) -> Tensor | None:
-        return self._grad
+        g = self._grad
+        return g if g is None or here.trace is None else here.trace.gradients.read(self)
 
     @grad.setter
     def grad(self, given: Tensor | None) -> None:
+        if here.trace is not None:
+            here.trace.gradients.given(self)
         self._grad = None if given is None else check_gradient(self, given)
 
     @grad.deleter
     def grad(self) -> None:
-        self._grad = None
+        self.grad = None
 
     @property
     def requires_grad(self) -> bool:
@@ -384,3 +387,10 @@ def rewrap(t: Tensor) -> Tensor:
     if t.part_of is not None:
         self.part_of = t.part_of
     return self
+
+
+def still_part(y: Tensor, x: Tensor) -> Tensor:
+    """Mark y, which has x's value, as a shard of what x is a shard of."""
+    if x.part_of is not None and y.is_local and y.value is None:
+        y.part_of = x.part_of
+    return y

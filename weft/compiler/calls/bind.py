@@ -21,6 +21,7 @@ from weft.core.errors import WeftError, ours
 from weft.core.one_thread import alone
 from weft.ops import OPS, explain
 from weft.ops.declaration import Op
+from weft.ops.kernels import FORMATS, format_of
 from weft.plan.calls import FORM_ONLY, Call, Ref, Step
 from weft.tensor.tensor import of_torch
 
@@ -222,11 +223,15 @@ class Binder:
 
     def _fused(self, call: Call) -> None:
         outs = [self.memory.placed(r) for r in call.results]
-        given = [self.memory.known(a) if self.memory.knows(a) else self._stand_in(a) for a in call.args]
+        last = call.option("channels_last", ())
+        known, knows = self.memory.known, self.memory.knows
+        given = [known(a) if knows(a) else self._stand_in(a, i in last) for i, a in enumerate(call.args)]
         kernel, text = inductor.kernel(call, given, outs), {}
         for a, t in zip(call.args, given, strict=True):
             # what is made anew may lie otherwise than its form says, as what is drawn like a transposed value
-            text[id(t)] = self.source.expression(a) + ".contiguous()" * (not self.memory.knows(a))
+            text[id(t)] = self.source.expression(a)
+            if not knows(a):
+                text[id(t)] += f".contiguous(memory_format={self.source.called('format', format_of(t))})"
         text |= {id(o): self.source.called(r.name, o) for r, o in zip(call.results, outs, strict=True)}
         for function, args in inductor.loops(kernel, given, outs):
             parts = [
@@ -242,10 +247,12 @@ class Binder:
         for r, o in zip(call.results, outs, strict=True):
             self.memory.static[r.name] = o
 
-    def _stand_in(self, a: Ref) -> torch.Tensor:
+    def _stand_in(self, a: Ref, channels_last: bool = False) -> torch.Tensor:
         """A placeholder tensor of a value's form, for calls that read only that."""
         form = self.forms[a.name]
-        return torch.empty(form.shape, dtype=dtypes.named(form.dtype).torch, device=self.memory.arena.device)
+        kept = FORMATS[len(form.shape)] if channels_last else torch.contiguous_format
+        dtype = dtypes.named(form.dtype).torch
+        return torch.empty(form.shape, dtype=dtype, device=self.memory.arena.device, memory_format=kept)
 
     def _view(self, call: Call, kernel: Callable[..., Any]) -> None:
         base = self.memory.static[call.args[0].name]

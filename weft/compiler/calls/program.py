@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import torch
@@ -20,12 +20,14 @@ from weft.compiler.arena import Block, aligned, plan
 from weft.compiler.calls import moves, rows
 from weft.compiler.calls.moves import Move
 from weft.compiler.ends import variable_options
-from weft.compiler.layout import Chain, Shape, Strides
+from weft.compiler.layout import Chain, Shape, Strides, own_strides
 from weft.compiler.local_node import PLACED, SMALL, local_call, refs
-from weft.job.memory_order import alike, by_channels
+from weft.core.dtype import named
+from weft.core.substitution import substituted
+from weft.job.memory_order import results
 from weft.job.value import Node, Value
 from weft.ops import OPS
-from weft.ops.kernels import FORMATS, blank, lie_by_channels
+from weft.ops.kernels import is_channels_last
 from weft.plan.calls import FORM_ONLY, Call, Place, Ref, Result, Step
 from weft.plan.overwriting import overwrites
 from weft.plan.spans import Span, Strided, Use, contiguous, needed
@@ -67,7 +69,7 @@ class _Lowering:
         free = (copied | self._movable(written)) - self.joined.keys()
         self.ordered = avoid_copies.ordered(self.nodes, free.__contains__, chain.shape)
         self.strides = dict(chain.variables)  # of values in planned memory; None: contiguous
-        self.by_channels = set[Value]()  # what lies with channels innermost, as torch's kernels make it
+        self.allocated: dict[Value, Strides | None] = {}  # of values that kernels allocate
         self.views = self._views()
         self.views_of: dict[Value, Value] = {}  # from a view to its base
         for n in self.nodes:
@@ -143,67 +145,55 @@ class _Lowering:
 
     # ---- views ---------------------------------------------------------------------------------------
 
-    def _meta(self, v: Value) -> torch.Tensor | None:
-        """A meta tensor with a value's form and strides, if its memory is planned."""
-        if v not in self.strides:
-            return None
-        shape, strides = self.chain.shape(v), self.strides[v]
-        if strides is None:
-            return self._blank(v)
-        return torch.empty_strided(shape, strides, dtype=v.dtype.torch, device="meta")
+    def _strided(self, v: Value) -> Strides | None:
+        """The strides of a value, in planned memory or as its kernel allocates it; None: contiguous."""
+        return self.strides[v] if v in self.strides else self.allocated.get(v)
+
+    def _laid(self, v: Value) -> torch.Tensor:
+        """A meta tensor with a value's form and strides."""
+        blank, strides = self._blank(v), self._strided(v)
+        return blank if strides is None else blank.new_empty_strided(blank.shape, strides)
 
     def _views(self) -> set[Node]:
         """The nodes whose results are views (a reshape may have to copy). Computes all strides."""
         found: set[Node] = set()
-        strides, chain = self.strides, self.chain
-        self._note(v for v, s in strides.items() if s is not None)
-        strides.update(dict.fromkeys(chain.imports))
+        strides = self.strides
+        strides.update(dict.fromkeys(self.chain.imports))
         for n in self.nodes:
             if n in self.constant:
                 strides[n.outputs[0]] = None
             elif self._is_view(n):
-                base = self._meta(n.args[0])
-                shared = True
-                if base is not None:
+                planned, base, made = n.args[0] in strides, self._laid(n.args[0]), []
+                with contextlib.suppress(RuntimeError):  # what is allocated may lie otherwise, after all
                     made = self.moves[n].view(base) if n in self.moves else self._viewed(n, base)
-                    shared = all(t.untyped_storage()._cdata == base.untyped_storage()._cdata for t in made)
-                    strides.update((v, _own_strides(t)) for v, t in zip(n.outputs, made, strict=True))
-                    self._note(n.outputs)
-                elif n.args[0] in self.by_channels or n.op in ("permute", "transpose"):
-                    with contextlib.suppress(RuntimeError):  # it may lie otherwise, after all
-                        made = self._viewed(n, self._allocated(n.args[0]))
-                        self.by_channels.update(v for v, t in zip(n.outputs, made, strict=True) if lie_by_channels(t))
-                if shared:
+                    known = strides if planned else self.allocated
+                    known.update((v, own_strides(t)) for v, t in zip(n.outputs, made, strict=True))
+                if not planned or all(t.untyped_storage()._cdata == base.untyped_storage()._cdata for t in made):
                     found.add(n)
             else:
-                if n.op in OPS and self._keeps_channels(n):
-                    self.by_channels.update(v for v in n.outputs if len(v.shape) in FORMATS)
-                for v in n.outputs:
-                    self._stride(n, v)
-                self._note(n.outputs)
+                for v, t in zip(n.outputs, self._made(n), strict=True):
+                    self._stride(n, v, t)
         return found
 
-    def _note(self, values: Iterable[Value]) -> None:
-        """Note which of the values in planned memory have channels innermost."""
-        for v in values:
-            meta = self._meta(v)
-            if meta is not None:
-                self.by_channels.add(v) if lie_by_channels(meta) else self.by_channels.discard(v)
+    def _made(self, n: Node) -> Sequence[torch.Tensor]:
+        """Meta tensors of a node's results, as its kernel makes them of operands that lie so."""
+        op, flat, given = OPS.get(n.op), [*map(self._blank, n.outputs)], n.operands()
+        if n.op == "fused":
+            return self._made_together(n)
+        if op is None or not flat or (given and not any(map(self._strided, given)) and "channels_last" not in op.names):
+            return flat
+        args = substituted(self._local(n)[0], Value, self._laid)
+        made = results(op, args, [t.shape for t in flat], n.outputs[0].device_type)
+        return [t.new_empty_strided(t.shape, strides) for t, strides in zip(flat, made, strict=True)]
 
-    def _allocated(self, v: Value) -> torch.Tensor:
-        """A meta tensor of a value as its kernel allocates it."""
-        return blank(self._blank(v), self.chain.shape(v), v in self.by_channels)
-
-    def _keeps_channels(self, n: Node) -> bool:
-        """Whether the results of a node have channels innermost, as some of its operands have."""
-        op = OPS[n.op]
-        if "by_channels" not in op.names and self.by_channels.isdisjoint(n.operands()):
-            return False
-        if not op.elementwise or op.memory_order:
-            return by_channels(n, self.by_channels.__contains__)
-        shape = self.chain.shape(n.outputs[0])
-        laid = [self._allocated(v) if t is None else t for v in n.operands() for t in [self._meta(v)]]
-        return len(shape) in FORMATS and lie_by_channels(torch.empty_strided(shape, alike(shape, laid), device="meta"))
+    def _made_together(self, n: Node) -> Sequence[torch.Tensor]:
+        laid = {v.name: self._laid(v) for v in n.args}
+        for c in n.extra["calls"]:
+            args = substituted(c.args, Ref, lambda r: laid[r.name])
+            made = results(OPS[c.op], args, [r.shape for r in c.results], n.outputs[0].device_type)
+            for r, strides in zip(c.results, made, strict=True):
+                laid[r.name] = torch.empty_strided(r.shape, strides, dtype=named(r.dtype).torch, device="meta")
+        return [laid[v.name] for v in n.outputs]
 
     def _viewed(self, n: Node, base: torch.Tensor) -> Sequence[torch.Tensor]:
         (_, *others), options = self._local(n)
@@ -213,24 +203,26 @@ class _Lowering:
         made = kernel_of(OPS[n.op], dict(options).get("where"))(base, *others)
         return made if isinstance(made, (tuple, list)) else (made,)
 
-    def _stride(self, n: Node, v: Value) -> None:
-        """Set the strides of a computed value, if its memory is planned."""
+    def _stride(self, n: Node, v: Value, made: torch.Tensor) -> None:
+        """Set the strides of a computed value, which its kernel has `made` so unless its memory is planned."""
         chain = self.chain
         in_row = n in self.moves and self.moves[n].in_row
         if n in chain.crossings or n.op in ("accumulate", "pack") or in_row or v in self.row_of:
             self.strides[v] = None
         elif v in self.joined:
-            self.strides[v] = self._laid(v).stride()
+            self.strides[v] = self._arranged(v).stride()
         elif self._placeable(n):
-            turned = v in self.by_channels and v not in self.wholes
-            laid = self._laid(v) if v in self.ordered else self._allocated(v) if turned else None
-            self.strides[v] = None if laid is None or self.exports.get(v) else _own_strides(laid)
+            turned = v not in self.wholes and is_channels_last(made)
+            laid = self._arranged(v) if v in self.ordered else made if turned else self._blank(v)
+            self.strides[v] = None if self.exports.get(v) else own_strides(laid)
+        else:
+            self.allocated[v] = own_strides(made)
 
-    def _laid(self, v: Value) -> torch.Tensor:
+    def _arranged(self, v: Value) -> torch.Tensor:
         """A value as a meta tensor, its dimensions in the chosen order."""
         if v in self.joined:
             whole, dim, start = self.joined[v]
-            return self._laid(whole).narrow(dim, start, self.chain.shape(v)[dim])
+            return self._arranged(whole).narrow(dim, start, self.chain.shape(v)[dim])
         return avoid_copies.arranged(lambda s: torch.empty(s, device="meta"), self.chain.shape(v), self.ordered.get(v))
 
     def _takes(self, n: Node, move: Move) -> tuple[int, int]:
@@ -240,10 +232,8 @@ class _Lowering:
             size = sum(aligned(self.chain.bytes(v)) for v in outs)
             flat = [torch.empty(size // outs[0].dtype.itemsize, dtype=outs[0].dtype.torch, device="meta")]
             return move.takes(flat, flat, backend)
-        known = [self._meta(v) for v in given]
-        forms = [self._blank(v) if t is None else t for v, t in zip(given, known, strict=True)]
-        scratch, inside = move.takes(forms, [*map(self._blank, outs)], backend)
-        return (0, scratch + inside) if None in known else (scratch, inside)
+        scratch, inside = move.takes([*map(self._laid, given)], [*map(self._blank, outs)], backend)
+        return (scratch, inside) if self.strides.keys() >= {*given} else (0, scratch + inside)
 
     def _blank(self, v: Value) -> torch.Tensor:
         """A contiguous meta tensor of a value's form."""
@@ -314,7 +304,7 @@ class _Lowering:
 
         within: dict[Value, tuple[Value, int]] = {}
         for v, (whole, dim, start) in self.joined.items():
-            within[v] = whole, start * self._laid(whole).stride(dim) * v.dtype.itemsize
+            within[v] = whole, start * self._arranged(whole).stride(dim) * v.dtype.itemsize
         uses = (Use(n.op, n.args, n.operands(), n.outputs, n in self.views) for n in self.nodes)
         return {v: tuple(spans) for v, spans in needed(uses, form, within).items()}
 
@@ -351,7 +341,7 @@ class _Lowering:
         if v in self.joined:
             whole, dim, start = self.joined[v]
             at = self._place(self.nodes[self.made_at[whole]], whole)
-            step = self._laid(whole).stride(dim) * v.dtype.itemsize
+            step = self._arranged(whole).stride(dim) * v.dtype.itemsize
             return Place(at.kind, at.offset + start * step, at.register)
         return Place("arena", self.offsets[v]) if v in self.offsets else Place("made")
 
@@ -401,6 +391,8 @@ class _Lowering:
             yield self._packed(n, at)
         elif n.op == "fused":
             options, inner = n.extra.get("options", ()), n.extra["calls"]
+            last = tuple(i for i, v in enumerate(n.args) if v in self.allocated and is_channels_last(self._laid(v)))
+            options += (("channels_last", last),) * bool(last)
             yield Call("fused", refs(n.args), tuple(self._results(n)), options, n.name, calls=inner)
         else:
             args, options = self._local(n)
@@ -446,7 +438,3 @@ class _Lowering:
 
     def _local(self, n: Node) -> tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]:
         return local_call(n, self.chain.rank)
-
-
-def _own_strides(t: torch.Tensor) -> Strides | None:
-    return None if t.is_contiguous() else t.stride()

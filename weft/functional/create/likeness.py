@@ -13,12 +13,11 @@ from weft.api.table import named, public
 from weft.autograd.freshness import fresh
 from weft.core import dtype as dtypes
 from weft.core.device import Device
-from weft.core.dispatch import here
 from weft.core.sbp import broadcast
 from weft.functional.create import creation
 from weft.functional.create.creation import Sizes, finished, size_of
 from weft.functional.random import random_tensors
-from weft.functional.tensor.memory_format import by_channels, formatted
+from weft.functional.tensor.memory_format import asks_channels_last, formatted
 from weft.job.memory_order import alike
 from weft.ops import ops
 from weft.ops.create import constructors
@@ -45,13 +44,8 @@ def _other(x: Tensor, device: Any) -> Any:
 
 def strides_of(x: Tensor) -> tuple[int, ...] | None:
     """The strides of a local tensor that isn't contiguous, in eager mode; else None."""
-    if x.is_global:
-        return None
-    if x.value is None or here.trace is None:
-        return None if x.is_contiguous() else x.stride()
-    value = fresh(x).value
-    strides = here.trace.order.strides(value)
-    return None if strides == value.meta.stride() else strides
+    x = fresh(x)
+    return None if x.is_global or x.is_contiguous() else x.stride()
 
 
 def device_of(x: Tensor) -> dict[str, Any]:
@@ -118,7 +112,7 @@ def _drawn_like(
     shape, strides = tuple(x.shape), None
     if memory_format in (None, torch.preserve_format):
         strides = strides_of(x)
-    elif by_channels(x, memory_format) and x.is_local:
+    elif asks_channels_last(x, memory_format) and x.is_local:
         strides = torch.empty(shape, memory_format=memory_format, device="meta").stride()
     if strides is None:
         return None

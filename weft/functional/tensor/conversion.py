@@ -19,13 +19,13 @@ from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, DtypeError, SbpError
 from weft.core.placement import Placement, placed_at
 from weft.core.sbp import NdSbp
-from weft.functional.tensor.memory_format import by_channels, formatted, still
+from weft.functional.tensor.memory_format import asks_channels_last, formatted
 from weft.ops import ops
 from weft.ops.create import convert, move
 from weft.tensor.blob import Blob
 from weft.tensor.data import local_data
 from weft.tensor.parameter import Parameter
-from weft.tensor.tensor import Tensor
+from weft.tensor.tensor import Tensor, still_part
 
 SHORT: Final = {dtypes.float16, dtypes.bfloat16}
 
@@ -83,7 +83,7 @@ def _on(x: Tensor, device: Device, non_blocking: bool = False) -> Tensor:
             return x
         device.check()
         return convert.to_global(x, Placement(device.type, x.placement.ranks.tolist()), x.sbp)
-    return x if x.device is device else still(move.to_device(x, device.check(), x.device, not non_blocking), x)
+    return x if x.device is device else still_part(move.to_device(x, device.check(), x.device, not non_blocking), x)
 
 
 @public("flow tensor")
@@ -94,7 +94,7 @@ def cast(x: Tensor, dtype: Any) -> Tensor:
     [1]
     """
     kind = dtype if type(dtype) is DType else dtypes.of(dtype)
-    return x if isinstance(x, Tensor) and x.dtype is kind else still(ops.cast(x, kind), x)
+    return x if isinstance(x, Tensor) and x.dtype is kind else still_part(ops.cast(x, kind), x)
 
 
 def in_float32(f: F) -> F:
@@ -121,7 +121,7 @@ def _as(name: str, kind: DType) -> None:
     @public("tensor")
     @named(name, f"x as {kind.name}.")
     def converted(x: Tensor, *, memory_format: Any = None) -> Tensor:
-        y = x if x.dtype is kind else still(ops.cast(x, kind), x)
+        y = x if x.dtype is kind else still_part(ops.cast(x, kind), x)
         return y if memory_format is None else formatted(y, memory_format)
 
 
@@ -182,8 +182,8 @@ def clone(x: Tensor, memory_format: Any = None) -> Tensor:
     1.0
     """
     if memory_format in (None, torch.preserve_format):
-        return still(ops.clone(x), x)
-    return still(move.contiguous(x, by_channels(x, memory_format)), x)
+        return still_part(ops.clone(x), x)
+    return still_part(move.contiguous(x, asks_channels_last(x, memory_format)), x)
 
 
 @public("tensor")

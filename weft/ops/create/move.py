@@ -63,18 +63,18 @@ to_device.samples(lambda rand: [(rand(4, 6), Device("cpu"), Device("cpu"))])
 
 
 @op("... -> ...", linear="x", memory_order="contiguous")
-def contiguous(x: Tensor, by_channels: bool = False) -> Tensor:
+def contiguous(x: Tensor, channels_last: bool = False) -> Tensor:
     """A contiguous copy of x, or one with channels innermost in memory; the public `x.contiguous()` returns x itself if
     it lies so.
 
     >>> flow._C.contiguous(flow.ones(2, 3).t()).is_contiguous()
     True
     """
-    return x.clone(memory_format=FORMATS[x.dim()] if by_channels else torch.contiguous_format)
+    return x.clone(memory_format=FORMATS[x.dim()] if channels_last else torch.contiguous_format)
 
 
 @contiguous.out
-def _(y, x, by_channels):
+def _(y, x, channels_last):
     y.copy_(x)
 
 
@@ -82,7 +82,7 @@ contiguous.grad(lambda dy: dy)
 contiguous.samples(lambda rand: [(rand(4, 6),), (rand(2, 3, 4, 5), True)])
 
 
-@op("... -> ...", linear="x", view=True)
+@op("... -> ...", linear="x", view=True, memory_order="contiguous")
 def dense(x: Tensor) -> Tensor:
     """x, or a contiguous copy of it where it isn't so: a graph reads it before a view that needs its operand's strides.
 

@@ -44,7 +44,7 @@ relu.prepared(lambda y, x: (torch.clamp_min, (x, 0), {"out": y}))
 relu.grad(lambda dy, y: relu_grad(dy, y))
 
 
-@op("..., ... -> ...", linear="dy", returns="dx", promotes=True)
+@op("..., ... -> ...", linear="dy", returns="dx", promotes=True, memory_order="y")
 def relu_grad(dy: Tensor, y: Tensor) -> Tensor:
     """dy where y is above zero.
 
@@ -185,7 +185,7 @@ clamp.grad(lambda dy, x, min, max: clamp_grad(dy, x, min, max))
 clamp.samples(lambda rand: [(rand(4, 6), -0.5, 0.5), (rand(4, 6), 0.0), ((rand(4, 6),), {"max": 0.3})])
 
 
-@op("..., ... -> ...", linear="dy", returns="dx")
+@op("..., ... -> ...", linear="dy", returns="dx", memory_order="x")
 def clamp_grad(dy: Tensor, x: Tensor, min: Scalar | None, max: Scalar | None) -> Tensor:
     """dy where x is within the bounds; on them, what torch gives there."""
     above, below = (torch.ge, torch.le) if part_of_first("clamp", number=True) else (torch.gt, torch.lt)
@@ -258,7 +258,7 @@ logsigmoid = unary(
 logsigmoid.grad(lambda dy, x: mul(dy, sigmoid(mul(x, -1.0))))
 
 
-@op()
+@op(memory_order="x")
 def glu(x: Tensor, dim: int) -> Tensor:
     """The first half of x along a dimension, times the sigmoid of the second.
 

@@ -46,7 +46,7 @@ def _fits(dy: Form, x: Form, weight: Form | None) -> bool:
 # ---- batch_norm --------------------------------------------------------------------------------------
 
 
-@op(returns="y | save_mean save_rstd", writes="running_mean running_var", memory_order="any channels")
+@op(returns="y | save_mean save_rstd", writes="running_mean running_var", memory_order="channels_last of any")
 def batch_norm(
     x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
     bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
@@ -161,7 +161,7 @@ store.layout(lambda x, value: f"{' '.join(axes(len(x)))}, {' '.join(axes(len(x))
 store.samples(lambda rand: [(rand(4, 6), rand(4, 6))])
 
 
-@op(returns="dx dw db", uniform=True, memory_order="channels of x")
+@op(returns="dx dw db", uniform=True, memory_order="channels_last of x")
 def batch_norm_grad(
     dy: Tensor, x: Tensor, weight: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
     save_mean: Tensor, save_rstd: Tensor, training: bool, eps: float, wanted: tuple[bool, ...],
@@ -243,7 +243,7 @@ def _(rand):
 # ---- group_norm --------------------------------------------------------------------------------------
 
 
-@op(returns="y | mean rstd", memory_order="any channels on CPUs")
+@op(returns="y | mean rstd", memory_order="channels_last of any on CPUs")
 def group_norm(
     x: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
@@ -301,7 +301,7 @@ def _(dy, x, weight, bias_shape, mean, rstd, num_groups, needs):
 group_norm.samples(lambda rand: [(rand(4, 6, 3), 2, rand(6), rand(6)), (rand(4, 6, 2, 3), 3)])
 
 
-@op(linear="dy", returns="dx dw db", uniform=True, memory_order="channels of x on CPUs")
+@op(linear="dy", returns="dx dw db", uniform=True, memory_order="channels_last of x on CPUs")
 def group_norm_grad(
     dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, num_groups: int, wanted: tuple[bool, ...]
 ) -> tuple[Tensor, Tensor, Tensor]:

@@ -9,16 +9,14 @@ from typing import Any, Final, NamedTuple
 import torch
 from torch import Tensor
 
-from weft.core.dispatch import here
 from weft.core.dtype import of_torch
 from weft.core.errors import DtypeError, ShapeError
 from weft.core.sbp import Sbp, broadcast, partial_sum, split
 from weft.ops.declaration import REQUIRED, Op, Size, op, positional
 from weft.ops.form import Form, alike
-from weft.ops.kernels import FORMATS, aten, blank, channels_innermost, lie_by_channels
+from weft.ops.kernels import aten, blank, is_channels_last
 from weft.ops.notation import Rule
 from weft.ops.reduce.sums import sum
-from weft.tensor.blob import blob_of
 
 
 def spread(value: Any, dims: int) -> tuple[int, ...]:
@@ -174,7 +172,7 @@ def _convolution(dims: int, transposed: bool) -> Op:
 
     body = backwards if transposed else plain
     body.__name__, body.__doc__ = name, _says(name, dims, transposed)
-    declared = op(promotes=True, memory_order="any channels")(body)
+    declared = op(promotes=True, memory_order="channels_last of any")(body)
 
     @declared.layout
     def _(x, weight, bias, *attributes):
@@ -197,7 +195,7 @@ def _convolution(dims: int, transposed: bool) -> Op:
     def gradient(dy, x, weight, bias_shape, needs, *attributes):
         g = geometry(*attributes)
         return (
-            conv_input_grad(dy, weight, tuple(x.shape), *g, _by_channels(x)) if needs[0] else None,
+            conv_input_grad(dy, weight, tuple(x.shape), *g, is_channels_last(x._meta)) if needs[0] else None,
             conv_weight_grad(dy, x, tuple(weight.shape), *g) if needs[1] else None,
             sum(dy, (0, *range(2, len(dy.shape)))) if needs[2] else None,
         )
@@ -212,16 +210,6 @@ def _convolution(dims: int, transposed: bool) -> Op:
 # ---- the gradients -----------------------------------------------------------------------------------
 
 
-def _by_channels(x: Any) -> bool:
-    """Whether channels are innermost in memory, in the eager program."""
-    if len(x.shape) not in FORMATS:
-        return False
-    if here.trace is not None and x.value is not None:
-        return channels_innermost(x.value.meta.as_strided(x.shape, here.trace.order.strides(x.value)))
-    data = blob_of(x).data
-    return data is not None and channels_innermost(data)
-
-
 def again(x: Any, weight: Any, g: Geometry) -> Any:
     """The op of a convolution with these attributes."""
     if g.transposed:
@@ -230,22 +218,22 @@ def again(x: Any, weight: Any, g: Geometry) -> Any:
     return PLAIN[len(g.stride) - 1](x, weight, None, g.stride, g.padding, g.dilation, g.groups)
 
 
-@op(linear="dy weight", returns="dx", shape_of="shape", memory_order="any channels")
+@op(linear="dy weight", returns="dx", shape_of="shape", memory_order="channels_last of any")
 def conv_input_grad(
     dy: Tensor, weight: Tensor, shape: Size, stride: Size, padding: Size, dilation: Size, transposed: bool,
-    output_padding: Size, groups: int, by_channels: bool = False,
+    output_padding: Size, groups: int, channels_last: bool = False,
 ) -> Tensor:  # fmt: skip
     """The gradient of a convolution's x, of this shape, whose channels were innermost in memory, or not."""
     if dy.numel() == 0 or weight.numel() == 0:
         return dy.new_zeros(tuple(shape))
     return aten.convolution_backward(
-        dy, blank(dy, shape, by_channels or lie_by_channels(dy)), weight, None, stride, padding, dilation, transposed,
-        output_padding, groups, [True, False, False],
+        dy, blank(dy, shape, channels_last or is_channels_last(dy)), weight, None, stride, padding, dilation,
+        transposed, output_padding, groups, [True, False, False],
     )[0]  # fmt: skip
 
 
 @conv_input_grad.layout
-def _(dy, weight, shape, stride, padding, dilation, transposed, output_padding, groups, by_channels):
+def _(dy, weight, shape, stride, padding, dilation, transposed, output_padding, groups, channels_last):
     ins, outs = (0, 1) if transposed else (1, 0)
     yield Rule((split(0), broadcast), (split(0),))
     if groups == 1:
@@ -279,7 +267,7 @@ def _(rand):
     yield rand(2, 2, 6), rand(3, 2, 3), (2, 3, 4), (1,), (0,), (1,), True, (0,), 1
 
 
-@op(linear="dy x", returns="dw", shape_of="shape", memory_order="any channels")
+@op(linear="dy x", returns="dw", shape_of="shape", memory_order="channels_last of any")
 def conv_weight_grad(
     dy: Tensor, x: Tensor, shape: Size, stride: Size, padding: Size, dilation: Size, transposed: bool,
     output_padding: Size, groups: int,
@@ -287,8 +275,10 @@ def conv_weight_grad(
     """The gradient of a convolution's weight, of this shape."""
     if dy.numel() == 0 or x.numel() == 0:
         return dy.new_zeros(tuple(shape))
+    # torch is wrong for groups of 1x1 kernels with channels last in float64, and they lie alike either way
+    channels_last = max(shape[2:]) > 1 and (is_channels_last(dy) or is_channels_last(x))
     return aten.convolution_backward(
-        dy, x, blank(dy, shape, lie_by_channels(dy, x)), None, stride, padding, dilation, transposed,
+        dy, x, blank(dy, shape, channels_last), None, stride, padding, dilation, transposed,
         output_padding, groups, [False, True, False],
     )[1]  # fmt: skip
 

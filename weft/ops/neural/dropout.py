@@ -24,7 +24,7 @@ def _check(p: float) -> None:
         )
 
 
-@op(random=True, returns="y | mask")
+@op(random=True, returns="y | mask", memory_order="first")
 def dropout(x: Tensor, p: float = 0.5, train: bool = True) -> Tensor:
     """x with each element zeroed with probability p, and the others scaled by 1 / (1 - p); x itself if not training.
 

@@ -239,7 +239,7 @@ def _least(dtype: Any, eps: float | None) -> float:
     return eps if eps is not None else 2.0 ** (-52 if dtype in (torch.float64, float64) else -23)
 
 
-@op(memory_order="any channels on CPUs")
+@op(memory_order="channels_last of any on CPUs")
 def rms_norm(x: Tensor, normalized_shape: Size, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """x divided by the root of its mean square over the last dimensions, times weight. The default eps is the machine
     epsilon.

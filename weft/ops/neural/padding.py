@@ -27,7 +27,7 @@ def _padded(shape: tuple[int, ...], pad: Size) -> tuple[str, tuple[int, ...]]:
     return f"{' '.join(before)} -> {' '.join(after)}", tuple(out)
 
 
-@op(memory_order="any channels")
+@op(memory_order="channels_last of any")
 def pad_with(x: Tensor, pad: Size, value: Scalar = 0.0) -> Tensor:
     """x padded with `value`: (left, right) of the last dimension, then of the one before it, and so on.
 
@@ -68,7 +68,7 @@ def _edges(pad: Size, mode: str) -> tuple[int, Any, Any]:
     return dims, *_EDGES[mode, dims]
 
 
-@op(linear="x", steady="x", memory_order="any channels on CPUs")
+@op(linear="x", steady="x", memory_order="channels_last of any on CPUs")
 def pad_edges(x: Tensor, pad: Size, mode: str) -> Tensor:
     """x padded with its own elements: mirrored (mode "reflect") or repeated (mode "replicate").
 

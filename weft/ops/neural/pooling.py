@@ -13,7 +13,7 @@ from weft.core.dtype import int64
 from weft.core.errors import ShapeError
 from weft.ops.declaration import Op, Size, op
 from weft.ops.form import Form, alike
-from weft.ops.kernels import aten, blank, lie_by_channels
+from weft.ops.kernels import aten, blank, is_channels_last
 from weft.ops.neural.convolution import spread
 from weft.ops.shape.views import axes
 
@@ -56,7 +56,7 @@ def _declare(body: Callable[..., Any], name: str, says: str, dims: int, size: in
     body.__doc__ = f"{says.format(f'{dims} dimension' + 's' * (dims > 1))}\n\n>>> " + (
         f"flow._C.{name}(flow.ones(1, 1, {', '.join('2' * dims)}), {size}){'[1]' * both}.item()\n{0 if both else 1.0}"
     )
-    declared = op(steady="x", memory_order="any channels", **options)(body)
+    declared = op(steady="x", memory_order="channels_last of any", **options)(body)
     declared.layout(lambda x, *_: _notation("x -> y, y" if "returns" in options else "x -> y", len(x), dims))
     return declared
 
@@ -120,11 +120,11 @@ def _to_places(dims: int) -> Callable[..., Any]:
     return gradient
 
 
-@op(linear="dy", returns="dx", shape_of="shape", memory_order="channels of indices")
+@op(linear="dy", returns="dx", shape_of="shape", memory_order="channels_last of indices")
 def scatter_places(dy: Tensor, indices: Tensor, shape: Size, dims: int) -> Tensor:
     """Zeros of this shape with dy added at flat indices of the last dimensions."""
     lead, tail = shape[: len(shape) - dims], shape[len(shape) - dims :]
-    if len(lead) == 2 and lie_by_channels(indices):
+    if len(lead) == 2 and is_channels_last(indices):
         flat = dy.new_zeros((lead[0], math.prod(tail), lead[1])).transpose(1, 2)
     else:
         flat = dy.new_zeros((*lead, math.prod(tail)))
@@ -185,7 +185,7 @@ def _avg_pool(dims: int) -> Op:
     return declared
 
 
-@op(linear="dy", returns="dx", shape_of="shape", rounds=True, memory_order="any channels")
+@op(linear="dy", returns="dx", shape_of="shape", rounds=True, memory_order="channels_last of any")
 def avg_pool_grad(
     dy: Tensor, shape: Size, kernel_size: Size, stride: Size, padding: Size, ceil_mode: bool, count_include_pad: bool,
     divisor_override: int | None,
@@ -201,7 +201,7 @@ def _planes_back(kernel: Callable[..., Tensor], dy: Tensor, shape: Size, dims: i
     planes, unit = math.prod(shape[: len(shape) - dims]), (1,) * (dims == 1)
     if planes == 0:
         return dy.new_zeros(tuple(shape))
-    if dims > 1 and len(shape) == dims + 2 and lie_by_channels(dy):
+    if dims > 1 and len(shape) == dims + 2 and is_channels_last(dy):
         return kernel(dy, blank(dy, shape, True), *options)
     g = dy.reshape((1, planes, *unit, *dy.shape[dy.dim() - dims :]))
     x = dy.new_empty(()).expand((1, planes, *unit, *shape[len(shape) - dims :]))
@@ -266,7 +266,7 @@ def _adaptive(dims: int, largest: bool) -> Op:
     return declared
 
 
-@op(linear="dy", returns="dx", shape_of="shape", memory_order="any channels")
+@op(linear="dy", returns="dx", shape_of="shape", memory_order="channels_last of any")
 def adaptive_avg_pool_grad(dy: Tensor, shape: Size, dims: int) -> Tensor:
     """The gradient of adaptive average pooling: each dy spread over its window."""
     return _planes_back(_ADAPTED_BACK[dims - 1], dy, shape, dims)

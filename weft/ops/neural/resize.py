@@ -43,7 +43,7 @@ def _scales(scales: Sequence[float] | None, dims: int) -> tuple[float | None, ..
     return (None,) * dims if scales is None else tuple(scales)
 
 
-@op(linear="x", rounds=True, memory_order="any channels")
+@op(linear="x", rounds=True, memory_order="channels_last of any")
 def resize(
     x: Tensor, size: Size, mode: str = "nearest", align_corners: bool = False, scales: Sequence[float] | None = None
 ) -> Tensor:
@@ -86,7 +86,11 @@ def _(rand):
     yield rand(2, 3, 2, 3, 2), (3, 4, 5), "trilinear"
 
 
-@op(linear="dy", returns="dx", shape_of="shape", memory_order="any channels")  # but for bicubic
+def _order_of_gradient(dy, shape, mode, align_corners, scales):
+    return "" if "bicubic" in mode or ("nearest" in mode and len(shape) == 5) else "channels_last of any"
+
+
+@op(linear="dy", returns="dx", shape_of="shape", memory_order=_order_of_gradient)
 def resize_grad(
     dy: Tensor, shape: Size, mode: str = "nearest", align_corners: bool = False, scales: Sequence[float] | None = None
 ) -> Tensor:

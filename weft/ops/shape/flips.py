@@ -30,7 +30,7 @@ flip.grad(lambda dy, dims: flip(dy, dims))
 flip.samples(lambda rand: [(rand(4, 6), (1,)), (rand(2, 4, 6), (0, -1))])
 
 
-@op(linear="x", memory_order="all channels")
+@op(linear="x", memory_order="channels_last of all")
 def roll(x: Tensor, shifts: int | Size, dims: int | Size | None = ()) -> Tensor:
     """x rotated along some dimensions; without dims, as if it were flat.
 

@@ -15,7 +15,7 @@ from weft.ops.shape.slicing import narrow, select
 from weft.ops.shape.views import axes, axes_at, dim_of, reshape
 
 
-@op(linear="tensors", memory_order="all channels")
+@op(linear="tensors", memory_order="channels_last of all")
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """The tensors concatenated along a dimension.
 
