@@ -45,6 +45,12 @@ def format_of(x: torch.Tensor) -> torch.memory_format:
     return FORMATS[x.dim()] if is_channels_last(x) else torch.contiguous_format
 
 
+def formatted_as(y: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """y in the memory format in which x lies."""
+    kept = format_of(x)
+    return y if format_of(y) is kept else y.clone(memory_format=kept)
+
+
 def memory_format(x: torch.Tensor) -> torch.memory_format:
     """In which order torch's kernels for CPUs lay out their results on a tensor with channels."""
     return format_of(x) if x.is_cpu else torch.contiguous_format
