@@ -90,6 +90,9 @@ def models(lib: Any) -> SimpleNamespace:
         "LSTM, 2 layers, d 64, 8x20": lambda: Recurrent("LSTM"), "GRU, 2 layers, d 64, 8x20": lambda: Recurrent("GRU"),
         "TransformerEncoder, 2 layers, d 64, 8x20": Encoder, "residual convolutions, 8x3x32x32": Images,
         "residual convolutions, 8x3x32x32, channels_last": lambda: Images().to(memory_format=lib.channels_last),
+        "sums of 1,000,000 sparse rows, d 64, 256x20": lambda: nn.Sequential(
+            nn.EmbeddingBag(1_000_000, 64, mode="sum", sparse=True), nn.Linear(64, 10)
+        ),
     }  # fmt: skip
     return SimpleNamespace(mlp=mlp, GPT=GPT, classifiers=classifiers)
 

@@ -12,7 +12,7 @@ import weft as flow
 import weft.nn.functional as f
 from bench.measure import Row, least
 from bench.models import GPTS, MLPS
-from bench.steps import classifier_steps, gpt_steps, mlp_steps, ours
+from bench.steps import classifier_steps, gpt_steps, mlp_steps, optimizer_of, ours
 from weft.interop import from_torch
 
 
@@ -131,7 +131,10 @@ def gradients(quick: bool) -> list[Row]:
     return found
 
 
-LAYER_LIMITS = {"LSTM, 2 layers, d 64, 8x20": 1.5, "residual convolutions, 8x3x32x32, channels_last": 1.1}
+LAYER_LIMITS = {
+    "LSTM, 2 layers, d 64, 8x20": 1.5, "residual convolutions, 8x3x32x32, channels_last": 1.1,
+    "sums of 1,000,000 sparse rows, d 64, 256x20": 1.5,
+}  # fmt: skip
 
 
 def layers(quick: bool) -> list[Row]:
@@ -139,8 +142,9 @@ def layers(quick: bool) -> list[Row]:
     found = []
     for name in ours.classifiers:
         t, o, g = least(classifier_steps(name), 4 if quick else 20)
-        found.append(Row(f"eager step, {name}, AdamW", "torch", t, o, LAYER_LIMITS.get(name)))
-        found.append(Row(f"graph step, {name}, AdamW", "torch, eager", t, g, LAYER_LIMITS.get(name)))
+        case = f"step, {name}, {optimizer_of(name)}"
+        found.append(Row(f"eager {case}", "torch", t, o, LAYER_LIMITS.get(name)))
+        found.append(Row(f"graph {case}", "torch, eager", t, g, LAYER_LIMITS.get(name)))
     return found
 
 

@@ -100,21 +100,28 @@ def mlp_steps(size: str, device: str = "cpu") -> dict[str, Callable[[], Step]]:
     }  # fmt: skip
 
 
+def optimizer_of(name: str) -> str:
+    """What trains a model that classifies: not every optimizer takes sparse gradients."""
+    return "SGD" if "sparse" in name else "AdamW"
+
+
 def classifier_steps(name: str) -> list[Step]:
     """Torch's step and Weft's, eager and as a graph, of a model that classifies, from the same weights."""
     torch.manual_seed(0)
     a = theirs.classifiers[name]()
-    b = load_torch(ours.classifiers[name](), a)
-    c = load_torch(ours.classifiers[name](), a)
-    x = torch.randn(8, 3, 32, 32) if "convolutions" in name else torch.randint(0, VOCABULARY, (8, 20))
+    b, c = (load_torch(ours.classifiers[name](), a) for _ in range(2))
+    size, most = (256, 1_000_000) if "sparse" in name else (8, VOCABULARY)
+    x = torch.randn(8, 3, 32, 32) if "convolutions" in name else torch.randint(0, most, (size, 20))
     x = x.contiguous(memory_format=torch.channels_last) if "channels_last" in name else x
-    y = torch.randint(0, 10, (8,))
+    y = torch.randint(0, 10, (size,))
     inputs, targets = from_torch(x), from_torch(y)
-    optimizer = flow.optim.AdamW(c.parameters(), lr=1e-3)
-    graph = Training(c, lambda m, x, y: nn.functional.cross_entropy(m(x), y), optimizer)
+    of_torch, *of_weft = (
+        getattr(m.optim, optimizer_of(name))(net.parameters(), lr=1e-3) for m, net in ((torch, a), (flow, b), (flow, c))
+    )
+    graph = Training(c, lambda m, x, y: nn.functional.cross_entropy(m(x), y), of_weft[1])
     return [
-        step_of(lambda: torch.nn.functional.cross_entropy(a(x), y), torch.optim.AdamW(a.parameters(), lr=1e-3)),
-        step_of(lambda: nn.functional.cross_entropy(b(inputs), targets), flow.optim.AdamW(b.parameters(), lr=1e-3)),
+        step_of(lambda: torch.nn.functional.cross_entropy(a(x), y), of_torch),
+        step_of(lambda: nn.functional.cross_entropy(b(inputs), targets), of_weft[0]),
         lambda: graph(inputs, targets).item(),
     ]
 

@@ -655,7 +655,7 @@ def conv_transpose3d(
 ) -> Tensor:
     """Transposed convolution over 3 dimensions, the gradient of a convolution: weight is (in, out / groups, ...). The batch may be left out."""
 
-def convert_oneflow_dtype_to_numpy_dtype(dtype: Any) -> Any:
+def convert_oneflow_dtype_to_numpy_dtype(oneflow_dtype: Any) -> Any:
     """The numpy dtype of a dtype."""
 
 def copysign(
@@ -1247,8 +1247,8 @@ def is_same_size(x: Tensor, other: Tensor) -> _bool:
 def is_signed(x: Tensor) -> _bool:
     """Whether x's dtype has negative numbers."""
 
-def is_tensor(x: Any) -> _bool:
-    """Whether x is a Weft tensor."""
+def is_tensor(obj: Any) -> _bool:
+    """Whether obj is a Weft tensor."""
 
 def is_warn_always_enabled() -> _bool:
     """Whether warnings are repeated: a setting of the kernels, torch's and Weft's."""

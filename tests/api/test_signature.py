@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ import weft as flow
 from weft.api import table
 from weft.api.signature import Signature, overloaded
 from weft.core.errors import ArgumentError, AutogradError
+from weft.ops import OPS
 
 
 def whole(x: Tensor) -> str:  # noqa: F821
@@ -136,3 +138,17 @@ def test_signatures_tell_of_inplace_as_torchs_do() -> None:
         if "inplace" in takes:
             assert list(inspect.signature(f).parameters).index("inplace") == takes.index("inplace"), name
     assert "inplace" in inspect.signature(flow.relu).parameters
+
+
+def test_errors_of_functions_that_overwrite_say_their_own_names_and_signatures() -> None:
+    found = 0
+    for op in OPS.values():
+        if op.inplace_kernel is not None and (f := getattr(flow._C, f"{op.name}_", None)) is not None:
+            with pytest.raises(ArgumentError) as told:
+                f()
+            name, _, accepted = str(told.value).partition("accepted: ")
+            if len(accepted.splitlines()) == 1:  # of one way to call it
+                takes = re.findall(r"(\w+): ", accepted)
+                assert name.startswith(f"{op.name}_()") and takes == list(inspect.signature(f).parameters), told.value
+                found += 1
+    assert found > 50

@@ -79,7 +79,8 @@ GIVEN: dict[str, Callable[[], Any]] = {
     "config.enable_auto_parallel()": lambda: compiled("enable_auto_parallel"),
     "config.set_outputs_buffer_size(value)": lambda: compiled("set_outputs_buffer_size", 3),
     "config.enable_zero(shard_restore_level)": lambda: GraphConfig().enable_zero(shard_restore_level=2),
-    "Graph.add_optimizer(is_sparse)": lambda: graph().add_optimizer(optimizer(), is_sparse=True),
+    "Graph.add_optimizer(is_sparse)":
+        lambda: graph().add_optimizer(flow.optim.Adam(nn.Linear(1, 1).parameters()), is_sparse=True),
     "Graph.debug(max_py_stack_depth)": lambda: graph().debug(0, max_py_stack_depth=7),
     "Graph.debug(only_user_py_stack)": lambda: graph().debug(0, only_user_py_stack=False),
     "Graph.debug(op_repr_with_py_stack)": lambda: graph().debug(0, op_repr_with_py_stack=True),

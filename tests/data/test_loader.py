@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -48,6 +49,26 @@ def test_loaders_and_samplers_are_generic_as_torchs(kind: Any) -> None:
 
     for made in (Own, kind[int]):
         assert made(Squares(), 2).dataset[3]["at"] == 3
+
+
+class Backwards(data.Sampler[int]):
+    """Written for OneFlow, or for an older torch: it passes its dataset on."""
+
+    def __init__(self, source: Any) -> None:
+        super().__init__(source)
+        self.source = source
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self.source) - 1, -1, -1))
+
+
+def test_a_sampler_may_pass_its_dataset_on() -> None:
+    loader = data.DataLoader(Squares(), batch_size=3, sampler=Backwards(Squares()))
+    assert next(iter(loader))["at"].tolist() == [6, 5, 4]
+    for kind in (Backwards, data.RandomSampler, data.BatchSampler, data.DistributedSampler, torch.utils.data.Sampler):
+        assert issubclass(kind, data.Sampler)
+    assert isinstance(loader.batch_sampler, data.Sampler) and not isinstance(loader, data.Sampler)
+    assert not isinstance(data.SequentialSampler([0]), Backwards) and list(Backwards([0, 1])) == [1, 0]
 
 
 def test_a_loaders_arguments_are_told_as_torchs() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import types
+from collections import OrderedDict
 from typing import Any
 
 import pytest
@@ -195,6 +196,32 @@ def test_tensors_of_dataclasses_are_arguments_and_results() -> None:
         assert given.x.tolist() == [step, step]
     with pytest.raises(GraphError, match="compiled for other arguments"):
         graph(Record(flow.ones(2), (flow.arange(2.0), 4)))
+
+
+@dataclasses.dataclass
+class Named(OrderedDict[str, Any]):
+    """As diffusers and transformers have their outputs: its items are its attributes, and the first is required."""
+
+    sample: Any
+    more: Any = None
+
+    def __post_init__(self) -> None:
+        self.update({k: v for k, v in vars(self).items() if v is not None})
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        super().__setitem__(key, value)
+        setattr(self, key, value)
+
+
+def test_a_dataclass_that_is_a_dict_keeps_both() -> None:
+    class Doubles(nn.Graph):
+        def build(self, given: Named) -> Named:
+            return Named(given.sample * 2, given["sample"] + 1)
+
+    for _ in range(2):
+        found = Doubles()(Named(flow.ones(2)))
+        assert type(found) is Named and [*found] == ["sample", "more"] and found["more"] is found.more
+        assert found["sample"].tolist() == found.sample.tolist() == found.more.tolist() == [2, 2]
 
 
 def test_a_graph_is_not_compiled_inside_of_another() -> None:

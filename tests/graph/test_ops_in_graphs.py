@@ -212,6 +212,14 @@ def test_memory_is_read_as_contiguous_after_a_transpose(read: Callable[[Any], An
     agree(lambda p: read((p * 2).reshape(2, 5, 2).permute(1, 2, 0).contiguous()) * p.sum())
 
 
+def test_strides_are_those_of_the_eager_program_also_where_a_draw_asks_for_them() -> None:
+    def windows(p: Any) -> Any:
+        x = (p * 2).reshape(5, 2, 2, 1).permute(1, 2, 0, 3).reshape(4, 5)
+        return flow.nn.functional.dropout(x.as_strided((4, 3, 3), (5, 1, 1)), 1e-9)
+
+    agree(windows)
+
+
 def test_strides_may_reach_to_the_end_of_a_large_tensor() -> None:
     agree(lambda p: (flow.zeros(8, 1, 512, 8) + p.mean()).as_strided((8, 1, 512, 8), (4096, 2048, 8, 1)))
 

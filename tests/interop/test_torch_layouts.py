@@ -15,6 +15,8 @@ import weft as flow
 from tests.ranks import on
 from weft import nn
 from weft.core.errors import TraceError
+from weft.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from weft.distributed.tensor import Shard, distribute_module, distribute_tensor, init_device_mesh
 
 S, B = flow.sbp.split, flow.sbp.broadcast
 STEPS = 3
@@ -229,6 +231,69 @@ def test_a_parameter_that_is_set_by_data_keeps_its_layout(how: Any):
         for a, b in zip(mine.parameters(), theirs.parameters(), strict=True):
             assert a.sbp == (how,)
             torch.testing.assert_close(torch.from_numpy(a.numpy()), b.detach())
+
+    run()
+
+
+@dataclasses.dataclass
+class Scored:
+    y: Any
+
+
+class Scoring(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.head, self.given = torch.nn.Linear(8, 8), torch.nn.Linear(8, 3), []
+
+    def forward(self, x: Any) -> Any:
+        self.given.append(x.dtype)
+        return Scored(self.head(torch.tanh(self.inner(x))))
+
+
+@pytest.mark.parametrize("kind", [None, flow.bfloat16])
+def test_fully_shard(kind: Any):
+    """A module of torch's sees facades, and what `fully_shard` hooks there tensors: parameters were freed unnoticed."""
+    torch.manual_seed(0)
+    theirs, x = Scoring(), torch.randn(4, 8)
+    starts = [copy.deepcopy(theirs) for _ in range(2)]
+    theirs(x).y.square().mean().backward()
+    policies = [MixedPrecisionPolicy(param_dtype=kind, output_dtype=out) for out in (None, flow.float32)]
+
+    @on(2)
+    def run() -> None:
+        rank = flow.env.get_rank()
+        mine = flow.from_torch(starts[rank])
+        for part, policy in zip((mine.inner, mine), policies, strict=True):
+            fully_shard(part, mp_policy=policy)
+        y = mine(flow.from_torch(x[2 * rank :][:2])).y
+        assert type(y) is flow.Tensor and y.dtype is flow.float32
+        y.square().mean().backward()
+        assert mine.given == [torch.float32 if kind is None else torch.bfloat16]
+        for a, b in zip(mine.parameters(), theirs.parameters(), strict=True):
+            torch.testing.assert_close(
+                torch.from_numpy(a.grad.numpy()), b.grad, atol=1e-6 if kind is None else 0.02, rtol=0
+            )
+
+    run()
+
+
+def test_distribute_module():
+    torch.manual_seed(0)
+    theirs, x = [Scoring() for _ in range(2)], torch.randn(4, 8)
+    theirs[1].load_state_dict(theirs[0].state_dict())
+
+    @on(2)
+    def run() -> None:
+        mesh = init_device_mesh("cpu", (2,))
+        mine = distribute_module(
+            flow.from_torch(theirs[flow.env.get_rank()]),
+            mesh,
+            input_fn=lambda m, given, mesh: (distribute_tensor(given[0], mesh, [Shard(0)]),),
+            output_fn=lambda m, found, mesh: Scored(found.y.full_tensor()),
+        )
+        y = mine(flow.from_torch(x)).y
+        assert y.is_local
+        torch.testing.assert_close(y.detach().to_torch(), theirs[0](x).y.detach())
 
     run()
 

@@ -79,6 +79,25 @@ class Sum(torch.nn.Module):
         return x.relu() + x.orig
 
 
+class Grouped(torch.nn.Conv2d):
+    """A convolution of 1x1 kernels in groups over a sequence, in float64."""
+
+    def __init__(self) -> None:
+        super().__init__(8, 8, 1, groups=2, bias=False, dtype=torch.float64)
+
+    def forward(self, x: Any) -> Any:
+        return super().forward(x.transpose(1, 2).unsqueeze(-1)).squeeze(-1).transpose(1, 2) @ x.transpose(1, 2)
+
+
+class Windows(torch.nn.Linear):
+    """Overlapping windows of what lies transposed, by its strides, with dropout on them."""
+
+    def forward(self, x: Any) -> Any:
+        y = super().forward(x).transpose(0, 1)
+        windows = y.as_strided((4, 2, 4, 4), (y.stride(0), *y.stride()))
+        return torch.nn.functional.dropout(windows.reshape(-1, 4), 0.2, self.training)
+
+
 MODULES: dict[str, tuple[Any, Any]] = {
     "attributes of tensors": (Joined, lambda: torch.randn(4, 4)),
     "block": (Block, lambda: torch.randint(0, 10, (4, 6))),
@@ -93,11 +112,13 @@ MODULES: dict[str, tuple[Any, Any]] = {
         lambda: torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True),
         lambda: torch.randn(4, 5, 8),
     ),
+    "grouped": (Grouped, lambda: torch.randn(4, 5, 8, dtype=torch.float64)),
     "lstm": (lambda: torch.nn.LSTM(4, 6, batch_first=True), lambda: torch.randn(4, 5, 4)),
     "weight norm": (
         lambda: torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(4, 6)),
         lambda: torch.randn(4, 4),
     ),
+    "windows": (lambda: Windows(4, 4), lambda: torch.randn(4, 5, 4)),
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import torch
 
 import weft as flow
 from weft import nn
+from weft.autograd.trees import leaves
 from weft.core.errors import ArgumentError
 
 OTHERS: Any = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -129,3 +130,32 @@ def test_what_an_own_object_of_a_torch_module_holds_is_taken() -> None:
     for take in (flow.tensor, flow.as_tensor, flow.from_torch, lambda t: flow.tensor([t[1] - 2, t[1], t[2]])):
         y: Any = take(held)
         assert type(y) is flow.Tensor and type(y.to_torch()) is torch.Tensor and y.tolist() == [0, 2, 4]
+
+
+PADS = torch.tensor([[False, True], [False, False]])
+STEPS, LOGITS = torch.linspace(-1, 1, 16).reshape(2, 2, 4), torch.linspace(-1, 1, 6).reshape(2, 3)
+LAYERS: dict[str, tuple[Callable[[Any], Any], tuple[Any, ...]]] = {
+    "LSTM": (lambda nn: nn.LSTM(4, 3), (STEPS,)),
+    "GRU with a state": (lambda nn: nn.GRU(4, 3), (STEPS, torch.ones(1, 2, 3))),
+    "LSTM of a packed sequence": (
+        lambda nn: lambda x: nn.LSTM(4, 3)(nn.utils.rnn.pack_padded_sequence(x, torch.tensor([2, 1])))[1],
+        (STEPS,),
+    ),
+    "MultiheadAttention": (lambda nn: nn.MultiheadAttention(4, 2), (STEPS, STEPS, STEPS, PADS)),
+    "TransformerEncoderLayer": (lambda nn: nn.TransformerEncoderLayer(4, 2, 8, 0.0), (STEPS, torch.zeros(2, 2))),
+    "SyncBatchNorm": (lambda nn: nn.SyncBatchNorm(2).eval(), (STEPS,)),
+    "HuberLoss": (lambda nn: nn.HuberLoss(), (LOGITS, -LOGITS)),
+    "huber_loss": (lambda nn: nn.functional.huber_loss, (LOGITS, -LOGITS)),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_take_tensors_of_torchs(name: str) -> None:
+    """Also layers that ask their input for what only Weft's have."""
+    make, given = LAYERS[name]
+    results = []
+    for convert in (flow.from_torch, lambda x: x):
+        flow.manual_seed(0)
+        results.append(list(leaves(make(nn)(*map(convert, given)))))
+    for ours, theirs in zip(*results, strict=True):
+        assert ours is theirs is None or (type(theirs) is flow.Tensor and flow.allclose(ours, theirs))

@@ -168,3 +168,33 @@ def test_bytes_with_a_sign_are_masks_as_well() -> None:
     assert x[mask].tolist() == x[chosen].tolist() == [0.0, 2.0, 4.0] and x[:, mask[0]].shape == (2, 2)
     x[mask] = 9
     assert x.tolist() == [[9.0, 1.0, 9.0], [3.0, 9.0, 5.0]]
+
+
+@pytest.mark.parametrize(("layer", "name", "shape"), [
+    (flow.nn.Linear(2, 3), "x", (1, 2)), (flow.nn.Conv2d(1, 1, 1), "x", (1, 1, 2, 2)), (flow.nn.ReLU(), "x", (2,)),
+    (flow.nn.LayerNorm(2), "x", (2,)), (flow.nn.MaxPool1d(1), "x", (1, 1, 2)),
+    (flow.nn.Embedding(2, 3), "indices", (2,)),
+])  # fmt: skip
+def test_operands_of_layers_have_oneflows_names(layer: Any, name: str, shape: tuple[int, ...]) -> None:
+    operand = flow.zeros(shape, dtype=flow.int64 if name == "indices" else None)
+    assert flow.equal(layer(**{name: operand}), layer(operand))
+    with pytest.raises(ArgumentError, match="unexpected"):
+        layer(y=1, **{name: operand})
+
+
+def test_arguments_have_oneflows_names() -> None:
+    layer = flow.nn.Linear(1, 1)
+    assert [*layer.state_dict(None, "a.", True)] == [
+        "a.weight",
+        "a.bias",
+    ]  # as wrappers of Megatron's kind pass them on
+    assert flow.env.all_device_placement(device_type="cpu") == flow.placement.all("cpu")
+    assert flow.utils.data.default_collate(batch=[flow.ones(1)]).shape == (1, 1) and flow.is_tensor(obj=layer.weight)
+    tensor = flow.utils.tensor.from_torch(torch_tensor=torch.ones(2))
+    assert torch.equal(flow.utils.tensor.to_torch(flow_tensor=tensor), torch.ones(2))
+    assert flow.convert_oneflow_dtype_to_numpy_dtype(oneflow_dtype=tensor.dtype) == np.float32
+    assert len(cast(Any, flow.nn.ParameterList)(parameters=[layer.weight])) == 1
+    flow.profiler.range_push(range_name="a")
+    flow.profiler.range_pop()
+    with pytest.warns(UserWarning, match="record_bandwidth_for_cuda"):
+        flow.profiler.profile(record_bandwidth_for_cuda=True)

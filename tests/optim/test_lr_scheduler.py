@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -208,6 +209,57 @@ def test_a_schedule_begins_under_either_name_and_tells_of_itself_if_asked(capsys
     assert "0.15" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("name", "own"), [
+    ("StepLR", (2, 0.5)), ("MultiStepLR", ([2, 4], 0.5)), ("ExponentialLR", (0.5,)), ("CosineAnnealingLR", (5, 0.1)),
+    ("CosineDecayLR", (5, 0.1)), ("LambdaLR", (lambda step: 1 / (step + 1),)), ("ConstantLR", (0.5, 3)),
+    ("LinearLR", (0.0, 1.0, 3)), ("LinearLR", (0.5, 1.0, 3)), ("PolynomialLR", (5,)), ("WarmUpLR", (0.5, 3)),
+    ("CosineAnnealingWarmRestarts", (3,)),
+])  # fmt: skip
+def test_a_subclass_passes_on_oneflows_arguments(
+    name: str, own: tuple[Any, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    kind = getattr(ours, name)
+
+    class Mine(kind):
+        def __init__(self, optimizer: Any, last_step: int = -1, verbose: bool = False) -> None:
+            super().__init__(optimizer, *own, last_step=last_step, verbose=verbose)
+
+    class Placed(kind):
+        def __init__(self, optimizer: Any) -> None:
+            super().__init__(optimizer, *own, -1, True)
+
+    expected = steps_of(kind(one(), *own), 6)
+    assert steps_of(Mine(one()), 6) == expected and not capsys.readouterr().out
+    assert steps_of(Mine(one(), verbose=True), 6) == expected and "Mine" in capsys.readouterr().out
+    if name not in (
+        "PolynomialLR",
+        "WarmUpLR",
+        "CosineAnnealingWarmRestarts",
+    ):  # of which not all that precedes is given
+        assert steps_of(Placed(one()), 6) == expected and "Placed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("name", "own", "expected"), [
+    ("StepLR", (2, 0.5), [2, 2, 1, 1, 0.5, 0.5]), ("MultiStepLR", ([2, 4], 0.5), [2, 2, 1, 1, 0.5, 0.5]),
+    ("ExponentialLR", (0.5,), [2, 1, 0.5, 0.25, 0.125, 0.0625]), ("ConstantLR", (0.5, 3), [1, 1, 1, 2, 2, 2]),
+    ("CosineAnnealingLR", (5, 0.1), [2, 1.8186, 1.3436, 0.7564, 0.2814, 0.1]),
+    ("CosineDecayLR", (5, 0.1), [2, 1.8281, 1.3781, 0.8219, 0.3719, 0.2]),
+    ("LinearLR", (0.5, 1.0, 3), [1, 1.3333, 1.6667, 2, 2, 2]),
+    ("PolynomialLR", (5, 0.1, 1.0, False), [2, 1.62, 1.24, 0.86, 0.48, 0.1]),
+])  # fmt: skip
+def test_a_schedule_tells_the_rate_of_a_group_at_a_step(name: str, own: tuple[Any, ...], expected: list[float]) -> None:
+    """Figures of OneFlow 0.9."""
+    kind = getattr(ours, name)
+
+    class Twice(kind):
+        def get_lr(self, base_lr: float, step: int) -> float:
+            return 2 * super().get_lr(base_lr, step)
+
+    schedule = kind(one(), *own)
+    assert [schedule.get_lr(2.0, step) for step in range(6)] == pytest.approx(expected, abs=1e-4)
+    assert steps_of(Twice(one(), *own), 6) == pytest.approx([2 * schedule.get_lr(1.0, step) for step in range(6)])
+
+
 def test_restarts_from_lower_and_lower_until_there_are_no_more() -> None:
     options: dict[str, Any] = {"eta_min": 0.25, "decay_rate": 0.5, "restart_limit": 2}
     optimizer = flow.optim.SGD([flow.nn.Parameter(flow.ones(1))], lr=1.0)
@@ -237,6 +289,11 @@ def test_the_parts_of_a_sequence_begin_at_their_own_zero_or_go_on_at_the_common_
             rates(interval_rescaling=wrong)
 
 
+def one() -> flow.optim.Optimizer:
+    """Of one group, whose rate is 1."""
+    return flow.optim.SGD([flow.nn.Parameter(flow.ones(1))], lr=1.0)
+
+
 def steps_of(schedule: Any, count: int) -> list[float]:
     """The rates of the first group, of count steps."""
     found = []
@@ -248,10 +305,6 @@ def steps_of(schedule: Any, count: int) -> list[float]:
 
 def test_a_factor_of_zero_gives_oneflows_rates_also_in_a_sequence() -> None:
     """Figures of OneFlow 0.9."""
-
-    def one() -> flow.optim.Optimizer:
-        return flow.optim.SGD([flow.nn.Parameter(flow.ones(1))], lr=1.0)
-
     o = one()
     assert steps_of(ours.LinearLR(o, 0.0, 1.0, 4), 6) == [0, 0.25, 0.5, 0.75, 1, 1]
     assert steps_of(ours.LinearLR(one(), 0, 0.5, 0), 3) == [0.5, 0.5, 0.5]
@@ -284,18 +337,27 @@ class Doubled(Power):
         return 2 * super().get_lr(base_lr, step=step)
 
 
+class Telling(Power):
+    def update_lrs(self, rates: Sequence[float]) -> None:
+        self._last_lr = list(rates)
+        for i, (group, lr) in enumerate(zip(self.optimizer.param_groups, rates, strict=True)):
+            group["lr"] = lr
+            self.print_lr(i, lr)
+
+
 class Stepping(ours.LRScheduler):
     def step(self, epoch: int | None = None) -> None:
         self.last_step += 1
         self.update_lrs([base / (1 + self.last_step) for base in self.base_lrs])
 
 
-def test_a_schedule_written_for_oneflow() -> None:
+def test_a_schedule_written_for_oneflow(capsys: pytest.CaptureFixture[str]) -> None:
     _, optimizer = optimizers()
     schedule = Power(optimizer, 0.5)
     assert rates(optimizer, schedule, 3) == [[0.3, 0.1, 0.9, 0.9], [0.15, 0.05, 0.9, 0.9], [0.075, 0.025, 0.9, 0.9]]
     assert schedule.get_lr(8.0, 2) == 2.0
     assert steps_of(Doubled(optimizers()[1], 0.5), 2) == [0.6, 0.3]
+    assert steps_of(Telling(optimizers()[1], 0.5), 2) == [0.3, 0.15] and "0.15" in capsys.readouterr().out
     assert steps_of(Stepping(optimizers()[1]), 3) == pytest.approx([0.3, 0.15, 0.1])
 
     _, o = optimizers()

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from weft.api import cast_rules
 from weft.api.fast_path import shortened
 from weft.autograd.inplace import in_place
-from weft.autograd.plain import numbered, plain
+from weft.autograd.plain import numbered, plain, theirs
 from weft.core.errors import ArgumentError, WeftError, ours
 from weft.core.late import written_late
 from weft.ops import out_argument
@@ -342,9 +342,9 @@ class Door:
         numbers = self.signature.numbered(args, kwargs)
         if numbers is not None:
             return self._tried(*numbers)
-        if isinstance(cause, SAID):
-            return ABSENT
         numbers = _numbers(args, kwargs)
+        if isinstance(cause, SAID) and (numbers is None or not theirs((*args, *kwargs.values()))):
+            return ABSENT
         if numbers is not None:
             return self._tried(*numbers)
         raise taught(self.name, self.f, cause, args, kwargs) from cause

@@ -107,7 +107,8 @@ def in_general(op: Op, run: str) -> list[str]:
     everything = f"({', '.join(op.names)},)"
     lines = []
     if needed:
-        lines = [f"    if {' or '.join(f'{n} is absent' for n in needed)}:", f"        raise missing(op, {everything})"]
+        lack = " or ".join(f"{n} is absent" for n in needed)
+        lines = [f"    if {lack}:", f"        raise missing(op, {everything}{', True' * (run == 'in_place')})"]
     return [*lines, f"    return {run}(op, {everything})"]
 
 

@@ -79,6 +79,11 @@ def taken(a: Any) -> Any:
     return of_torch(dense(a.detach()))
 
 
+def theirs(tree: Any) -> bool:
+    """Whether a tensor of torch's is among the leaves."""
+    return any(isinstance(v, torch.Tensor) for v in leaves(tree))
+
+
 def refuse_trained(given: tuple[Any, ...], parameters: bool) -> None:
     """Refuse torch's tensors that require gradients, as torch's tape would lack what is computed with them."""
     for several in given:

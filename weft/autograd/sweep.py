@@ -20,8 +20,8 @@ from weft.ops.kernels import is_channels_last
 from weft.tensor.blob import Blob, blob_of
 from weft.tensor.counters import counters
 from weft.tensor.gradient import check_kind
-from weft.tensor.sparse import is_dense
-from weft.tensor.tensor import Tensor, of_shard, rewrap
+from weft.tensor.sparse import is_dense, numbers
+from weft.tensor.tensor import Tensor, of_shard, of_torch, rewrap
 
 NOTHING: Final = (
     "none of its inputs requires a gradient. Set requires_grad=True on an input, or check for no_grad() "
@@ -35,7 +35,7 @@ NOTHING_TRACED: Final = (
 
 
 def _start(t: Tensor, gradient: Tensor | None, position: int, accumulate: bool) -> Tensor:
-    """With what backward starts at an output. What `.grad` accumulates in a graph is a share of what is updated by."""
+    """With what backward starts at an output. In a graph `.grad` accumulates shares, and `autograd.grad` wholes."""
     trace = here.trace if accumulate else None
     if not t._requires_grad:
         why = NOTHING if here.trace is None else NOTHING_TRACED
@@ -46,14 +46,14 @@ def _start(t: Tensor, gradient: Tensor | None, position: int, accumulate: bool) 
                 f"grad can be implicitly created only for scalar outputs; this one has shape {list(t.shape)}. "
                 "Reduce it (loss.mean().backward()) or pass the gradient: y.backward(gradient)"
             )
-        return ops.ones_like(t) if trace is None else trace.begun(t)
+        return ops.ones_like(t) if trace is None else trace.gradients.begun(t)
     check_kind(t.is_global, gradient, f"gradient {position}, which was given")
     if gradient.shape != t.shape:
         raise ShapeError(
             f"a gradient of shape {list(gradient.shape)} for a tensor of shape {list(t.shape)}: they must agree"
         )
     given = gradient if gradient.dtype is t.dtype else ops.cast(gradient, t.dtype)
-    return given if trace is None else trace.begun_with(given)
+    return given if trace is None else trace.gradients.share(given)
 
 
 class Sweep:
@@ -317,7 +317,9 @@ def _memory(g: Tensor) -> int:
 
 def _check_numbers(node: Node, results: Sequence[Tensor | None]) -> None:
     for i, g in enumerate(results):
-        if g is not None and g.value is None and g.dtype.differentiable and ops.isnan(g).any().item():
+        if g is None or g.value is not None or not g.dtype.differentiable:
+            continue
+        if ops.isnan(g if is_dense(g) else of_torch(numbers(g))).any().item():
             raise AutogradError(f"`{node.name()}` gave nan as gradient {i}, of shape {list(g.shape)}")
 
 
@@ -371,7 +373,7 @@ def accumulate(t: Tensor, g: Tensor, create_graph: bool, shared: bool = False) -
     A global tensor's gradient is boxed to the tensor's own layout, which reduces partial sums.
     """
     if here.trace is not None:
-        here.trace.gradient(t, g)
+        here.trace.gradients.add(t, g)
         return
     if t.spec is not None:
         g = ops.to_global(g, t.spec.placement, tuple(broadcast if s.kind == "P" else s for s in t.spec.nd_sbp))

@@ -44,7 +44,7 @@ def mapped(tree: Any, turn: Callable[[Any], Any]) -> Any:
         parts = {k: mapped(v, turn) for k, v in tree.items()}
         if type(tree) is dict:
             return parts
-        made = copy.copy(tree)
+        made = copy.copy(tree) if fields(tree) is None else _bare(tree)  # which may not be made without its parts
         for k, v in parts.items():  # as some have an `update` that adds or refuses
             made[k] = v
         return made
@@ -54,12 +54,19 @@ def mapped(tree: Any, turn: Callable[[Any], Any]) -> Any:
             return type(tree)(*items) if hasattr(tree, "_fields") else type(tree)(items)
         if type(tree) is list:
             return items
-        made = type(tree).__new__(type(tree))  # its constructor may take other things, or check them
-        vars(made).update(vars(tree))
+        made = _bare(tree)
         made[:] = items
         return made
     named = fields(tree)
     return _changed(tree, {k: mapped(v, turn) for k, v in named.items()}) if named else turn(tree)
+
+
+def _bare(tree: Any) -> Any:
+    """One of the same class and attributes, empty: its constructor may take other things, or check them."""
+    kind: Any = type(tree)
+    made = kind.__new__(kind)
+    vars(made).update(vars(tree))
+    return made
 
 
 def _changed(record: Any, parts: dict[str, Any]) -> Any:

@@ -50,7 +50,7 @@ IDLE: Final[dict[str, str]] = {
     "config.set_outputs_buffer_size(value)":
         "the graph is one chain, whose thread reads inputs and writes outputs, too: no launch can run ahead",
     "config.enable_zero(shard_restore_level)": "the stage determines how long a parameter is gathered",
-    "Graph.add_optimizer(is_sparse)": "SGD alone updates rows; this optimizer's gradients are dense",
+    "Graph.add_optimizer(is_sparse)": "SGD alone, without momentum or weight decay, updates rows",
     "with_dynamic_input_shape(enable_shared)": "the graphs of all forms have the same modules, and so share variables",
     **{f"Graph.debug({name})": "an op records the program's line, not the whole stack"
        for name in ("max_py_stack_depth", "only_user_py_stack", "op_repr_with_py_stack")},
@@ -73,7 +73,8 @@ IDLE: Final[dict[str, str]] = {
     "gather(sparse_grad)": "the gradient is dense",
     **{f"profile({name})": "a profile holds the calls with their operands' shapes and their times, and no more"
        for name in ("profile_memory", "with_stack", "with_flops", "with_modules", "experimental_config", "acc_events",
-                    "execution_trace_observer", "use_cuda", "custom_trace_id_callback", "post_processing_timeout_s")},
+                    "execution_trace_observer", "use_cuda", "custom_trace_id_callback", "post_processing_timeout_s",
+                    "record_bandwidth_for_cuda")},
     "DistributedDataParallel(gradient_as_bucket_view)": "gradients are copied into buckets, and their means back",
     "LAMB(amsgrad)": "the update doesn't use the maximum of squared gradients",
 }  # fmt: skip

@@ -56,6 +56,25 @@ class TracedOrder(Protocol):
         ...
 
 
+class TracedGradients(Protocol):
+    """The gradients of leaves. Those that backward computes are shares of those that the program sees."""
+
+    def begun(self, loss: Any) -> Any:
+        """With what backward begins at a loss."""
+
+    def share(self, g: Any) -> Any:
+        """The share of a gradient that the program gives."""
+
+    def add(self, leaf: Any, g: Any) -> None:
+        """Add what backward found to a leaf's `.grad`."""
+
+    def read(self, leaf: Any) -> Any:
+        """A leaf's `.grad` as the program sees it."""
+
+    def given(self, leaf: Any) -> None:
+        """The program sets a leaf's `.grad`."""
+
+
 class TracedAttributes(Protocol):
     """Modules' attributes before the trace."""
 
@@ -88,6 +107,8 @@ class Trace(Protocol):
     @property
     def order(self) -> TracedOrder: ...
     @property
+    def gradients(self) -> TracedGradients: ...
+    @property
     def attributes(self) -> TracedAttributes: ...
     @property
     def modules(self) -> Mapping[int, Any]:
@@ -96,7 +117,6 @@ class Trace(Protocol):
 
     guarded: int  # above 0, the program may read what follows from arguments: each launch checks that it is the same
     draws: int  # the number of random ops so far
-    scaled_by: str | None  # the name of the host's number that is the losses' gradient, instead of 1
 
     # ---- reading and writing tensors
 
@@ -128,15 +148,6 @@ class Trace(Protocol):
 
     def loss(self, outputs: Sequence[Any]) -> None:
         """Backward starts from these outputs."""
-
-    def begun(self, loss: Any) -> Any:
-        """The gradient of a loss, with which backward starts."""
-
-    def begun_with(self, g: Any) -> Any:
-        """A gradient that the program gives, with which backward starts."""
-
-    def gradient(self, leaf: Any, g: Any) -> None:
-        """Add to a leaf's gradient."""
 
     # ---- calls
 

@@ -6,7 +6,6 @@ from torch.utils.data import (
     ConcatDataset,
     Dataset,
     IterableDataset,
-    Sampler,
     SequentialSampler,
     StackDataset,
     Subset,
@@ -18,6 +17,7 @@ from weft.data.loader import DataLoader, default_collate, default_convert
 from weft.data.samplers import (
     DistributedSampler,
     RandomSampler,
+    Sampler,
     SubsetRandomSampler,
     TensorDataset,
     WeightedRandomSampler,

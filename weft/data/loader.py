@@ -45,9 +45,9 @@ def to_torch(value: Any) -> Any:
     return each(value, (Tensor, np.ndarray), lambda x: own_data(x, "a batch") if isinstance(x, Tensor) else forwards(x))
 
 
-def default_collate(samples: Any) -> Any:
+def default_collate(batch: Any) -> Any:
     """Samples as one batch: tensors and numbers stacked, in the structure of the samples."""
-    return to_weft(theirs.default_collate([to_torch(s) for s in samples]))
+    return to_weft(theirs.default_collate([to_torch(s) for s in batch]))
 
 
 def default_convert(data: Any) -> Any:

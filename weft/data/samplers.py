@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -17,6 +18,19 @@ from weft.tensor.data import own_data
 from weft.tensor.tensor import Tensor, of_torch
 
 T_co = TypeVar("T_co", covariant=True)
+
+
+class Sampler(theirs.Sampler[T_co], metaclass=abc.ABCMeta):
+    """Torch's, whose `__init__` takes the dataset, too, as OneFlow's and older programs' samplers pass it on.
+
+    Every sampler of torch's is one.
+    """
+
+    def __init__(self, data_source: Any = None) -> None: ...
+
+    @classmethod
+    def __subclasshook__(cls, kind: type) -> Any:
+        return True if cls is Sampler and issubclass(kind, theirs.Sampler) else NotImplemented
 
 
 class DistributedSampler(TheirDistributedSampler[T_co]):

@@ -139,7 +139,7 @@ class Graph:
         """
         if not isinstance(optim, Optimizer):
             raise GraphError(f"add_optimizer takes an optimizer of flow.optim; got {type(optim).__name__}")
-        by_rows = is_sparse and optim.update_rows is not None
+        by_rows = is_sparse and optim.update_rows is not None and any(map(optim.is_by_rows, optim.param_groups))
         idle("Graph.add_optimizer(is_sparse)", is_sparse and not by_rows)
         if self._compiled is not None:
             raise GraphError("the graph is compiled already; add the optimizer in __init__")
@@ -201,13 +201,14 @@ class Graph:
         """The number of training steps so far, those of a loaded state included."""
         return self._before + (0 if self._compiled is None else self._compiled.launches)
 
-    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
         """Load a state from `state_dict`, with the optimizers' states if it has any and this graph has optimizers."""
         self._settle()
-        if not isinstance(state, Mapping):
-            raise GraphError(f"load_state_dict takes what state_dict() gave; got {type(state).__name__}")
+        if not isinstance(state_dict, Mapping):
+            raise GraphError(f"load_state_dict takes what state_dict() gave; got {type(state_dict).__name__}")
         parts, modules = self._training(), {name: block.to(Module) for name, block in self._blocks.items()}
-        state, trained = training_of(state, modules, parts) if TRAINING not in state else (state, [])
+        whole = TRAINING in state_dict
+        state, trained = (state_dict, []) if whole else training_of(state_dict, modules, parts)
         unknown, missing = set(state) - set(self._blocks) - {TRAINING, STEPS}, set(self._blocks) - set(state)
         if strict and (unknown or missing):
             raise GraphError(

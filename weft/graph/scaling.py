@@ -25,14 +25,14 @@ def begin(scaler: Scaler, builder: Builder, numbers: dict[str, Callable[[], floa
     """Scale the losses, if the graph has a scaler."""
     if scaler is None or not scaler.is_enabled():
         return
-    builder.scaled_by = SCALE
+    builder.gradients.scale = SCALE, INVERSE
     numbers[SCALE] = scaler.get_scale
     numbers[INVERSE] = lambda: 1.0 / scaler.get_scale()
 
 
 def unscaled(builder: Builder, grads: Mapping[Tensor, Tensor]) -> dict[Tensor, Tensor]:
     """The gradients, divided by the scale."""
-    return {p: g if builder.scaled_by is None else builder.times(g, INVERSE) for p, g in grads.items()}
+    return {p: g if builder.gradients.scale is None else builder.times(g, INVERSE) for p, g in grads.items()}
 
 
 def _known_to_all(flag: Tensor) -> Tensor:
@@ -45,10 +45,11 @@ def _known_to_all(flag: Tensor) -> Tensor:
 class Guard:
     """Restores what an update wrote if a gradient wasn't finite."""
 
-    def __init__(self, scaler: Scaler, grads: Iterable[Tensor]) -> None:
+    def __init__(self, scaler: Scaler, builder: Builder, grads: Iterable[Tensor]) -> None:
         given = list(grads)
         self.finite: Any = None
         if isinstance(scaler, GradScaler) and scaler.is_enabled() and given:
+            given += [builder.accumulated(total_norm(g, INFINITY)) for g in builder.gradients.replaced()]
             self.finite = _known_to_all(ops.isfinite(total_norm(given, INFINITY)))
         self.before: list[tuple[Tensor, Tensor]] = []
 

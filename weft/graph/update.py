@@ -42,7 +42,7 @@ def update(graph: Program, builder: Builder, numbers: dict[str, Callable[[], flo
             raise TraceError(
                 f"{graph.name} has an optimizer, but build() calls no backward(); write loss.backward() in it"
             )
-        guard = scaling.Guard(graph._scaler, (g for grads in every for g in grads.values()))
+        guard = scaling.Guard(graph._scaler, builder, (g for grads in every for g in grads.values()))
         for i, ((optimizer, _), grads) in enumerate(zip(graph._optimizers, every, strict=True)):
             with dispatch.tracing(None):  # make the states eagerly
                 optimizer.prepare(grads)
@@ -79,7 +79,7 @@ def _tables(graph: Program, builder: Builder, optimizer: Optimizer) -> Iterator[
     for group in optimizer.param_groups:
         if optimizer.is_by_rows(group) and group.get("clip_grad_max_norm") is None:
             for p in group["params"]:
-                g = builder.gradient_of(p)
+                g = builder.gradients.of(p)
                 node = None if g is None else builder.job.producer[g.value]
                 if node is not None and node.op == "embedding_weight_grad" and (every or node.args[1] in asked):
                     yield p, node
@@ -93,10 +93,10 @@ def _gradients(
     dropped = False
     for group in optimizer.param_groups:
         for p in group["params"]:
-            found = None if p in without else builder.gradient_of(p)
+            found = None if p in without else builder.gradients.of(p)
             if found is not None:
                 grads[p] = _in_layout(builder.accumulated(found), p)
-            elif id(p) in builder.gradients:
+            elif id(p) in builder.gradients.leaves:
                 dropped = p not in without
             elif id(p) not in known:
                 raise GraphError(
@@ -114,7 +114,7 @@ def _gradients(
 
 def _see_use(graph: Program, builder: Builder) -> None:
     """Without an optimizer, raise if the program uses no `.grad` after backward."""
-    found = {g.value for leaf, _ in builder.gradients.values() if (g := leaf.grad) is not None}
+    found = {g.value for leaf, _ in builder.gradients.leaves.values() if (g := leaf._grad) is not None}
     if not any(v in found for node in builder.job.nodes for v in node.operands()):
         raise TraceError(
             f"{graph.name}: build() calls backward(), but nothing uses the gradients; "

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 import weakref
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from contextlib import nullcontext
 from types import FunctionType, MethodType
 from typing import Any, Final
@@ -16,7 +17,16 @@ from torch.overrides import _get_current_function_mode_stack as modes
 from weft.core.dispatch import here, set_modes, without_torchs_casts
 from weft.core.sbp import broadcast
 from weft.functional.random.generators import Generator
-from weft.interop.facade import TO_TORCHS, TO_WEFTS, Facade, inward, outward
+from weft.interop.facade import (
+    TO_TORCHS,
+    TO_WEFTS,
+    Facade,
+    inward,
+    outward,
+    records_inward,
+    records_outward,
+    without_torch_function,
+)
 from weft.interop.functions import Mode
 from weft.interop.inside import inside
 from weft.nn.module.module import Module
@@ -97,6 +107,27 @@ def contains(values: Iterable[Any], kinds: tuple[type, ...] = (Tensor, Module)) 
 
 
 WEFTS: Final = (Tensor, Facade, Module)
+
+
+@contextlib.contextmanager
+def outside_of_modules() -> Iterator[None]:
+    """A context in which torch's functions are its own, and modules and tensors as their callers outside see them."""
+    with without_torch_function():
+        depth, inside.depth = inside.depth, 0
+        try:
+            yield
+        finally:
+            inside.depth = depth
+
+
+def seeing_tensors(hook: Callable[..., Any]) -> Callable[..., Any]:
+    """A hook of Weft's own around the `forward` of a module of torch's, which has facades."""
+
+    def call(module: Any, *given: Any) -> Any:
+        with outside_of_modules():
+            return records_outward(hook(module, *records_inward(given)))
+
+    return call
 
 
 class Callback:

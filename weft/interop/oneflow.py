@@ -99,9 +99,9 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> list[Te
 # ---- from torch, and to it ---------------------------------------------------------------------------
 
 
-def to_torch(tensor: Tensor) -> torch.Tensor:
+def to_torch(flow_tensor: Tensor) -> torch.Tensor:
     """A torch tensor over a local tensor's memory, or with a copy of a global one's values."""
-    return torch.from_numpy(tensor.numpy().copy()) if tensor.is_global else tensor.to_torch()
+    return torch.from_numpy(flow_tensor.numpy().copy()) if flow_tensor.is_global else flow_tensor.to_torch()
 
 
 def convert_numpy_dtype_to_oneflow_dtype(numpy_dtype: Any) -> dtypes.DType:

@@ -15,10 +15,9 @@ from torch.utils._pytree import tree_map_only
 
 from weft.amp.scaler import unscaled
 from weft.core.errors import ArgumentError
-from weft.interop.entering import WEFTS, contains, entered
+from weft.interop.entering import WEFTS, contains, entered, outside_of_modules
 from weft.interop.facade import Facade, Function, call_outside, facade, inward, outward
 from weft.interop.inside import inside
-from weft.interop.torch_modules import outside_of_modules
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 

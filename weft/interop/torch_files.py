@@ -17,8 +17,9 @@ from weft.api.table import lookup
 from weft.checkpoint import checkpoint, place
 from weft.checkpoint.foreign import is_torchs
 from weft.core.device import Device
+from weft.interop.entering import outside_of_modules
 from weft.interop.mock_torch import named
-from weft.interop.torch_modules import as_torchs, data_of, facade_over, outside_of_modules
+from weft.interop.torch_modules import as_torchs, data_of, facade_over
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 

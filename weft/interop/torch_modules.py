@@ -7,7 +7,6 @@ replaces torch's as the base, so parameters, states, layouts and graphs are Weft
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
 import threading
@@ -25,7 +24,7 @@ from weft.core.errors import ArgumentError
 from weft.core.stored import stored
 from weft.interop import bypasses
 from weft.interop.closures import follow_copies
-from weft.interop.entering import WEFTS, Callback, contains, entered
+from weft.interop.entering import WEFTS, Callback, contains, entered, outside_of_modules, seeing_tensors
 from weft.interop.facade import (
     COPIED,
     Facade,
@@ -154,6 +153,9 @@ class TorchModule(Module, TORCHS):
 
     def _watch(self, hooks: Any) -> Any:
         return Watched(self, hooks)
+
+    def _seeing_tensors(self, hook: Callable[..., Any]) -> Callable[..., Any]:
+        return seeing_tensors(hook)
 
     def __setattr__(self, name: str, value: Any) -> None:
         value = adopted(value)
@@ -469,17 +471,6 @@ def _torchs(path: Any, v: Any) -> Any:
     if isinstance(v, Module):
         return to_module(v)
     return data_of(v.of if type(v) is Facade else v, str(getattr(path[-1], "key", "")))
-
-
-@contextlib.contextmanager
-def outside_of_modules() -> Iterator[None]:
-    """A context in which torch's functions are its own, and modules and tensors as their callers outside see them."""
-    with without_torch_function():
-        depth, inside.depth = inside.depth, 0
-        try:
-            yield
-        finally:
-            inside.depth = depth
 
 
 @functools.cache

@@ -22,6 +22,7 @@ from weft.job.aliasing import Memories
 from weft.job.attributes import Attributes
 from weft.job.job import Job
 from weft.job.memory_order import Order
+from weft.job.shares import Gradients
 from weft.job.value import Node, Value
 from weft.ops import OPS, ops
 from weft.tensor.blob import Blob, blob_of
@@ -40,22 +41,16 @@ class Settings(NamedTuple):
 
 
 class Builder:
-    """The trace in progress.
-
-    modules    by identity, what gives the settings of a called module
-    gradients  by identity, the leaves that got gradients, and their `.grad` from before
-    """
+    """The trace in progress. `modules` has, by identity, what gives the settings of a called module."""
 
     def __init__(self, job: Job, modules: Mapping[int, Any]) -> None:
         self.job, self.modules = job, modules
         self.settings = Settings("")
         self.updating = False  # whether this is the optimizers' part, which runs once a launch
         self.losses: list[Value] = []
-        self.begins = set[Value | None]()  # the gradients that backward began with, and what follows from them
         self.draws = 0  # so far
         self.order = Order(job)
-        self.scaled_by: str | None = None  # the name of the host's number that is the losses' gradient, instead of 1
-        self.gradients: dict[int, tuple[Tensor, Tensor | None]] = {}
+        self.gradients = Gradients(job, self.times)
         self.numbers: dict[str, dict[Placement | Device, Value]] = {}
         self.memories = Memories()
         self.attributes = Attributes(self.memories)
@@ -99,8 +94,8 @@ class Builder:
             ]
             self.draws += 1
         self.job.append(node)
-        if self.begins and not self.begins.isdisjoint(node.operands()):
-            self.begins.update(outputs)
+        if (shares := self.gradients.shares) and not shares.isdisjoint(node.operands()):
+            shares.update(outputs)
         return outputs
 
     def steer(self, source: random.Source, verb: str, seed: int | None = None) -> None:
@@ -297,7 +292,7 @@ class Builder:
     def _write_what_was_exchanged(self) -> None:
         """Write tensors that build() assigned to modules' attributes into the old ones, for the next launch."""
         pairs = self.attributes.exchanged(lambda t: id(blob_of(t)) in self._values)
-        if any(id(old) in self.gradients for old, _ in pairs):
+        if any(id(old) in self.gradients.leaves for old, _ in pairs):
             raise TraceError(
                 "build() sets a parameter anew that backward() found a gradient for; write into it instead"
             )
@@ -328,7 +323,7 @@ class Builder:
         self._written.clear()
         if not keep:
             self.attributes.restore()
-            for leaf, before in self.gradients.values():
+            for leaf, before in self.gradients.leaves.values():
                 leaf._grad = before
 
     # ---- what goes out ---------------------------------------------------------------------------------
@@ -370,47 +365,10 @@ class Builder:
     def loss(self, outputs: Sequence[Tensor]) -> None:
         self.losses.extend(t.value for t in outputs if t.value is not None)
 
-    def begun(self, loss: Tensor) -> Tensor:
-        """The gradient of a loss: its share of the mean over micro-batches, scaled if the graph has a scaler."""
-        k = self.job.micro_batches
-        return self._scaled(ops.full_like(loss, 1.0 / k) if k > 1 else ops.ones_like(loss))
-
-    def begun_with(self, g: Tensor) -> Tensor:
-        """A gradient that the program gives, as its share of the mean, scaled: that's what one is that follows from a
-        loss's."""
-        k = self.job.micro_batches
-        if (k == 1 and self.scaled_by is None) or (g.value is not None and g.value in self.begins):
-            return g
-        return self._scaled(ops.mul(g, 1.0 / k) if k > 1 else g)
-
-    def _scaled(self, g: Tensor) -> Tensor:
-        start = g if self.scaled_by is None else self.times(g, self.scaled_by)
-        self.begins.add(start.value)
-        return start
-
     def times(self, t: Tensor, number: str) -> Tensor:
         """A tensor times a number from the host."""
         product = ops.mul(t, self.given(number, t.device if t.spec is None else t.spec.placement))
         return product if product.dtype is t.dtype else ops.cast(product, t.dtype)
-
-    def gradient(self, leaf: Tensor, g: Tensor) -> None:
-        """Add to a leaf's `.grad`, in the gradient's layout. Gradients start empty in each launch, and in the trace,
-        unless the program has given one."""
-        before = self.gradient_of(leaf)
-        if before is None:
-            self.gradients.setdefault(id(leaf), (leaf, leaf._grad))
-        total = g if before is None else ops.add(before, g)
-        own = ops.clone(total) if total.value is None else of_value(total.value, total.spec)
-        own.node, own._requires_grad = total.node, total._requires_grad
-        leaf._grad = own
-
-    def gradient_of(self, leaf: Tensor) -> Tensor | None:
-        """A leaf's current gradient: from backward, as the program changed it, or as it gave it."""
-        g = leaf._grad
-        if g is not None and g.value is not None:
-            self.gradients.setdefault(id(leaf), (leaf, None))
-            g = self.begun_with(g)
-        return g if id(leaf) in self.gradients else None
 
     def accumulated(self, g: Tensor) -> Tensor:
         """A gradient summed over the micro-batches; one that is the same for all has a share of each."""

@@ -60,12 +60,12 @@ class _Absent:
 ABSENT: Final = _Absent()  # the default of a required argument
 
 
-def missing(op: Op, args: tuple[Any, ...]) -> Exception:
-    """The error for a call without its required arguments."""
+def missing(op: Op, args: tuple[Any, ...], overwrites: bool = False) -> Exception:
+    """The error for a call of the op, or of `name_`, without its required arguments."""
     lacking = [p.name for p, a in zip(op.params, args, strict=True) if p.required and a is ABSENT]
     return errors.ArgumentError(
-        f"{op.name}(): missing required argument{'s' * (len(lacking) > 1)} {', '.join(map(repr, lacking))}\n"
-        f"  accepted: {signature(op)}"
+        f"{op.name}{'_' * overwrites}(): missing required argument{'s' * (len(lacking) > 1)} "
+        f"{', '.join(map(repr, lacking))}\n  accepted: {signature(op, overwrites)}"
     )
 
 
@@ -77,7 +77,12 @@ def refit(
 
     `inplace` is accepted by every op with an in-place kernel, `out` by every other op.
     """
-    given, more = out_argument.taken(op.name, op.names, more) if run is not overwrite else ({}, more)
+    itself = run is overwrite
+
+    def refused(why: str) -> Exception:
+        return errors.ArgumentError(f"{op.name}{'_' * itself}(): {why}\n  accepted: {signature(op, itself)}")
+
+    given, more = out_argument.taken(op.name, op.names, more) if not itself else ({}, more)
     if given:
         args = tuple(out_argument.typed(op.name, op.names, given, dict(zip(op.names, args, strict=True))).values())
         return out_argument.applied(op.name, given, refit(op, args, rest, more, run, overwrite), overwrite)
@@ -98,21 +103,19 @@ def refit(
         wrong = f"takes {n} positional argument{'s' * (n != 1)} but {own + len(rest)} were given"
         if n == own + len(rest):
             wrong = f"argument 'inplace' must be bool, not {describe(rest[0])}"
-        raise errors.ArgumentError(f"{op.name}(): {wrong}\n  accepted: {signature(op)}")
+        raise refused(wrong)
     bound = list(args)
     for name, value in more.items():
         place = place_of(op.name, name, op.names)
         if place is None:
-            raise errors.ArgumentError(f"{op.name}(): got an unexpected argument {name!r}\n  accepted: {signature(op)}")
+            raise refused(f"got an unexpected argument {name!r}")
         if bound[place] is not ABSENT and bound[place] is not op.params[place].default:
-            raise errors.ArgumentError(
-                f"{op.name}(): got several values for argument {op.names[place]!r}\n  accepted: {signature(op)}"
-            )
+            raise refused(f"got several values for argument {op.names[place]!r}")
         bound[place] = value
     for i, p in enumerate(op.params):
         if bound[i] is ABSENT:
             if p.required:
-                raise missing(op, tuple(bound))
+                raise missing(op, tuple(bound), itself)
             bound[i] = p.default
     return run(op, tuple(bound))
 
@@ -198,17 +201,17 @@ def taking_inplace(op: Op) -> bool:
     return op.inplace_kernel is not None and "inplace" not in op.names
 
 
-def signature(op: Op) -> str:
-    """The signature as text."""
+def signature(op: Op, overwrites: bool = False) -> str:
+    """The signature of the op, or of `name_`, as text."""
     parts = []
     for p in op.params:
         text = f"{p.name}: {p.type}" + ("" if p.required else f" = {p.default!r}")
         if p.keyword_only and "*" not in parts:
             parts.append("*")
         parts.append(text)
-    if taking_inplace(op):
+    if taking_inplace(op) and not overwrites:
         parts.insert(parts.index("*") if "*" in parts else len(parts), "inplace: bool = False")
-    return f"{op.name}({', '.join(parts)})"
+    return f"{op.name}{'_' * overwrites}({', '.join(parts)})"
 
 
 def explain(op: Op, cause: Exception, args: tuple[Any, ...]) -> Exception:

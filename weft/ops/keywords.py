@@ -32,6 +32,9 @@ def _table(text: str) -> dict[str, dict[str, str]]:
 # our name = an alias that PyTorch's function lacks in that position: OneFlow's, or another function's; or our own name,
 # where PyTorch has something else there
 OTHERS: Final = _table("""
+    .forward input=x
+    Embedding.forward input=indices
+    ParameterList values=parameters
     asarray data=obj
     bmm mat2=b
     broadcast_like like_tensor=like
@@ -75,7 +78,7 @@ OTHERS: Final = _table("""
 
 def place_of(function: str, keyword: str, names: Sequence[str]) -> int | None:
     """The index of the parameter with this name, here, in PyTorch or in OneFlow; None if there is none."""
-    name = OTHERS.get(function, {}).get(keyword)
+    name = OTHERS.get(function, OTHERS.get(f".{function.rpartition('.')[2]}", {})).get(keyword)
     if name is not None or keyword in names:
         own = name or keyword
         return names.index(own) if own in names else None

@@ -115,7 +115,7 @@ from weft.ops.pointwise.complex_numbers import (
 )
 from weft.ops.pointwise.copies import (
     cast as cast, clone as clone, copy as copy, masked_fill as masked_fill, reinterpret as reinterpret,
-    require as require, steady as steady, where as where
+    require as require, steady as steady, to_dense as to_dense, where as where
 )
 from weft.ops.pointwise.elementary import (
     acos as acos, acosh as acosh, asin as asin, asinh as asinh, atan as atan, atan2 as atan2, atanh as atanh,
@@ -204,7 +204,7 @@ from weft.ops.update.optimizer import (
     adamw_update as adamw_update, greatest as greatest, power_sum as power_sum, rmsprop_update as rmsprop_update,
     scale_all as scale_all, sgd_update as sgd_update, take_from_row as take_from_row
 )
-from weft.ops.update.rows import sgd_rows_update as sgd_rows_update
+from weft.ops.update.row_updates import sgd_rows_update as sgd_rows_update
 
 adaptive_avg_pool1d: Op
 adaptive_avg_pool2d: Op

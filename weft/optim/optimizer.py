@@ -9,6 +9,7 @@ An eager `step()` takes the gradients of the parameters. For a graph, `prepare(p
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -27,11 +28,11 @@ from weft.functional.training.clipping import clip_grad_norm, clipped
 from weft.ops import ops
 from weft.optim.agreement import Agreement
 from weft.optim.bucket import Bucket, Plan, form, form_of, whole
+from weft.optim.by_rows import looked_up
 from weft.optim.keys import ParamGroup, check_keys, warn_of_lr_scale
 from weft.optim.loading import filled_like, has_layout_of, placed_state
 from weft.optim.oneflow_checkpoint import of_oneflow
 from weft.optim.ranges import at_least_zero
-from weft.optim.rows import update_by_rows
 from weft.tensor.counters import counters
 from weft.tensor.data import local_data
 from weft.tensor.sparse import is_dense
@@ -46,7 +47,7 @@ class Optimizer:
 
     rate_on_device = False  # whether a graph's update reads the rate where the parameters lie, and not on the host
     first_values: Mapping[str, float | str] = {}  # of states: a number, or the name of the option that gives it
-    update_rows: Any = None  # where is_by_rows, for a graph: (group, p, ids, rows, padding_idx, lr)
+    update_rows: Any = None  # where is_by_rows, (group, p, ids, rows, padding_idx, lr), if ids may occur twice
     nonnegative: tuple[str, ...] = ("lr", "weight_decay", "eps", "momentum", "lr_decay")  # options
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
@@ -182,7 +183,7 @@ class Optimizer:
         for group in self.param_groups:
             for p in group["params"]:
                 if p._grad is not None:
-                    p._grad = None if set_to_none else ops.zeros_like(p._grad, None)
+                    p.grad = None if set_to_none else ops.zeros_like(p._grad, None)
 
     def clip_grad(self, error_if_nonfinite: bool = False) -> None:
         """Clip the gradients of every group that has `clip_grad_max_norm`, by `clip_grad_norm_type` (2)."""
@@ -228,7 +229,12 @@ class Optimizer:
                 if not counters.sparse or all(map(is_dense, grads)):
                     self.update(group, bucket, grads, bucket.rate(lr))
                 else:
-                    update_by_rows(self, group, bucket, grads)
+                    by_rows = self.is_by_rows(group)
+                    directly = (
+                        functools.partial(self.update_rows, group, lr=lr) if by_rows and self.update_rows else None
+                    )
+                    with looked_up(bucket, grads, by_rows, directly) as (rows, given):
+                        self.update(group, rows, given, bucket.rate(lr))
         for hook in tuple(self._after.values()):
             hook(self, (), {})
         return loss

@@ -41,8 +41,8 @@ class profile:
     """Record what this rank does inside the block: this thread's eager ops, instructions, the acts of its graphs.
 
     Each rank profiles itself; `flow.profiler.merge` joins them. `schedule` says which steps are recorded, and `step()`
-    begins the next one; `on_trace_ready(profile)` is called with each complete record. PyTorch's other options are
-    accepted without effect.
+    begins the next one; `on_trace_ready(profile)` is called with each complete record. PyTorch's and OneFlow's other
+    options are accepted without effect.
 
     >>> with flow.profiler.profile(schedule=flow.profiler.schedule(wait=1, warmup=0, active=1)) as p:
     ...     for _ in range(2):
@@ -58,6 +58,7 @@ class profile:
         profile_memory: bool = False, with_stack: bool = False, with_flops: bool = False, with_modules: bool = False,
         experimental_config: Any = None, execution_trace_observer: Any = None, acc_events: bool = False,
         use_cuda: bool | None = None, custom_trace_id_callback: Any = None, post_processing_timeout_s: Any = None,
+        record_bandwidth_for_cuda: bool = False,
     ) -> None:  # fmt: skip
         given = locals()
         for name in UNHEARD:

@@ -53,9 +53,9 @@ class _Open(threading.local):
 _open = _Open()
 
 
-def range_push(name: str) -> None:
+def range_push(range_name: str) -> None:
     """Begin a named span of the program, which `range_pop` ends."""
-    _open.stretches.append(record_function(name).__enter__())
+    _open.stretches.append(record_function(range_name).__enter__())
 
 
 def range_pop() -> None:

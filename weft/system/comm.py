@@ -18,6 +18,7 @@ from weft.core.dispatch import here, hooks
 from weft.core.errors import ArgumentError, DeviceError, RankError, ShapeError
 from weft.core.rank import current
 from weft.tensor import header
+from weft.tensor.blob import Blob
 from weft.tensor.data import own_data
 from weft.tensor.tensor import Tensor, of_torch
 from weft.transport import Group, transport_of
@@ -78,16 +79,19 @@ def _list(what: str, tensors: Any, group: Ranks, write: bool = False) -> list[to
 
 
 def _dense(data: torch.Tensor) -> torch.Tensor:
-    return data if data.is_contiguous() else data.contiguous()
+    return data if data.is_contiguous() else data.to_dense().contiguous()
 
 
 @contextlib.contextmanager
 def _written(what: str, t: Any) -> Iterator[torch.Tensor]:
-    """Contiguous memory for a local tensor's new data, which is the tensor's own if that is contiguous."""
+    """Contiguous memory for a local tensor's new data, which is the tensor's own if that is contiguous. A sparse one
+    stays sparse."""
     data = _data(what, t, True)
     whole = _dense(data)
     yield whole
-    if whole is not data:
+    if data.layout is torch.sparse_coo:
+        t.blob = Blob(whole.to_sparse(data.sparse_dim()))
+    elif whole is not data:
         data.copy_(whole)
 
 

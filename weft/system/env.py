@@ -32,6 +32,6 @@ def is_multi_client() -> bool:
     return True
 
 
-def all_device_placement(type: str = "cpu") -> Placement:
+def all_device_placement(device_type: str = "cpu") -> Placement:
     """A placement of every rank of the world, with one axis."""
-    return Placement.all(type)
+    return Placement.all(device_type)

@@ -18,6 +18,10 @@ def array_of(data: torch.Tensor) -> np.ndarray:
     try:
         return data.numpy() if data.device.type == "cpu" else data.cpu().numpy()
     except TypeError as cause:
+        if data.layout is not torch.strided:
+            raise DtypeError(
+                f"can't convert a tensor of layout {data.layout} to numpy; use x.to_dense() first"
+            ) from cause
         raise DtypeError(f"NumPy has no {dtypes.of_torch(data.dtype)}; write x.float().numpy()") from cause
 
 

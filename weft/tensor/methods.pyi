@@ -145,7 +145,7 @@ class Methods:
     def _copy_to_numpy(self, array: Any) -> None:
         """Overwrite an array with x's elements."""
 
-    def _indices(self) -> Tensor:
+    def _indices(self) -> Any:
         """The indices as they are."""
 
     @property
@@ -154,7 +154,8 @@ class Methods:
     def _meta_repr(self) -> str:
         """A tensor without its values."""
 
-    def _nnz(self) -> _int: ...
+    def _nnz(self) -> Any:
+        """How many indices there are."""
 
     def _register_post_grad_accumulation_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHook:
         """OneFlow's: call the hook with x's gradient once it is accumulated; its result replaces the gradient."""
@@ -162,7 +163,7 @@ class Methods:
     @property
     def _site(self) -> Any: ...
 
-    def _values(self) -> Tensor:
+    def _values(self) -> Any:
         """The numbers as they are."""
 
     def _zero_grad_(self) -> None:
@@ -432,7 +433,7 @@ class Methods:
     def clone(self, memory_format: Any = None) -> Tensor:
         """A copy of x, which lies as x does unless a memory format is given."""
 
-    def coalesce(self) -> Tensor:
+    def coalesce(self) -> Any:
         """The same, each index once and in order."""
 
     def conj(self) -> Tensor:
@@ -510,7 +511,8 @@ class Methods:
     def deg2rad_(self) -> Tensor:
         """`deg2rad`, in place."""
 
-    def dense_dim(self) -> _int: ...
+    def dense_dim(self) -> Any:
+        """The number of dimensions of what each index has."""
 
     def det(self) -> Tensor:
         """The determinant of matrices."""
@@ -839,7 +841,7 @@ class Methods:
     def index_select(self, dim: _int, index: Tensor) -> Tensor:
         """The slices of x along a dimension at these indices."""
 
-    def indices(self) -> Tensor:
+    def indices(self) -> Any:
         """The indices of a coalesced sparse tensor, a row for each of its sparse dimensions."""
 
     def inner(self, other: Any) -> Any:
@@ -851,7 +853,8 @@ class Methods:
     def inverse(self) -> Tensor:
         """The inverse of matrices."""
 
-    def is_coalesced(self) -> _bool: ...
+    def is_coalesced(self) -> Any:
+        """Whether each index is there once, in order."""
 
     def is_complex(self) -> _bool:
         """Whether x holds complex numbers."""
@@ -1576,7 +1579,8 @@ class Methods:
     def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Ranked:
         """The elements sorted along a dimension, and their indices."""
 
-    def sparse_dim(self) -> _int: ...
+    def sparse_dim(self) -> Any:
+        """The number of dimensions that have indices."""
 
     def split(self, split_size_or_sections: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
         """Views of parts along a dimension: of one size, the last one smaller if need be; or of these sizes."""
@@ -1790,7 +1794,7 @@ class Methods:
     def untyped_storage(self) -> Any:
         """The memory of x, or of this rank's shard: torch's own storage, with `data_ptr()` and `nbytes()`."""
 
-    def values(self) -> Tensor:
+    def values(self) -> Any:
         """The numbers of a coalesced sparse tensor."""
 
     def var(

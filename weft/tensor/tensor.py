@@ -114,15 +114,18 @@ class Tensor(Described):
 
     @property
     def grad(self) -> Tensor | None:
-        return self._grad
+        g = self._grad
+        return g if g is None or here.trace is None else here.trace.gradients.read(self)
 
     @grad.setter
     def grad(self, given: Tensor | None) -> None:
+        if here.trace is not None:
+            here.trace.gradients.given(self)
         self._grad = None if given is None else check_gradient(self, given)
 
     @grad.deleter
     def grad(self) -> None:
-        self._grad = None
+        self.grad = None
 
     @property
     def requires_grad(self) -> bool:

@@ -141,3 +141,28 @@ def test_scalers_that_are_none() -> None:
         graph.set_grad_scaler(flow.amp.GradScaler())
     with pytest.raises(GraphError, match="takes a flow"):
         graph.set_grad_scaler(2.0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("clip", "micro"), [("clip_grad_value_", 1), ("clamp_", 1), ("clamp_", 2)])
+def test_a_step_that_overflows_is_left_out_though_build_makes_its_gradients_finite(clip: str, micro: int) -> None:
+    class Clips(Train):
+        def build(self, x: flow.Tensor, y: flow.Tensor) -> flow.Tensor:
+            loss = (self.model(x) + y).sum()
+            loss.backward()
+            if clip == "clip_grad_value_":
+                nn.utils.clip_grad_value_(self.model.parameters(), 0.5)
+            else:
+                for p in self.model.parameters():
+                    p.grad.clamp_(-0.5, 0.5)  # type: ignore[union-attr]
+            return loss
+
+    net, scaler = nn.Linear(2, 1), flow.amp.GradScaler(2.0**64, backoff_factor=2.0**-64)
+    graph, x = (
+        Clips(net, flow.optim.SGD(net.parameters(), lr=1.0), scaler, micro),
+        flow.tensor([[1.0, 1.0], [1.0, 2.0**100]]),
+    )
+    before = net.weight.numpy().copy()
+    for moved in (0.0, 0.5):
+        graph(x, flow.ones(2, 1))
+        assert scaler.get_scale() == 1.0
+        np.testing.assert_allclose(net.weight.numpy(), before - moved, rtol=1e-6)

@@ -160,9 +160,10 @@ def distribute_module(
                 spread = distribute_tensor(t, mesh)
                 setattr(inner, name, Parameter(spread, t.requires_grad) if isinstance(t, Parameter) else spread)
     if input_fn is not None:
-        module.register_forward_pre_hook(lambda m, inputs: input_fn(m, inputs, mesh))
+        module.register_forward_pre_hook(module._seeing_tensors(lambda m, inputs: input_fn(m, inputs, mesh)))
     if output_fn is not None:
-        module.register_forward_hook(lambda m, inputs, outputs: output_fn(m, outputs, mesh))
+        after = module._seeing_tensors(lambda m, inputs, outputs: output_fn(m, outputs, mesh))
+        module.register_forward_hook(after)
     return module
 
 

@@ -311,9 +311,9 @@ def from_numpy(array: Any) -> Tensor:
     return of_torch(torch.from_numpy(array))
 
 
-def from_torch(x: torch.Tensor) -> Tensor:
+def from_torch(torch_tensor: torch.Tensor) -> Tensor:
     """A tensor that shares memory with a torch tensor."""
-    return of_torch(dense(x.detach()))
+    return of_torch(dense(torch_tensor.detach()))
 
 
 @public("flow")

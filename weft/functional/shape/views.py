@@ -185,7 +185,7 @@ def as_strided(x: Tensor, size: Sequence[int], stride: Sequence[int], storage_of
             f"as_strided(): sizes {list(size)} and strides {list(stride)} from {at} are out of bounds for storage of "
             f"{x.numel()} elements: in a graph each tensor has its own"
         )
-    if x.spec is None and x.value is None and not x.is_contiguous():  # in the order of its memory it may be
+    if x.spec is None and not x.is_contiguous():  # in the order of its memory it may be
         steps = x.stride()
         x = ops.permute(x, tuple(sorted(range(x.ndim), key=lambda d: (-steps[d], d))))
         if not x.is_contiguous():

@@ -42,9 +42,9 @@ def iinfo(dtype: Any) -> torch.iinfo:
 
 
 @public("flow")
-def is_tensor(x: Any) -> bool:
-    """Whether x is a Weft tensor."""
-    return isinstance(x, Tensor)
+def is_tensor(obj: Any) -> bool:
+    """Whether obj is a Weft tensor."""
+    return isinstance(obj, Tensor)
 
 
 @public("flow")
@@ -103,6 +103,6 @@ def can_cast(from_: Any, to: Any) -> bool:
 
 
 @public("flow")
-def convert_oneflow_dtype_to_numpy_dtype(dtype: Any) -> Any:
+def convert_oneflow_dtype_to_numpy_dtype(oneflow_dtype: Any) -> Any:
     """The numpy dtype of a dtype."""
-    return np.dtype(dtypes.of(dtype).name.removesuffix("_"))
+    return np.dtype(dtypes.of(oneflow_dtype).name.removesuffix("_"))

@@ -22,10 +22,10 @@ _mul_, _clamp_ = overwriting(OPS["mul"]), overwriting(OPS["clamp"])
 
 
 def grads_of(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
-    if here.trace is not None and (here.trace.job.micro_batches > 1 or here.trace.scaled_by is not None):
+    if here.trace is not None and here.trace.job.micro_batches > 1:
         raise TraceError(
-            "clipping .grad inside of build(), where it is the gradient of one micro-batch, or scaled. Let the "
-            "optimizer's groups ask for it, which clip what they update by: "
+            "clipping .grad inside of build(), where it is the gradient of one micro-batch. Let the optimizer's groups "
+            "ask for it, which clip what they update by: "
             'SGD([{"params": params, "clip_grad_max_norm": 1.0, "clip_grad_norm_type": 2.0}])'
         )
     given = [parameters] if isinstance(parameters, Tensor) else list(parameters)

@@ -67,7 +67,8 @@ class Module(Owner):
         except Exception as cause:
             if (own := refusals.explain(self, cause, args, kwargs)) is None:
                 raise
-        return self(*args, **own)
+            args, kwargs = own
+        return self(*args, **kwargs)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         return self.forward(*args, **kwargs) if self._hooks is None else hooks.call(self, self._hooks, args, kwargs)
@@ -355,11 +356,11 @@ class Module(Owner):
     def zero_grad(self, set_to_none: bool = True) -> None:
         for p in self.parameters():
             if p._grad is not None:
-                p._grad = None if set_to_none else ops.zeros_like(p._grad, None)
+                p.grad = None if set_to_none else ops.zeros_like(p._grad, None)
 
     # ---- state ---------------------------------------------------------------------------------------
 
-    def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
+    def state_dict(self, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
         """Every parameter and persistent buffer by path; the tensors share the module's memory."""
         return states.state_dict(self, destination, prefix, keep_vars)
 
@@ -392,6 +393,9 @@ class Module(Owner):
 
     def _watch(self, hooks: Hooks) -> Any:  # observes the gradients of one call
         return Watch(self, hooks)
+
+    def _seeing_tensors(self, hook: Callable[..., Any]) -> Callable[..., Any]:  # torch's code has others
+        return hook
 
     def _hooks_of(self, kind: str) -> tuple[tuple[Callable[..., Any], bool], ...]:
         return self._hooks.of(kind) if self._hooks is not None else ()

@@ -9,7 +9,8 @@ from typing import Any, Final
 import torch
 
 from weft.api.signature import SAID, Door, Signature, opened, taught
-from weft.autograd.plain import taken
+from weft.autograd.plain import taken, theirs
+from weft.autograd.trees import mapped
 from weft.core.errors import CONVERT, ArgumentError, ours
 from weft.nn.module.members import BUFFER, MODULE
 from weft.ops.explain import ABSENT
@@ -56,10 +57,16 @@ def guard(layer: type) -> None:
         layer.__init__ = constructing(vars(layer)["__init__"])
 
 
-def explain(module: Any, cause: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
-    """Explain an error of a layer's forward by its signature; or return the keywords under the parameters' names, if
-    they fit then."""
-    if not _wefts(type(module)) or isinstance(cause, (*SAID, NotImplementedError)) or not ours(cause):
+def explain(
+    module: Any, cause: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """Explain an error of a layer's forward by its signature; or return arguments that fit: torch's tensors as Weft's,
+    keywords under the parameters' names."""
+    if not _wefts(type(module)):
+        return None
+    if theirs((args, kwargs)):
+        return mapped((args, kwargs), lambda v: taken(v) if isinstance(v, torch.Tensor) else v)
+    if isinstance(cause, (*SAID, NotImplementedError)) or not ours(cause):
         return None
     if kwargs and isinstance(cause, TypeError):
         takes = Signature(module.forward)
@@ -69,7 +76,7 @@ def explain(module: Any, cause: Exception, args: tuple[Any, ...], kwargs: dict[s
             else None
         )
         if own is not None and takes.refusal(args, own) is None:
-            return own
+            return args, own
     raise taught(type(module).__name__, module.forward, cause, args, kwargs) from cause
 
 

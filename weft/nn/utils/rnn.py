@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from weft.autograd.plain import plain
 from weft.core import dtype as dtypes
 from weft.core.errors import ShapeError
 from weft.functional.create import creation
@@ -71,7 +72,8 @@ def pack_padded_sequence(
     >>> packed.data.tolist(), packed.batch_sizes.tolist()
     ([1, 4, 2, 3], [2, 1, 1])
     """
-    x = ops.transpose(input, 0, 1) if batch_first else input
+    (x,) = plain((input,))  # torch's, too
+    x = ops.transpose(x, 0, 1) if batch_first else x
     counts = _numbers(lengths)
     if len(counts) != x.shape[1] or min(counts, default=0) < 1 or max(counts) > x.shape[0]:
         raise ShapeError(

@@ -82,7 +82,7 @@ contiguous.grad(lambda dy: dy)
 contiguous.samples(lambda rand: [(rand(4, 6),), (rand(2, 3, 4, 5), True)])
 
 
-@op("... -> ...", linear="x", view=True)
+@op("... -> ...", linear="x", view=True, memory_order="contiguous")
 def dense(x: Tensor) -> Tensor:
     """x, or a contiguous copy of it where it isn't so: a graph reads it before a view that needs its operand's strides.
 

@@ -22,6 +22,7 @@ from weft.ops.pointwise.logic import eq
 from weft.ops.reduce.ordering import searchsorted
 from weft.ops.reduce.sums import sum
 from weft.ops.shape.views import unsqueeze
+from weft.tensor.counters import counters
 
 MODES: Final = ("sum", "mean", "max")  # by torch's numbers
 
@@ -69,8 +70,8 @@ def _check_bags(rows: Tensor, ids: Tensor, starts: Tensor, factors: Tensor | Non
         )
     if starts.device.type == "meta":
         return
-    n = ids.numel()
-    if starts.numel() and (starts[0] != 0 or starts[-1] > n or bool((starts[1:] < starts[:-1]).any())):
+    n, at = ids.numel(), starts.numpy()  # whose small calls are cheaper
+    if len(at) and (at[0] != 0 or at[-1] > n or (at[1:] < at[:-1]).any()):
         raise IndexingError(
             f"embedding_bag: offsets start at 0, ascend, and end at most at {n}; got {starts.tolist()!s:.80}"
         )
@@ -90,9 +91,9 @@ def _(weight, ids, starts, factors, mode, padding_idx, sparse):
 
 @embedding_bags.grad
 def _(dy, weight, weight_shape, ids, starts, factors, sizes, winners, mode, padding_idx, sparse, needs):
-    rows, dfactors = weight_shape[0], None
-    if not (here.grad or sparse):
-        dw = embedding_bags_grad(dy, ids, starts, factors, sizes, winners, rows, mode, padding_idx)
+    rows, dfactors, held = weight_shape[0], None, sparse and may_be_sparse(dy)
+    if not here.grad and held == sparse:  # else in public ops, in a graph so that rows may be updated
+        dw = embedding_bags_grad(dy, ids, starts, factors, sizes, winners, rows, mode, padding_idx, held)
         if needs[3]:
             dfactors = embedding_bags_factors_grad(dy, weight, ids, starts, padding_idx)
         return dw if needs[0] else None, None, None, dfactors
@@ -108,15 +109,16 @@ def _(dy, weight, weight_shape, ids, starts, factors, sizes, winners, mode, padd
         of_rows = div(of_rows, unsqueeze(cast(index_select(sizes, 0, bags), dy.dtype), 1))
     if factors is not None:
         of_rows = mul(of_rows, unsqueeze(factors, 1))
-    return embedding_weight_grad(of_rows, ids, rows, padding_idx, sparse and may_be_sparse(dy)), None, None, dfactors
+    return embedding_weight_grad(of_rows, ids, rows, padding_idx, held), None, None, dfactors
 
 
 @op(linear="dy", returns="dw")
 def embedding_bags_grad(
     dy: Tensor, ids: Tensor, starts: Tensor, factors: Tensor | None, sizes: Tensor, winners: Tensor, rows: int,
-    mode: str, padding_idx: int | None,
+    mode: str, padding_idx: int | None, sparse: bool = False,
 ) -> Tensor:  # fmt: skip
     """The gradient of embedding_bags' weight."""
+    counters.sparse += sparse
     _check_bags(dy, ids, starts, factors, each=True)
     error = out_of_range("embedding_bag", ids, rows)
     if mode == "max":  # else winners hold nothing; those of empty bags are -1
@@ -135,7 +137,7 @@ def embedding_bags_grad(
     dy, sizes, winners = (t.contiguous() for t in (dy, sizes, winners))
     factors = None if factors is None else factors.contiguous()
     return aten._embedding_bag_backward(
-        dy, *_places(ids, starts), none, sizes, winners, rows, False, MODES.index(mode), False, factors,
+        dy, *_places(ids, starts), none, sizes, winners, rows, False, MODES.index(mode), sparse, factors,
         _padding(padding_idx),
     )  # fmt: skip
 
@@ -171,7 +173,7 @@ embedding_bags.samples(_bags)
 @embedding_bags_grad.samples
 def _(rand):
     for row in _bags(rand):
-        weight, ids, starts, factors, mode, padding_idx = embedding_bags.bind(row, {})
+        weight, ids, starts, factors, mode, padding_idx, _ = embedding_bags.bind(row, {})
         y, *kept = embedding_bags.kernel(weight, ids, starts, factors, mode, padding_idx)
         yield rand(*y.shape), ids, starts, factors, *kept, weight.shape[0], mode, padding_idx
 

@@ -101,6 +101,16 @@ clone.grad(lambda dy: dy)
 clone.samples(lambda rand: [(rand(4, 6),)])
 
 
+@op("... -> ...", linear="x")
+def to_dense(x: Tensor) -> Tensor:
+    """The numbers of a sparse tensor, each in its place."""
+    return x.clone() if x.layout is torch.strided else x.to_dense()
+
+
+to_dense.grad(lambda dy: dy)
+to_dense.samples(lambda rand: [(rand(4, 6),)])
+
+
 @op("..., ... -> ...", linear="x+value")
 def copy(x: Tensor, value: Tensor) -> Tensor:
     """The value with x's shape and dtype: the result of `x.copy_(value)`."""

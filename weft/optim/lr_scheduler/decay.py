@@ -23,6 +23,8 @@ class CosineDecayLR(LRScheduler):
         part = (1 + math.cos(math.pi * min(self.last_epoch, self.decay_steps) / self.decay_steps)) / 2
         return [base * ((1 - self.alpha) * part + self.alpha) for base in self.base_lrs]
 
+    _get_closed_form_lr = get_lr
+
 
 class PolynomialLR(LRScheduler):
     """Polynomial decay to zero over total_iters steps.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import inspect
 from collections import Counter
@@ -99,8 +100,59 @@ def _guarded(step: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
+def _of_both(init: Callable[..., None]) -> Callable[..., None]:
+    """An `__init__` that takes, from a program as from a subclass, its own arguments, `verbose` after them or by its
+    name, and `last_step` for `last_epoch`.
+    """
+    own = inspect.signature(init).parameters
+    placed = all(p.kind is p.POSITIONAL_OR_KEYWORD for p in own.values())
+
+    @functools.wraps(init)
+    def call(self: LRScheduler, *args: Any, **options: Any) -> None:
+        if "verbose" not in own:
+            if placed and len(args) == len(own) and isinstance(args[-1], bool):
+                args, options["verbose"] = args[:-1], args[-1]
+            if options.pop("verbose", False):
+                self.verbose = True
+        if "last_step" not in own and "last_step" in options:
+            options["last_epoch"] = options.pop("last_step")
+        if is_derived(init.__module__):  # torch's take lists and tuples only
+            args = tuple(tuple(v) if is_others(v) else v for v in args)
+            options = {k: tuple(v) if is_others(v) else v for k, v in options.items()}
+        init(self, *args, **options)
+
+    return call
+
+
+def _of_all_groups(get_lr: Callable[..., Any]) -> Callable[..., Any]:
+    """PyTorch's `get_lr()`, which answers OneFlow's `get_lr(base_lr, step)`, one group's rate, where a schedule has a
+    closed form; or OneFlow's, which answers PyTorch's.
+    """
+    required = [p.kind for p in inspect.signature(get_lr).parameters.values() if p.default is p.empty]
+    of_one = required == [inspect.Parameter.POSITIONAL_OR_KEYWORD] * 3
+
+    @functools.wraps(get_lr)
+    def call(self: LRScheduler, *given: Any, **named: Any) -> Any:
+        if of_one and not (given or named):
+            return [get_lr(self, base, self.last_epoch) for base in self.base_lrs]
+        if of_one or not (given or named) or not hasattr(self, "_get_closed_form_lr"):
+            return get_lr(self, *given, **named)
+        return of_a_group(self, *given, **named)
+
+    def of_a_group(self: Any, base_lr: float, step: int) -> float:
+        then = copy.copy(self)
+        then.base_lrs, then.last_epoch = [base_lr], step
+        return then._get_closed_form_lr()[0]
+
+    return call
+
+
+# methods of any schedule that are called in more ways than they are written, or not always
+ADAPTED: Final = {"__init__": _of_both, "get_lr": _of_all_groups, "step": _guarded}
+
+
 class _Made(type):
-    """Arguments of every schedule: `verbose`, and OneFlow's name of the first step."""
+    """Adapts the methods of schedules, as a class is made or changed."""
 
     @property
     def __signature__(cls) -> inspect.Signature:
@@ -111,32 +163,10 @@ class _Made(type):
         return own.replace(parameters=parameters)
 
     def __call__(cls, *args: Any, **options: Any) -> Any:
-        own = inspect.signature(cls.__init__).parameters
-        made: Any = object.__new__(cls)
-        if "verbose" not in own and options.pop("verbose", False):
-            made.verbose = True
-        if "last_step" not in own and "last_step" in options:
-            options["last_epoch"] = options.pop("last_step")
-        if is_derived(cls.__module__):  # torch's take lists and tuples only
-            args = tuple(tuple(v) if is_others(v) else v for v in args)
-            options = {k: tuple(v) if is_others(v) else v for k, v in options.items()}
-        made.__init__(*args, **options)
-        return made
+        return super().__call__(*args, **options)  # for type checkers: arguments of both libraries
 
-
-def _of_all_groups(get_lr: Callable[..., Any]) -> Callable[..., Any]:
-    """PyTorch's `get_lr()`, as it is; of OneFlow's `get_lr(base_lr, step)`, which returns one group's rate."""
-    required = [p for p in inspect.signature(get_lr).parameters.values() if p.default is p.empty]
-    if [p.kind for p in required] != [inspect.Parameter.POSITIONAL_OR_KEYWORD] * 3:
-        return get_lr
-
-    @functools.wraps(get_lr)
-    def call(self: LRScheduler, *given: Any, **named: Any) -> Any:
-        if given or named:
-            return get_lr(self, *given, **named)
-        return [get_lr(self, base, self.last_epoch) for base in self.base_lrs]
-
-    return call
+    def __setattr__(cls, name: str, value: Any) -> None:
+        super().__setattr__(name, ADAPTED[name](value) if name in ADAPTED else value)
 
 
 # what OneFlow's schedules save, under other names, and what they save and those here don't keep
@@ -157,10 +187,8 @@ class LRScheduler(metaclass=_Made):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "step" in cls.__dict__:
-            cls.step = _guarded(cls.__dict__["step"])
-        if "get_lr" in cls.__dict__:
-            cls.get_lr = _of_all_groups(cls.__dict__["get_lr"])
+        for name in ADAPTED.keys() & vars(cls).keys():
+            setattr(cls, name, vars(cls)[name])
 
     def __init__(
         self, optimizer: Optimizer, last_epoch: int = -1, verbose: bool = False, *, last_step: int | None = None
@@ -213,7 +241,11 @@ class LRScheduler(metaclass=_Made):
 
     def _print_rates(self) -> None:
         for i, lr in enumerate(self._now() if self.verbose else ()):
-            print(f"step {self.last_epoch} of {type(self).__name__}: the rate of param_groups[{i}] is {lr:.5g}")
+            self.print_lr(i, lr)
+
+    def print_lr(self, group: int, lr: float) -> None:
+        """Print a group's rate, as with `verbose`: for an `update_lrs` of one's own."""
+        print(f"step {self.last_epoch} of {type(self).__name__}: the rate of param_groups[{group}] is {lr:.5g}")
 
     @property
     def last_step(self) -> int:

@@ -13,15 +13,13 @@ from torch.utils.data.dataset import (
     ChainDataset as ChainDataset, ConcatDataset as ConcatDataset, Dataset as Dataset,
     IterableDataset as IterableDataset, StackDataset as StackDataset, Subset as Subset
 )
-from torch.utils.data.sampler import (
-    BatchSampler as BatchSampler, Sampler as Sampler, SequentialSampler as SequentialSampler
-)
+from torch.utils.data.sampler import BatchSampler as BatchSampler, SequentialSampler as SequentialSampler
 from weft.data.graph_loader import GraphLoader as GraphLoader
 from weft.data.loader import (
     DataLoader as DataLoader, default_collate as default_collate, default_convert as default_convert
 )
 from weft.data.samplers import (
-    DistributedSampler as DistributedSampler, RandomSampler as RandomSampler,
+    DistributedSampler as DistributedSampler, RandomSampler as RandomSampler, Sampler as Sampler,
     SubsetRandomSampler as SubsetRandomSampler, TensorDataset as TensorDataset,
     WeightedRandomSampler as WeightedRandomSampler, random_split as random_split
 )

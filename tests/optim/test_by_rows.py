@@ -110,6 +110,36 @@ def test_clipping_scaling_and_optimizers_that_move_every_row() -> None:
         torch.testing.assert_close(layer.weight.detach().to_torch(), other.weight.detach().to_torch())
 
 
+def test_derivatives_of_it_hooks_and_what_looks_at_its_numbers() -> None:
+    found = []
+    for lib in (torch, flow):
+        layer = table(lib, "lookup")
+        x = ids(1)[0] if lib is torch else of_torch(ids(1)[0])
+        (g,) = lib.autograd.grad(layer(x).pow(3).sum(), layer.weight, create_graph=True)
+        again = lib.autograd.grad(g.to_dense().square().sum(), layer.weight)[0]
+        layer.weight.register_hook(lambda g: g * 2)
+        with lib.autograd.detect_anomaly(check_nan=True):
+            layer(x).sum().backward()
+        assert again.is_sparse and layer.weight.grad.is_sparse
+        found.append([t.to_dense().tolist() for t in (again, layer.weight.grad)])
+        with pytest.raises(TypeError, match="to_dense"):
+            layer.weight.grad.numpy()
+    torch.testing.assert_close(torch.tensor(found[1]), torch.tensor(found[0]))
+
+
+def test_a_sum_over_ranks_is_sparse() -> None:
+    def each() -> list[Any]:
+        layer = table(flow, "lookup")
+        layer(flow.tensor([1, 1, 4 + flow.env.get_rank()])).sum().backward()
+        flow.comm.all_reduce(layer.weight.grad)
+        g = layer.weight.grad
+        return [g.is_sparse, g.coalesce().indices().tolist(), g.to_dense()[:, 0].tolist()]
+
+    expected = [0.0] * ROWS
+    expected[1], expected[4], expected[5] = 4.0, 1.0, 1.0
+    assert spawn_threads(2, each) == [[True, [[1, 4, 5]], expected]] * 2
+
+
 def test_means_over_ranks_are_dense() -> None:
     def each() -> list[Any]:
         layer = nn.parallel.DistributedDataParallel(table(flow, "lookup"))

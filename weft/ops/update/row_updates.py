@@ -25,7 +25,7 @@ def sgd_rows_update(
 
 
 def _descend(weight: Tensor, ids: Tensor, rows: Tensor, lr: Any, kept: Tensor | None, maximize: bool) -> None:
-    flat, places = rows.reshape(-1, weight.shape[1]), ids.reshape(-1).long()
+    flat, places = rows.reshape(ids.numel(), weight.shape[1]), ids.reshape(-1).long()
     if kept is not None:
         kept = kept.reshape(-1)
         flat, places = flat * kept.unsqueeze(1), places * kept
