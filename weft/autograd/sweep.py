@@ -394,8 +394,8 @@ def _adding() -> Callable[..., Any]:
 
 
 def _own(g: Tensor, t: Tensor) -> Tensor:
-    """A gradient in memory of its own, contiguous or channels_last as the tensor is: programs flatten it by view(-1), and
-    updates are slow where both lie otherwise."""
+    """A gradient in memory of its own, contiguous or channels_last as the tensor is: programs flatten it by view(-1),
+    and updates of what lies otherwise are slow."""
     data, own = blob_of(g).data if is_dense(g) else None, blob_of(t).data
     scattered = data is not None and not data.is_contiguous()
     if data is not None and own is not None and own.is_contiguous() is scattered:

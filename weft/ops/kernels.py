@@ -30,7 +30,7 @@ aten = Kernels()
 
 def is_channels_last(x: torch.Tensor) -> bool:
     """Whether torch's kernels take a tensor, or a slice, for one with channels innermost."""
-    if x.dim() not in FORMATS:
+    if x.dim() not in FORMATS or not x.numel():
         return False
     least, first = 1, x.stride(1)
     for d in (1, *range(x.dim() - 1, 1, -1)):
