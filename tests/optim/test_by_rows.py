@@ -127,17 +127,73 @@ def test_derivatives_of_it_hooks_and_what_looks_at_its_numbers() -> None:
     torch.testing.assert_close(torch.tensor(found[1]), torch.tensor(found[0]))
 
 
-def test_a_sum_over_ranks_is_sparse() -> None:
-    def each() -> list[Any]:
-        layer = table(flow, "lookup")
-        layer(flow.tensor([1, 1, 4 + flow.env.get_rank()])).sum().backward()
-        flow.comm.all_reduce(layer.weight.grad)
+def test_its_norms_and_references_to_it() -> None:
+    found = []
+    for lib in (torch, flow):
+        layer = table(lib, "lookup")
+        layer(lib.tensor([5, 1, 5])).square().sum().backward()
         g = layer.weight.grad
-        return [g.is_sparse, g.coalesce().indices().tolist(), g.to_dense()[:, 0].tolist()]
+        layer(lib.tensor([2, 1])).sum().backward()
+        assert g is layer.weight.grad
+        found.append([float(v) for v in (g.norm(), g.norm(1), g.norm(p=float("inf")), g.norm("fro"), g.data.norm(-2))])
+    torch.testing.assert_close(found[1], found[0])
+    g: Any = flow.autograd.grad(layer(flow.tensor([5, 1])).pow(2).sum(), layer.weight, create_graph=True)[0]
+    g.norm().backward()
+    assert g.norm(dim=1).equal(g.to_dense().norm(dim=1))
+
+
+@pytest.mark.parametrize("step", ["clip_grad_norm_", "clip_grad_value_", "unscale_"])
+def test_gradients_of_one_row_are_apart(step: str) -> None:
+    """Two tables get the same rows."""
+    found = []
+    for x in ([5], [5, PADDING], [5, 1]):
+        one, two = table(flow, "lookup"), table(flow, "lookup")
+        dy = flow.ones(len(x), WIDTH)
+        (one(flow.tensor(x)) + two(flow.tensor(x))).backward(dy)
+        if step == "unscale_":
+            flow.amp.GradScaler(init_scale=4.0).unscale_(flow.optim.SGD([one.weight], lr=0.1))
+        else:
+            getattr(nn.utils, step)([one.weight], 0.25)
+        found += [dy[0].tolist(), two.weight.grad.to_dense()[5].tolist()]
+        assert one.weight.grad.to_dense()[5].max() < 0.3
+    assert found == [[1.0] * WIDTH] * 6
+
+
+def test_sums_over_ranks_are_sparse() -> None:
+    def each() -> list[Any]:
+        found = []
+        for add in (flow.comm.all_reduce, flow.comm.reduce):
+            layer = table(flow, "lookup")
+            layer(flow.tensor([1, 1, 4 + flow.env.get_rank()])).sum().backward()
+            add(layer.weight.grad)
+            g = layer.weight.grad
+            found.append([g.is_sparse, g.coalesce().indices().tolist(), g.to_dense()[:, 0].tolist()])
+        return found
 
     expected = [0.0] * ROWS
     expected[1], expected[4], expected[5] = 4.0, 1.0, 1.0
-    assert spawn_threads(2, each) == [[True, [[1, 4, 5]], expected]] * 2
+    first, second = spawn_threads(2, each)
+    assert first == [[True, [[1, 4, 5]], expected]] * 2 and second[0] == first[0]
+
+
+def test_shards_get_dense_gradients() -> None:
+    def each() -> list[Any]:
+        layer = flow.parallel.fully_shard(nn.Sequential(table(flow, "lookup")))
+        optimizer = flow.optim.SGD(layer.parameters(), lr=0.1)
+        for x in ids(3):
+            optimizer.zero_grad()
+            layer(of_torch(x).chunk(2)[flow.env.get_rank()]).square().mean().backward()
+            optimizer.step()
+        return layer[0].weight.numpy().tolist()
+
+    layer = table(flow, "lookup")
+    optimizer = flow.optim.SGD(layer.parameters(), lr=0.1)
+    for x in ids(3):
+        optimizer.zero_grad()
+        layer(of_torch(x)).square().mean().backward()
+        optimizer.step()
+    for found in spawn_threads(2, each):
+        torch.testing.assert_close(torch.tensor(found), layer.weight.detach().to_torch())
 
 
 def test_means_over_ranks_are_dense() -> None:
@@ -203,6 +259,28 @@ def test_a_graph_updates_rows_and_makes_no_gradient_of_a_table(layer: str, maxim
         assert ("sgd_rows_update" in ops_of(graph)) is by_rows
     torch.testing.assert_close(found[1], found[0])
     torch.testing.assert_close(found[2], found[0])
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_what_is_nan_at_padding_stays_out_of_the_table(ranks: int) -> None:
+    def each() -> list[Any]:
+        model = model_of("lookup")
+        if ranks > 1:
+            model.to_global(placement=flow.placement("cpu", [0, 1]), sbp=B)
+            model[0].to_global(placement=flow.placement("cpu", [0, 1]), sbp=S(0))
+        seen = flow.tensor([1.0, float("nan"), 2.0]).unsqueeze(1)
+        x = flow.tensor([5, PADDING, 12])
+        if ranks > 1:
+            x, seen = (t.to_global(placement=flow.placement("cpu", [0, 1]), sbp=B) for t in (x, seen))
+        graph = Trains(model[0], flow.optim.SGD(model[0].parameters(), lr=0.1), lambda y: (y * seen).sum())
+        graph(x)
+        assert "sgd_rows_update" in ops_of(graph)
+        return model[0].weight.numpy().tolist()
+
+    expected = table(flow, "lookup").weight.tolist()
+    expected[5], expected[12] = ([v - by for v in expected[i]] for i, by in ((5, 0.1), (12, 0.2)))
+    for found in spawn_threads(ranks, each):
+        torch.testing.assert_close(found, expected)
 
 
 @pytest.mark.parametrize("table_sbp", [B, S(0), S(1)], ids=str)

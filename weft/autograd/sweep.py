@@ -380,7 +380,7 @@ def accumulate(t: Tensor, g: Tensor, create_graph: bool, shared: bool = False) -
     if t._grad is None:
         # a gradient with other references (an expanded view, the user's tensor) must not change
         t._grad = ops.clone(g) if shared else g if create_graph else _own(g, t)
-    elif create_graph or t.node is not None or not is_dense(t._grad):
+    elif create_graph or t.node is not None or (is_dense(g) and not is_dense(t._grad)):
         # what is computed retains a sum; the last one was read, perhaps
         t._grad = _add(t._grad, g)
     else:

@@ -15,6 +15,7 @@ from weft.core.sbp import broadcast, split
 from weft.core.spec import Spec
 from weft.core.stored import stored
 from weft.functional.create import creation
+from weft.functional.tensor.sparse import to_dense
 from weft.nn.module.members import PARAMETER, of_role
 from weft.nn.module.module import Module
 from weft.ops import ops
@@ -72,6 +73,7 @@ class Sharded:
         """This rank's gradient of the whole."""
         grad = self.whole.grad
         assert grad is not None
+        grad = to_dense(grad)
         return grad if self.outer is None else ops.to_global(grad, self.outer.placement, self.outer.nd_sbp)
 
     def of(self, data: torch.Tensor) -> Tensor:

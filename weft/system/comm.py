@@ -175,12 +175,10 @@ def broadcast(tensor: Tensor, src: int = 0, group: Ranks = None) -> None:
 
 def reduce(tensor: Tensor, dst: int = 0, op: str = "sum", group: Ranks = None) -> None:
     """Replace the tensor on rank `dst` with the sum (or max, min) over all ranks."""
-    data, place = _data("reduce", tensor, True), _place("reduce", dst, group)
-    whole, members = _dense(data), _members("reduce", group)
-    parts = _only(place, whole, members)
-    members.reduce_scatter(parts[members.index], parts, op)
-    if whole is not data and members.index == place:
-        data.copy_(whole)
+    place, members = _place("reduce", dst, group), _members("reduce", group)
+    with _written("reduce", tensor) as whole:
+        parts = _only(place, whole, members)
+        members.reduce_scatter(parts[members.index], parts, op)
 
 
 def gather(tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int = 0, group: Ranks = None) -> None:

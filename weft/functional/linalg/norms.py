@@ -18,7 +18,8 @@ from weft.ops import ops
 from weft.ops.pointwise.complex_numbers import real
 from weft.ops.reduce.sums import Dims, dims_of
 from weft.ops.shape.views import dim_of
-from weft.tensor.tensor import Tensor
+from weft.tensor.sparse import is_dense, numbers
+from weft.tensor.tensor import Tensor, of_torch
 
 
 @with_in_place
@@ -56,6 +57,8 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = Fal
     >>> flow.linalg.vector_norm(flow.tensor([3., 4.])).item()
     5.0
     """
+    if not is_dense(x):
+        x = ops.to_dense(x) if x.requires_grad or dim is not None or keepdim else of_torch(numbers(x))
     x = x if dtype is None else cast(x, dtype)
     if ord == 2 and x.is_local and x.dtype.is_floating_point:
         return ops.euclidean_norm(x, dims_of(dim, x.ndim), keepdim)

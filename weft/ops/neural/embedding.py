@@ -152,6 +152,7 @@ def _sparse(dy: Tensor, ids: Tensor, rows: int, padding_idx: int | None) -> Tens
     if padding_idx is not None:
         kept = places != padding_idx
         flat, places = flat[kept], places[kept]
+    flat = flat if len(places) > 1 else flat.clone()  # one row is coalesced as it is, and would be dy's memory
     return torch.sparse_coo_tensor(places.unsqueeze(0), flat, (rows, dy.shape[-1]), check_invariants=False)
 
 

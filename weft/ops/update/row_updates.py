@@ -28,7 +28,7 @@ def _descend(weight: Tensor, ids: Tensor, rows: Tensor, lr: Any, kept: Tensor | 
     flat, places = rows.reshape(ids.numel(), weight.shape[1]), ids.reshape(-1).long()
     if kept is not None:
         kept = kept.reshape(-1)
-        flat, places = flat * kept.unsqueeze(1), places * kept
+        flat, places = flat.masked_fill(~kept.unsqueeze(1), 0), places * kept
     step = flat * (lr if maximize else -lr)
     if weight.device.type == "cpu":
         weight.index_add_(0, places, step.to(weight.dtype))
