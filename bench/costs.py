@@ -105,7 +105,7 @@ def compile_in(world: int, size: str) -> Lowered:
             loss = model(x, x)
             loss.backward()
             builder.output(loss, "loss")
-            for p, _ in builder.gradients.values():
+            for p, _ in builder.gradients.leaves.values():
                 builder.output(flow.to_global(p.grad, placement=p.placement, sbp=p.sbp), "gradient")
         passes.apply(job, Options())
         return lower(job, 0, world, Options())

@@ -818,8 +818,8 @@ def embedding_bag(
 
 def empty(
     *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Placement | None = None,
-    sbp: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, out: Tensor | None = None,
-    layout: Any = None
+    sbp: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None,
+    out: Tensor | None = None, layout: Any = None
 ) -> Tensor:
     """An uninitialized tensor."""
 

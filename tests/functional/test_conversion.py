@@ -65,6 +65,7 @@ FORMATS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "float": lambda m, x, kept: x.float(memory_format=kept),
     "contiguous": lambda m, x, kept: x.contiguous(memory_format=kept),
     "clone": lambda m, x, kept: x.clone(memory_format=kept),
+    "empty": lambda m, x, kept: m.empty(*x.shape, memory_format=kept),
     "zeros_like": lambda m, x, kept: m.zeros_like(x, memory_format=kept),
     "rand_like": lambda m, x, kept: m.rand_like(x, memory_format=kept),
 }

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import weft as flow
+from tests.ranks import on
 from weft import nn
 
 ROWS = np.linspace(-1.5, 1.5, 20, dtype=np.float32).reshape(5, 4) + np.float32(0.1)
@@ -221,3 +222,18 @@ def test_strides_are_those_of_the_eager_program_also_where_a_draw_asks_for_them(
 
 def test_strides_may_reach_to_the_end_of_a_large_tensor() -> None:
     agree(lambda p: (flow.zeros(8, 1, 512, 8) + p.mean()).as_strided((8, 1, 512, 8), (4096, 2048, 8, 1)))
+
+
+@on(2)
+def test_a_gradient_of_squares_is_computed_in_parts_where_they_are() -> None:
+    """Twice the gradient of a mean was computed whole on every rank, as batch norms of a split batch do."""
+    x = flow.rand(4, 6, placement=flow.placement("cpu", ranks=[0, 1]), sbp=flow.sbp.split(0))
+
+    class Squares(nn.Graph):
+        def build(self, x: Any) -> Any:
+            return flow.autograd.grad(x.requires_grad_().square().mean(0).sum(), x)[0]
+
+    graph = Squares()
+    assert flow.allclose(graph(x), x / 2)
+    whole = [c for t in graph.plan.tasks for c in t.step.calls for r in c.results if r.shape == (4, 6)]
+    assert not [c for c in whole if c.op == "mul"]

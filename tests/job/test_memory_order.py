@@ -54,6 +54,7 @@ KEEPING: dict[str, Callable[[Any], Any]] = {
     "cat": lambda x: flow.cat([x, x], 1),
     "cat of one that lies otherwise": lambda x: flow.cat([x, x.contiguous()], 1),
     "cat of slices": lambda x: flow.cat([-x[..., 4:], x[..., :4]], 3),
+    "pad around": lambda x: F.pad(x, (1, 2, 1, 0), "circular"),
     "roll": lambda x: x.roll(1, 2),
     "roll to its place": lambda x: x.roll(8, 2),
     "roll as if flat": lambda x: x.roll(5),

@@ -127,6 +127,25 @@ def test_weights_with_channels_innermost_are_updated_in_their_order(kind: str, g
         assert not copies.count
 
 
+@on(2)
+def test_what_moves_between_ranks_and_files_keeps_channels_innermost() -> None:
+    P, (S, B) = flow.placement("cpu", ranks=[0, 1]), (flow.sbp.split, flow.sbp.broadcast)
+    model: Any = flow.nn.Conv2d(3, 4, 3).to(memory_format=flow.channels_last).to_global(placement=P, sbp=B)
+    optimizer = flow.optim.Adam(model.parameters())
+    x = flow.rand(4, 3, 6, 6).contiguous(memory_format=flow.channels_last).to_global(placement=P, sbp=B)
+    model(x.to_global(sbp=S(0))).sum().backward()
+    optimizer.step()
+    for t in (model.weight, model.weight.grad, x.to_global(sbp=S(1))):
+        assert t.to_local().is_contiguous(memory_format=flow.channels_last)
+    saved = {k: v.contiguous() if v.ndim == 4 else v for k, v in optimizer.state_dict()["state"][0].items()}
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": {0: saved}})
+    assert optimizer.state[model.weight]["exp_avg"].to_local().stride() == (27, 1, 9, 3)
+    optimizer.zero_grad()
+    other = flow.rand(4, 3, 3, 3, placement=P, sbp=B)
+    flow.where(other > 0.5, model.weight, other).mul(other).sum().backward()
+    assert model.weight.grad.to_local().stride() == (27, 1, 9, 3)
+
+
 @on(4)
 def test_sgd_trains_a_parameter_that_lies_in_summands_as_one_that_is_whole() -> None:
     P, B = flow.placement("cpu", [[0, 1], [2, 3]]), (flow.sbp.broadcast,) * 2

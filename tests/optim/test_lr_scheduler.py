@@ -172,6 +172,7 @@ def test_oneflows_own() -> None:
         lambda o: ours.OneCycleLR(o, 0.1),
         lambda o: ours.SequentialLR(o, [ours.ExponentialLR(o, 0.9)], [3]),
         lambda o: ours.WarmUpLR(o, warmup_method="slow"),
+        lambda o: ours.PolynomialLR(o, decay_batch=0),
         lambda o: ours.LambdaLR(o, [lambda t: 1.0]),
         lambda o: ours.StepLR(None, 3),  # type: ignore[arg-type]
     ],

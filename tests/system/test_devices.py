@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import weft as flow
-from weft.core.errors import DeviceError, ShapeError
+from weft.core.errors import DeviceError, OpError, ShapeError
 
 
 def test_an_accelerator_is_what_cuda_says() -> None:
@@ -44,6 +44,11 @@ def test_more_memory_than_there_is() -> None:
     with pytest.raises(flow.OutOfMemoryError, match="GiB") as caught:
         flow.ones(2**45)
     assert isinstance(caught.value, ShapeError) and flow.cuda.OutOfMemoryError is flow.OutOfMemoryError
+    freed = flow.ones(3, 3)
+    freed.to_torch().untyped_storage().resize_(0)  # of which torch says how one "will actually allocate memory"
+    with pytest.raises(OpError, match="not allocated yet") as caught:
+        flow.matmul(freed, freed)
+    assert not isinstance(caught.value, flow.OutOfMemoryError)
 
 
 def test_questions_with_one_answer() -> None:

@@ -94,21 +94,24 @@ def refits(op: Op, then: str) -> list[str]:
     again = [f"{p.name}={p.name}" if p.keyword_only else p.name for p in op.params]
     return [
         "    if _rest or _more:",
-        "        if _rest or len(_more) > 1 or 'inplace' not in _more:",
+        f"        if _rest or len(_more) > 1 or 'inplace' not in _more or {absent_in(op)}:",
         f"            {refitted}",
         "        if _more['inplace']:",
         f"            return hooks.overwriting(op)({', '.join(again)})",
     ]
 
 
+def absent_in(op: Op) -> str:
+    """Text that tells whether a required argument is absent."""
+    return " or ".join(f"{p.name} is absent" for p in op.params if p.required)
+
+
 def in_general(op: Op, run: str) -> list[str]:
     """Text for the general path, which needs every argument."""
-    needed = [p.name for p in op.params if p.required]
     everything = f"({', '.join(op.names)},)"
     lines = []
-    if needed:
-        lack = " or ".join(f"{n} is absent" for n in needed)
-        lines = [f"    if {lack}:", f"        raise missing(op, {everything}{', True' * (run == 'in_place')})"]
+    if absent_in(op):
+        lines = [f"    if {absent_in(op)}:", f"        raise missing(op, {everything}{', True' * (run == 'in_place')})"]
     return [*lines, f"    return {run}(op, {everything})"]
 
 

@@ -16,6 +16,7 @@ from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, AutogradError, ShapeError
 from weft.core.sbp import broadcast
 from weft.ops import OPS, ops
+from weft.ops.kernels import is_channels_last
 from weft.tensor.blob import Blob, blob_of
 from weft.tensor.counters import counters
 from weft.tensor.gradient import check_kind
@@ -393,11 +394,13 @@ def _adding() -> Callable[..., Any]:
 
 
 def _own(g: Tensor, t: Tensor) -> Tensor:
-    """A gradient in memory of its own, contiguous if the tensor's is: programs flatten it by view(-1)."""
-    data = g.blob.data if g.shard is None else g.shard.data
-    scattered = data is not None and not data.is_contiguous() and is_dense(g)
-    if scattered and (own := blob_of(t).data) is not None and own.is_contiguous():
-        return ops.contiguous(g)
+    """A gradient in memory of its own, contiguous or channels_last as the tensor is: programs flatten it by view(-1),
+    and updates of what lies otherwise are slow."""
+    data, own = blob_of(g).data if is_dense(g) else None, blob_of(t).data
+    scattered = data is not None and not data.is_contiguous()
+    if data is not None and own is not None and own.is_contiguous() is scattered:
+        if scattered or is_channels_last(own):
+            return ops.contiguous(g, not scattered)
     if g._view_of is not None:
         return ops.clone(g)
     if g.spec is None and g.node is None:

@@ -126,13 +126,11 @@ def compiled(call: Call, tensors: Sequence[torch.Tensor]) -> Kernel:
     n = len(call.args)
     with torch.no_grad(), fake:
         forms = [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device) for t in tensors[:n]]
-        formats = [format_of(t) for t in tensors[n:]]
-
-        def laid(*given: torch.Tensor) -> list[torch.Tensor]:
-            found = _results(call, given)
-            return [t.contiguous(memory_format=kept) for t, kept in zip(found, formats, strict=True)]
-
-        graph = trace(torch.func.functionalize(laid), decomposition_table=table)(*forms)
+        kept = [format_of(t) for t in tensors[n:]]
+        laid = torch.func.functionalize(
+            lambda *given: [t.contiguous(memory_format=k) for t, k in zip(_results(call, given), kept, strict=True)]
+        )
+        graph = trace(laid, decomposition_table=table)(*forms)
     quiet: dict[str, Any] = {"size_asserts": False, "alignment_asserts": False, "compile_threads": 1}
     with torch.no_grad(), config.patch(**quiet):
         found = compile_fx.compile_fx_inner(graph, forms, is_inference=True, static_input_idxs=range(n))

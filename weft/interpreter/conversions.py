@@ -24,6 +24,7 @@ from weft.core.spec import Spec
 from weft.interpreter.explain_movements import moving
 from weft.ops.declaration import Op
 from weft.ops.explain import check_arguments
+from weft.ops.kernels import formatted_as
 from weft.tensor import header
 from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, of_shard, of_torch
@@ -56,10 +57,12 @@ def to_global(x: Tensor, placement: Placement, nd_sbp: NdSbp) -> Tensor:
     if rank.world_size > 1:
         fingerprints.of(rank).fold(*_layouts(spec, target))
     transport.note(f"to_global {spec} -> {placement} {sbps.show(nd_sbp)}")
-    return moving(
-        path, "to_global", True, (), None,
-        lambda: of_shard(execute.run(path, local_data(x, "to_global"), rank.index, transport, links.hosts), target),
-    )  # fmt: skip
+
+    def moved() -> Tensor:
+        data = local_data(x, "to_global")
+        return of_shard(formatted_as(execute.run(path, data, rank.index, transport, links.hosts), data), target)
+
+    return moving(path, "to_global", True, (), None, moved)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -118,13 +121,13 @@ def from_local(x: Tensor, placement: Placement, nd_sbp: NdSbp, shape: Any, copy:
             f"rank {rank.index} holds a part of shape {list(data.shape)}, but {sbps.show(nd_sbp)} of the logical shape "
             f"{list(logical)} gives it {list(mine)}: splits are balanced, the first ranks longer by one where needed"
         )
-    groups = [a for a, s in enumerate(nd_sbp) if s is broadcast and placement.shape[a] > 1]
+    given, groups = data, [a for a, s in enumerate(nd_sbp) if s is broadcast and placement.shape[a] > 1]
     if (groups and shape is None) or copy:
         data = data.clone(memory_format=torch.contiguous_format)
     if shape is None:
         for axis in groups:
             transport_of().group(placement.group(rank.index, axis)).broadcast(data, 0)
-    return of_shard(data, spec)
+    return of_shard(formatted_as(data, given), spec)
 
 
 def _agree(data: torch.Tensor, dtype: DType, placement: Placement, nd_sbp: Any) -> tuple[tuple[int, ...], DType]:

@@ -89,9 +89,8 @@ class Builder:
             node.extra["checkpoint"] = True
         if node.draws:
             node.extra["source"] = random.source()
-            node.extra["strides"] = [
-                None if v.spec is not None else self.order.laid(v).stride() for v in node.operands()
-            ]
+            laid = self.order.laid
+            node.extra["strides"] = [None if v.spec is not None else laid(v).stride() for v in node.operands()]
             self.draws += 1
         self.job.append(node)
         if (shares := self.gradients.shares) and not shares.isdisjoint(node.operands()):

@@ -88,13 +88,11 @@ def results(op: Op, args: Sequence[Any], shapes: Sequence[tuple[int, ...]], devi
         if kept or said.get("channels_last"):
             kinds = [FORMATS.get(len(s), torch.contiguous_format) for s in shapes]
             return [torch.empty(s, device="meta", memory_format=k).stride() for s, k in zip(shapes, kinds, strict=True)]
-    first = [said[named]] if named in said else every[:1]
-    if named == "first" or named in said or (named == "first in rows" and all(t.stride(-1) == 1 for t in every[:3])):
-        laid = alike(shapes[0], first)
-    elif op.elementwise and named != "contiguous" and not op.writes:
-        laid = alike(shapes[0], every)
-    else:
+    leading = [said[named]] if named in said else every[:1] if named.startswith("first") else every
+    as_rows = named == "first in rows" and all(t.stride(-1) == 1 for t in every[:3])
+    if not (as_rows or named in ("first", *said) or (op.elementwise and named != "contiguous" and not op.writes)):
         return flat
+    laid = alike(shapes[0], leading)
     return [laid if s == shapes[0] else f for s, f in zip(shapes, flat, strict=True)]
 
 

@@ -27,7 +27,7 @@ CLASSES: Final[dict[str, Any]] = {  # of types that need no more than that
     "bool": bool, "str": str, "Scalar": NUMBERS, "None": NoneType, "DType": DType, "Device": Device,
     "Placement": Placement,
 }  # fmt: skip
-MEMORY_WORDS = ("allocate memory", "not enough memory", "out of memory", "Storage size calculation overflowed")
+MEMORY_WORDS = ("can't allocate memory", "not enough memory", "out of memory", "Storage size calculation overflowed")
 
 PYTHONS = (  # Python's own errors in a kernel or an adapter, which don't explain the call
     "tuple index out of range", "list index out of range", "values to unpack", "zip() argument", "x not in tuple",

@@ -30,7 +30,7 @@ aten = Kernels()
 
 def is_channels_last(x: torch.Tensor) -> bool:
     """Whether torch's kernels take a tensor, or a slice, for one with channels innermost."""
-    if x.dim() not in FORMATS:
+    if x.dim() not in FORMATS or not x.numel():
         return False
     least, first = 1, x.stride(1)
     for d in (1, *range(x.dim() - 1, 1, -1)):
@@ -43,6 +43,12 @@ def is_channels_last(x: torch.Tensor) -> bool:
 def format_of(x: torch.Tensor) -> torch.memory_format:
     """The memory format in which a tensor lies."""
     return FORMATS[x.dim()] if is_channels_last(x) else torch.contiguous_format
+
+
+def formatted_as(y: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """y in the memory format in which x lies."""
+    kept = format_of(x)
+    return y if format_of(y) is kept else y.clone(memory_format=kept)
 
 
 def memory_format(x: torch.Tensor) -> torch.memory_format:

@@ -11,7 +11,9 @@ from weft.core.errors import CheckpointError
 from weft.core.sbp import broadcast
 from weft.core.spec import Spec
 from weft.functional.tensor.conversion import counted_as
+from weft.functional.tensor.memory_format import formatted
 from weft.ops import ops
+from weft.ops.kernels import format_of
 from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, of_torch
 
@@ -49,6 +51,8 @@ def placed_state(what: str, value: Any, p: Tensor, placed: dict[Any, Tensor], na
         copy = of_torch(local_data(copy, what).to(Device(p.device).torch))
     if copy.ndim and copy.dtype.differentiable and copy.dtype is not p.dtype:
         copy = ops.cast(copy, p.dtype)
+    if alike:
+        copy = formatted(copy, format_of(p._meta))
     if copy.is_local and alike:
         copy.part_of = p.part_of
     placed[key] = copy

@@ -22,6 +22,7 @@ from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, DtypeError, SbpError, ShapeError, ours
 from weft.core.placement import Placement, placed_at
 from weft.core.sbp import NdSbp, broadcast
+from weft.functional.tensor.memory_format import formatted
 from weft.ops.create import constructors
 from weft.ops.create.convert import from_local, to_global
 from weft.ops.declaration import Op
@@ -161,12 +162,13 @@ def _kind(value: Any, dtype: Any) -> DType:
 @public("flow", short=Making(torch.empty, "*size", "size"))
 def empty(
     *size: Sizes, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
-    requires_grad: bool = False, pin_memory: bool = False,
+    requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """An uninitialized tensor."""
     shape = size_of("empty", size)
     kind = get_default_dtype() if dtype is None else dtypes.of(dtype)
     y = made(constructors.empty, (shape, kind), place("empty", device, placement, sbp, len(shape)))
+    y = formatted(y, memory_format)
     return finished(y.pin_memory() if pin_memory else y, requires_grad)
 
 

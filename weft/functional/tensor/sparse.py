@@ -37,10 +37,10 @@ def _part(name: str) -> Callable[[Tensor], Any]:
     @public("tensor", name)
     @named(name, PARTS[name])
     def part(x: Tensor) -> Any:
-        data = local_data(x, f"{name}()")
-        if data.layout is not torch.sparse_coo:
-            raise ArgumentError(f"{name}() expected a sparse tensor, and this one is dense")
-        found = getattr(data, name)()
+        try:
+            found = getattr(local_data(x, f"{name}()"), name)()
+        except RuntimeError:
+            raise ArgumentError(f"{name}() expected a sparse tensor, and this one is dense") from None
         return of_torch(found) if isinstance(found, torch.Tensor) else found
 
     return part

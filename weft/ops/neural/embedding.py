@@ -147,7 +147,7 @@ def embedding_weight_grad(
 
 
 def _sparse(dy: Tensor, ids: Tensor, rows: int, padding_idx: int | None) -> Tensor:
-    counters.sparse += 1
+    counters.sparse = True
     flat, places = dy.reshape(ids.numel(), dy.shape[-1]), ids.reshape(-1).long()
     if padding_idx is not None:
         kept = places != padding_idx

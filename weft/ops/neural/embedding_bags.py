@@ -70,8 +70,8 @@ def _check_bags(rows: Tensor, ids: Tensor, starts: Tensor, factors: Tensor | Non
         )
     if starts.device.type == "meta":
         return
-    n, at = ids.numel(), starts.numpy()  # whose small calls are cheaper
-    if len(at) and (at[0] != 0 or at[-1] > n or (at[1:] < at[:-1]).any()):
+    n = ids.numel()
+    if starts.numel() and (starts[0] != 0 or starts[-1] > n or bool((starts[1:] < starts[:-1]).any())):
         raise IndexingError(
             f"embedding_bag: offsets start at 0, ascend, and end at most at {n}; got {starts.tolist()!s:.80}"
         )
@@ -118,7 +118,7 @@ def embedding_bags_grad(
     mode: str, padding_idx: int | None, sparse: bool = False,
 ) -> Tensor:  # fmt: skip
     """The gradient of embedding_bags' weight."""
-    counters.sparse += sparse
+    counters.sparse |= bool(sparse)
     _check_bags(dy, ids, starts, factors, each=True)
     error = out_of_range("embedding_bag", ids, rows)
     if mode == "max":  # else winners hold nothing; those of empty bags are -1

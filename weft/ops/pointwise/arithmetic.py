@@ -139,7 +139,7 @@ neg = unary("neg", torch.neg, "-x.", "3.0 -> -3.0", linear=True, inplace=torch.n
 neg.grad(lambda dy: neg(dy))
 
 square = unary("square", torch.square, "x * x.", "3.0 -> 9.0", inplace=torch.square_)
-square.grad(lambda dy, x: mul(mul(dy, 2.0), conjugated(x)))
+square.grad(lambda dy, x: mul(mul(dy, conjugated(x)), 2.0))
 
 abs = unary("abs", torch.abs, "The absolute value.", "-3.0 -> 3.0", inplace=torch.abs_)
 abs.grad(lambda dy, x: mul(dy, sgn(x) if x.dtype.is_complex else sign(x)))

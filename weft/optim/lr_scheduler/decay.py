@@ -51,6 +51,8 @@ class PolynomialLR(LRScheduler):
         decay_batch = steps if decay_batch is None else decay_batch
         if decay_batch is None and (cycle or end_learning_rate is not None):
             decay_batch = total_iters
+        if decay_batch is not None and decay_batch < 1:
+            raise OptionError(f"decay_batch must be at least 1; got {decay_batch}")
         self.total_iters, self.power = total_iters, power
         self.decay_batch, self.cycle = decay_batch, cycle
         self.end_learning_rate = 0.0001 if end_learning_rate is None else end_learning_rate
