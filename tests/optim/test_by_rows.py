@@ -176,6 +176,14 @@ def test_sums_over_ranks_are_sparse() -> None:
     assert first == [[True, [[1, 4, 5]], expected]] * 2 and second[0] == first[0]
 
 
+def test_a_module_that_becomes_global_has_a_dense_gradient() -> None:
+    layer = table(flow, "lookup")
+    layer(flow.tensor([5, 1])).sum().backward()
+    expected = layer.weight.grad.to_dense().tolist()
+    layer.to_global(flow.placement("cpu", [0]), B)
+    assert layer.weight.grad.tolist() == expected
+
+
 def test_shards_get_dense_gradients() -> None:
     def each() -> list[Any]:
         layer = flow.parallel.fully_shard(nn.Sequential(table(flow, "lookup")))

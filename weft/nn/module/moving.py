@@ -17,6 +17,7 @@ from weft.core.sbp import Sbp, broadcast
 from weft.functional.create import creation
 from weft.functional.tensor.conversion import counted_as
 from weft.functional.tensor.memory_format import check, formatted
+from weft.functional.tensor.sparse import to_dense
 from weft.nn.module.layout_rules import by_names
 from weft.ops import ops
 from weft.ops.kernels import FORMATS
@@ -83,6 +84,7 @@ def spreading(module: Any, placement: Placement | None, sbp: Any) -> Callable[[T
     def spread(t: Tensor) -> Tensor:
         path = paths.get(id(t), "a tensor that isn't a member")
         part = owners[id(t)].part_of if id(t) in owners else None
+        t = to_dense(t) if id(t) in owners else t
         if part is not None and t.is_local and t.part_of is None:  # the gradient of a shard
             t = t.detach()
             t.part_of = part.replace(nd_sbp=tuple(broadcast if s.is_partial else s for s in part.nd_sbp))
