@@ -61,6 +61,7 @@ KEEPING: dict[str, Callable[[Any], Any]] = {
     "index": lambda x: x[:, flow.tensor([2, 0])],
     "index in two dimensions": lambda x: x[:, :, flow.tensor([[2], [0]]), flow.tensor([1, 5, 4])],
     "einsum": lambda x: flow.einsum("nchw,cd->ndhw", x, flow.ones(3, 3)),
+    "einsum of what lies flat": lambda x: flow.einsum("nchw,cd->ndhw", x.contiguous(), flow.ones(3, 3)),
     "expand": lambda x: x[:, :1].expand(2, 3, 8, 8),
     "conv2d of one image": lambda x: F.conv2d(x[:1].flatten(2).unflatten(2, (8, 8)).sin(), flow.ones(4, 3, 1, 1)),
     "flip": lambda x: x.flip(2),

@@ -36,7 +36,8 @@ def _terms(x: int, indices: Shapes, mark: str = "") -> tuple[str, list[str], str
 MASKS = (torch.bool, torch.uint8)  # masks select where they are true
 
 
-@op(linear="x", memory_order="meta")
+# the first call with meta tensors takes a while
+@op(linear="x", memory_order=lambda x, indices: "contiguous" if x.is_contiguous() else "meta")
 def index(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     """x[indices]: the elements at these indices; None keeps a dimension.
 
