@@ -25,9 +25,11 @@ def test_a_global_parameter() -> None:
 
 
 def test_a_copy_is_a_parameter() -> None:
-    p = flow.nn.Parameter(flow.ones(2))
+    p, x = flow.nn.Parameter(flow.ones(2)), flow.ones(2, requires_grad=True)
+    (p * x).sum().backward()
     q = copy.deepcopy(p)
     assert type(q) is type(p) and q.requires_grad and q.data_ptr() != p.data_ptr()
+    assert q.grad is None and copy.deepcopy(x).grad.tolist() == [1.0, 1.0]  # type: ignore[union-attr]
 
 
 def test_integers_have_no_gradient() -> None:

@@ -24,6 +24,8 @@ class Parameter(Tensor):
     True
     """
 
+    _copies_grad = False  # a copied model begins without gradients, as in PyTorch and OneFlow
+
     def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
         _over(self, data)
         self.requires_grad = requires_grad

@@ -84,6 +84,7 @@ class Tensor(Described):
     _grad: Tensor | None = None
     _requires_grad: bool = False
     _retains_grad: bool = False
+    _copies_grad: bool = True  # whether a copy has it, too
     _hooks: OrderedDict[int, Callable[[Tensor], Tensor | None]] | None = None
     _accumulated: OrderedDict[int, Callable[[Tensor], None]] | None = None
     _view_of: tuple[Any, ...] | None = None  # a `View`, without names
@@ -345,7 +346,7 @@ class Tensor(Described):
         if here.trace is not None:
             here.trace.memories.made(copied)
         memo[id(self)] = copied
-        if self.grad is not None:
+        if self.grad is not None and self._copies_grad:
             copied.grad = self.grad.__deepcopy__(memo)
         return copied
 
