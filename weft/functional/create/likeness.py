@@ -109,14 +109,14 @@ def _drawn_like(
     x: Tensor, distribution: str, parameters: tuple[float, ...], generator: Any, dtype: Any, memory_format: Any = None
 ) -> Tensor | None:
     """Draws like a local tensor that isn't contiguous, or in such a format, in memory order, as torch does."""
-    shape, strides = tuple(x.shape), None
+    shape, dense = tuple(x.shape), None
     if memory_format in (None, torch.preserve_format):
         strides = strides_of(x)
+        dense = strides and alike(shape, [torch.empty_strided(shape, strides, device="meta")])
     elif asks_channels_last(x, memory_format) and x.is_local:
-        strides = torch.empty(shape, memory_format=memory_format, device="meta").stride()
-    if strides is None:
+        dense = torch.empty(shape, memory_format=memory_format, device="meta").stride()
+    if dense is None:
         return None
-    dense = alike(shape, [torch.empty_strided(shape, strides, device="meta")])
     with creation.drawing(generator):
         return ops.draw(shape, distribution, parameters, dtype, x.device, None, None, dense)
 
