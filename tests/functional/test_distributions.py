@@ -120,6 +120,13 @@ def test_a_law_is_torchs(name: str, given: dict[str, Any], value: torch.Tensor) 
 
 
 @pytest.mark.parametrize(("name", "given", "value"), LAWS, ids=lambda v: v if isinstance(v, str) else "")
+def test_parameters_may_be_tensors_of_torchs(name: str, given: dict[str, Any], value: torch.Tensor) -> None:
+    got = getattr(W, name)(**given, validate_args=False).log_prob(of_torch(value))
+    assert type(got) is flow.Tensor
+    close(got, getattr(T, name)(**given, validate_args=False).log_prob(value))
+
+
+@pytest.mark.parametrize(("name", "given", "value"), LAWS, ids=lambda v: v if isinstance(v, str) else "")
 def test_draws_follow_the_law(name: str, given: dict[str, Any], value: torch.Tensor) -> None:
     theirs, ours, _ = made(name, given)
     flow.manual_seed(0)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from torch import Size
 
+from weft.autograd.plain import plain
 from weft.core.derived import GIVEN, Derived
 from weft.core.dispatch import here
 from weft.core.errors import MissingFormulaError
@@ -115,6 +116,16 @@ ADVICE: Final = {
 }
 
 
+def _of_torchs_too(theirs: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that takes torch's tensors as Weft's."""
+
+    @functools.wraps(theirs)
+    def call(*args: Any, **options: Any) -> Any:
+        return theirs(*plain(args), **dict(zip(options, plain(tuple(options.values())), strict=True)))
+
+    return call
+
+
 def _missing(name: str) -> Callable[[Any], Any]:
     """Replace a missing formula's error, which has no text in torch."""
 
@@ -216,13 +227,17 @@ Derived(
             "Distribution.expand": _expand,
             **{f"Distribution.{name}": _missing(name) for name in ADVICE},
         },
-        "utils": {"_standard_normal": lambda theirs: _standard_normal},
+        "utils": {"_standard_normal": lambda theirs: _standard_normal, "broadcast_all": _of_torchs_too},
         "generalized_pareto": {
             f"GeneralizedPareto.{name}": _beside("concentration") for name in ("log_prob", "log_survival_function")
         },
+        "dirichlet": {"Dirichlet.__init__": _of_torchs_too},
+        "multivariate_normal": {"MultivariateNormal.__init__": _of_torchs_too},
+        "lowrank_multivariate_normal": {"LowRankMultivariateNormal.__init__": _of_torchs_too},
         "multinomial": {"Multinomial.entropy": _beside("logits")},
         "von_mises": {"_rejection_sample": lambda theirs: _von_mises},
-        "wishart": {"Wishart.rsample": _without_second_draws},
+        "wishart": {"Wishart.rsample": _without_second_draws, "Wishart.__init__": _of_torchs_too},
+        "relaxed_categorical": {"ExpRelaxedCategorical.__init__": _of_torchs_too},
     },
     attributes={"device": "_site"},
 )
