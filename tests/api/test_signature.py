@@ -152,3 +152,12 @@ def test_errors_of_functions_that_overwrite_say_their_own_names_and_signatures()
                 assert name.startswith(f"{op.name}_()") and takes == list(inspect.signature(f).parameters), told.value
                 found += 1
     assert found > 50
+
+
+def test_a_function_that_takes_more_than_its_op_tells_one_signature() -> None:
+    told = set()
+    for args in ((), (flow.ones(2, 2),), (1,) * 9):
+        with pytest.raises(ArgumentError) as error:
+            flow.matmul(*args)
+        told.add(str(error.value).partition("accepted: ")[2])
+    assert len(told) == 1 and "transpose_b" in told.pop()

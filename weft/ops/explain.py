@@ -62,6 +62,8 @@ ABSENT: Final = _Absent()  # the default of a required argument
 
 def missing(op: Op, args: tuple[Any, ...], overwrites: bool = False) -> Exception:
     """The error for a call of the op, or of `name_`, without its required arguments."""
+    if op.name in LONGER and not overwrites:  # whose signature the caller knows
+        LONGER[op.name](**{n: a for n, a in zip(op.names, args, strict=True) if a is not ABSENT})
     lacking = [p.name for p, a in zip(op.params, args, strict=True) if p.required and a is ABSENT]
     return errors.ArgumentError(
         f"{op.name}{'_' * overwrites}(): missing required argument{'s' * (len(lacking) > 1)} "
