@@ -52,6 +52,13 @@ TAKERS: dict[str, Callable[[], Any]] = {
     "grad": lambda: of_grad(OTHERS),
     "grad of a list": lambda: of_grad([OTHERS]),
     "TensorDataset": lambda: flow.stack([flow.utils.data.TensorDataset(OTHERS)[i][0] for i in range(2)]),
+    "a result that was given": lambda: flow.positive(flow.real(flow.atleast_2d(OTHERS))),
+    "among several results": lambda: flow.broadcast_tensors(OTHERS, flow.ones(2, 1))[0],
+    "split_with_sizes": lambda: flow.cat(flow.split_with_sizes(OTHERS, [1, 1])),
+    "layers of views": lambda: nn.Sequential(nn.Identity(), nn.Flatten(0), nn.Unflatten(0, (2, 2)))(OTHERS),
+    "a layer that returns it": lambda: nn.Identity()(OTHERS),
+    "layer of a view": lambda: nn.Unflatten(0, (2, 2))(OTHERS.flatten()),
+    "Flatten": lambda: flow.reshape(nn.Flatten(0)(OTHERS), (2, 2)),
     "Tensor of a list": lambda: flow.Tensor([[flow.tensor(1), 2], [OTHERS[1, 0], 4]]),
 }
 

@@ -8,10 +8,12 @@ from collections.abc import Callable
 from types import FunctionType, NoneType
 from typing import Any, TypeVar
 
+import torch
+
 from weft.api import cast_rules
 from weft.api.fast_path import shortened
 from weft.autograd.inplace import in_place
-from weft.autograd.plain import numbered, plain, theirs
+from weft.autograd.plain import numbered, plain, taken, theirs
 from weft.core.errors import ArgumentError, WeftError, ours
 from weft.core.late import written_late
 from weft.ops import out_argument
@@ -228,6 +230,7 @@ def door(f: F, name: str = "") -> F:
 def opened(made: Door) -> Any:
     """The wrapper of a door's function, as users call it."""
     space: dict[str, Any] = {"_function": made.f, "_absent": ABSENT, "_refit": made.refit, "_again": made.again}
+    space |= {"_torchs": torch.Tensor, "_own": taken}  # what was given is a result, too
     call = written_late("call", lambda: _text_of_call(made.f, space), space, f"<weft call of {made.name}>")
     return functools.wraps(made.f)(call)
 
@@ -251,7 +254,8 @@ def _text_of_call(f: Function, space: dict[str, Any]) -> str:
     {"if " + " or ".join(unfit) + ":" if unfit else "if False:"}
         return _refit({given}, {rest}, {more})
     try:
-        return _function({", ".join(handed)})
+        _made = _function({", ".join(handed)})
+        return _own(_made) if type(_made) is _torchs else _made
     except Exception as _cause:
         _made = _again(_cause, {given}, {rest}, {more})
         if _made is _absent:

@@ -62,7 +62,7 @@ def triangular_solve(
 ) -> SolvedTriangle:
     """The y of A @ y = x for triangular A, and A; torch's older name of `linalg.solve_triangular`."""
     a = A.mT if transpose else A
-    return result("triangular_solve", ops.solve_triangle(a, x, upper != transpose, unitriangular), A.clone())
+    return result("triangular_solve", ops.solve_triangle(a, x, upper != transpose, unitriangular), ops.clone(A))
 
 
 @in_own_dtypes

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from torch import Size
 
 from weft.api.table import public
+from weft.autograd.plain import plain
 from weft.core.errors import ShapeError
 from weft.functional.create import creation
 from weft.functional.create.creation import size_of
@@ -55,7 +56,7 @@ def broadcast_shapes(*shapes: Sequence[int] | int) -> Size:
 @public("flow")
 def broadcast_tensors(*tensors: Tensor) -> list[Tensor]:
     """The tensors, broadcast to their common shape as views; those that have it, themselves."""
-    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    given = plain(tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors)
     shape = broadcast_shapes(*(tuple(t.shape) for t in given))
     return [t if t.shape == shape else ops.expand(t, tuple(shape)) for t in given]
 

@@ -9,6 +9,7 @@ import torch
 
 from weft.api.fast_path import Short, in_one
 from weft.api.table import named, public
+from weft.autograd.plain import plain
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, ShapeError
 from weft.ops import ops
@@ -43,9 +44,10 @@ def _same_shapes(tensors: Sequence[Tensor]) -> None:
 def _at_least(ndim: int) -> Any:
     @named(f"atleast_{ndim}d", f"The tensors reshaped to at least {ndim} dimension{'s' * (ndim > 1)}.")
     def raised(*tensors: Any) -> Any:
-        given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+        several = len(tensors) != 1 or isinstance(tensors[0], (list, tuple))
+        given = plain(tuple(tensors[0]) if several and len(tensors) == 1 else tensors)
         shaped = tuple(x if x.ndim >= ndim else ops.reshape(x, _LIFTED[ndim](tuple(x.shape))) for x in given)
-        return shaped[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else shaped
+        return shaped if several else shaped[0]
 
     return public("flow")(raised)
 

@@ -180,7 +180,7 @@ def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 @public("flow tensor")
 def split_with_sizes(x: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of parts of these sizes along a dimension."""
-    return x.split(list(split_sizes), dim)
+    return split(x, list(split_sizes), dim)
 
 
 def _even(name: str, x: Tensor, cut: int | Sequence[int], dim: int, least: int) -> tuple[Tensor, ...]:

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral
 from typing import Any, Final, get_overloads
 
+import torch
 from torch.nn.modules import loss
 
+from weft.autograd.plain import taken
 from weft.core.derived import GIVEN, Change, Derived
 from weft.core.errors import ArgumentError, AssertedError, IndexingError, OptionError, ShapeError
 from weft.core.stored import stored
@@ -278,7 +280,15 @@ def _whole(given: Arguments) -> None:
         raise OptionError(f"a layer's sizes must be nonnegative integers; got {sizes[0]} and {sizes[1]}")
 
 
-LINEAR: Final = {"LazyLinear": _lazily(-1), "Linear.__init__": _adapting(_whole)}
+def _on_own(forward: Function) -> Function:
+    """A forward that calls its input's methods, or returns it: a tensor of torch's is Weft's from there on."""
+    return functools.wraps(forward)(
+        lambda self, input: forward(self, taken(input) if isinstance(input, torch.Tensor) else input)
+    )
+
+
+FLATTEN: Final = {"Flatten.forward": _on_own, "Unflatten.forward": _on_own}
+LINEAR: Final = {"Identity.forward": _on_own, "LazyLinear": _lazily(-1), "Linear.__init__": _adapting(_whole)}
 
 # ---- convolutions ------------------------------------------------------------------------------------
 
@@ -469,12 +479,13 @@ GIVEN["torch.backends.mha.get_fastpath_enabled"] = lambda: False  # a C++ kernel
 GIVEN["torch.nn.functional._canonical_mask"] = lambda mask, *args, **kwargs: mask  # attention adds masks itself
 GIVEN["torch.nn.functional._none_or_dtype"] = lambda mask: None
 
+
 CHANGES: Final = {
     "activation": ACTIVATION, "adaptive": ADAPTIVE, "batchnorm": BATCHNORM, "container": CONTAINER, "conv": CONV,
-    "dropout": DROPOUT, "instancenorm": INSTANCENORM, "linear": LINEAR, "loss": LOSS, "padding": PADDING,
-    "pixelshuffle": PIXELSHUFFLE, "pooling": POOLING, "rnn": RNN, "sparse": SPARSE, "transformer": TRANSFORMER,
-    "upsampling": UPSAMPLING,
+    "dropout": DROPOUT, "flatten": FLATTEN, "instancenorm": INSTANCENORM, "linear": LINEAR, "loss": LOSS,
+    "padding": PADDING, "pixelshuffle": PIXELSHUFFLE, "pooling": POOLING, "rnn": RNN, "sparse": SPARSE,
+    "transformer": TRANSFORMER, "upsampling": UPSAMPLING,
 }  # fmt: skip
-for _file in (*CHANGES, "channelshuffle", "distance", "flatten", "fold", "normalization"):
+for _file in (*CHANGES, "channelshuffle", "distance", "fold", "normalization"):
     _errors = {**ERRORS, "ValueError": ShapeError if _file in ("batchnorm", "instancenorm") else OptionError}
     Derived(f"{__name__}.{_file}", f"torch.nn.modules.{_file}", {"": CHANGES.get(_file, {})}, errors=_errors)
