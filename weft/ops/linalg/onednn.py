@@ -13,12 +13,8 @@ from torch import Tensor
 from torch.nn import Parameter
 from torch.utils._python_dispatch import _disable_current_modes
 
-LEAST: Final = (
-    1 << 22
-)  # multiplications, where oneDNN is far faster; where it takes a tenth less, with several threads,
-MANY: Final = 1 << 26  # so many,
-DEEP: Final = 128  # and so many for an element of the result, which is copied
-SIDE: Final = 32  # rows and columns, from which on, too, the calls save more than they cost:
+LEAST: Final = 1 << 22  # multiplications where oneDNN is far faster, and
+SIDE: Final = 32  # rows and columns, from which on the calls save more than they cost:
 SIZE: Final = SIDE * SIDE  # elements of a matrix
 FASTER: Final = 0.75  # share of MKL's time, far from that of any CPU seen, so that ranks decide alike: to the last bit
 MANY: Final = 1 << 26  # multiplications where it takes a tenth less, with several threads, and
