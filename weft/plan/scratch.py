@@ -83,7 +83,8 @@ def _forms(call: Call, forms: Mapping[str, Result]) -> tuple[Any, ...]:
 
 
 def _blank(a: Any, device: str, known: dict[_Form, torch.Tensor] | None = None) -> Any:
-    """An operand of this form: ones, but zeros for integers, which may be indices. One that is known is taken."""
+    """An operand of this form: ones, more on the diagonal, so that it can be inverted; zeros for integers, which may
+    be indices. One that is known is taken."""
     known = {} if known is None else known
     if isinstance(a, _Form):
         if a in known:
@@ -92,6 +93,8 @@ def _blank(a: Any, device: str, known: dict[_Form, torch.Tensor] | None = None) 
         strides = contiguous(a.shape) if a.strides is None else a.strides
         made = torch.empty_strided(a.shape, strides, dtype=dtype, device=device)
         known[a] = made.fill_(dtype.is_floating_point or dtype.is_complex or dtype is torch.bool)
+        if made.dim() > 1 and (dtype.is_floating_point or dtype.is_complex):
+            made.diagonal(dim1=-2, dim2=-1).fill_(made.shape[-1] + 1)
         return made
     return [_blank(v, device, known) for v in a] if isinstance(a, tuple) and any(isinstance(v, _Form) for v in a) else a
 
