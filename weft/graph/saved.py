@@ -259,17 +259,18 @@ def _draws(text: str, plan: Plan) -> Job:
     """The inverse, for a plan, whose calls draw what its nodes of these names do."""
     job = parse_job(text)
     mine = {c.name: c for t in plan.tasks for c in t.step.calls if c.op in OPS and OPS[c.op].random}
-    drawing = {n.name: n for n in job.nodes if n.op != "input"}
-    for n in drawing.values():
+    told = [n for n in job.nodes if n.op != "input"]
+    drawing = {n.name: n for n in told}
+    for n in told:
         strides = mine[n.name].option("strides") if n.name in mine else None
         n.extra = {"source": random.of(current()), "strides": list(strides or (None,) * len(n.operands()))}
         for v in n.outputs:
             if v.spec is not None:
                 v.spec.placement.check(current().world_size)
-    random_only = all(n.draws for n in drawing.values())
-    if not random_only or any(name not in drawing or drawing[name].op != c.op for name, c in mine.items()):
+    apart = len(drawing) == len(told) and all(n.draws for n in told)
+    if not apart or any(name not in drawing or drawing[name].op != c.op for name, c in mine.items()):
         raise CompileError(
-            f"the plan draws {', '.join(mine) or 'nothing'}, and the state tells of {', '.join(drawing)}"
+            f"the plan draws {', '.join(mine) or 'nothing'}, and the state tells of {', '.join(n.name for n in told)}"
         )
     return job
 
