@@ -451,6 +451,19 @@ def test_what_would_compute_something_else_is_refused_unless_it_is_wanted(state:
         Blank().load_runtime_state_dict({**state, "plan": plan, "checksums": None})
 
 
+def test_draws_over_what_lies_otherwise_are_refused() -> None:
+    class Drops(nn.Graph):
+        def build(self, x: Any) -> Any:
+            return F.dropout(x.mT, 0.5)
+
+    graph = Drops()
+    graph(flow.ones(2, 3))
+    state = graph.runtime_state_dict()
+    Blank().load_runtime_state_dict(state)
+    with pytest.raises(CompileError, match=r"dropout over strides \(\(1, 3\),\), and the state tells of \[\(6,\)\]"):
+        Blank().load_runtime_state_dict({**state, "draws": state["draws"].replace("[3,2]", "[6]")})
+
+
 def test_the_form_of_an_input_that_nothing_reads_takes_no_memory() -> None:
     class First(nn.Graph):
         def build(self, x: Any, unused: Any) -> Any:

@@ -262,8 +262,11 @@ def _draws(text: str, plan: Plan) -> Job:
     told = [n for n in job.nodes if n.op != "input"]
     drawing = {n.name: n for n in told}
     for n in told:
-        strides = mine[n.name].option("strides") if n.name in mine else None
-        n.extra = {"source": random.of(current()), "strides": list(strides or (None,) * len(n.operands()))}
+        shapes = [v.shape for v in n.operands()]
+        strides = (mine[n.name].option("strides") if n.name in mine else None) or (None,) * len(shapes)
+        if [*map(len, shapes)] != [len(s or shape) for s, shape in zip(strides, shapes, strict=False)]:
+            raise CompileError(f"the plan draws {n.name} over strides {strides}, and the state tells of {shapes}")
+        n.extra = {"source": random.of(current()), "strides": list(strides)}
         for v in n.outputs:
             if v.spec is not None:
                 v.spec.placement.check(current().world_size)
