@@ -34,7 +34,7 @@ def meanwhile(call: Call, forms: Mapping[str, Result], run: bool = False) -> int
     program declared its op."""
     op = OPS.get(call.op)
     if call.op == "fused":
-        return call.option("scratch", 0)
+        return call.option("scratch", 0) + sum(r.bytes for r in _turned(call, forms))
     if op is None or any(r.place.kind in ("constant", "view") for r in call.results) or op.view:
         return 0
     args = _forms(call, forms)
@@ -51,6 +51,16 @@ def meanwhile(call: Call, forms: Mapping[str, Result], run: bool = False) -> int
         return sliced + inside + _measured(call.op, args, into, "meta", 1)
     except Exception:  # a kernel that reads values doesn't run on meta tensors: only its results are counted
         return sum(r.bytes for r in call.results if not straight)
+
+
+def _turned(call: Call, forms: Mapping[str, Result]) -> Iterator[Result]:
+    """The operands that a fused call copies first, as its kernel was compiled for another order."""
+    for i, name in enumerate(call.operands()):
+        root = forms[name]
+        while root.place.kind == "view":
+            root = forms[root.place.of]
+        if root.place.kind == "made" and forms[name].strides is not None and i not in call.option("channels_last", ()):
+            yield forms[name]
 
 
 def with_strides(call: Call, forms: Mapping[str, Result]) -> dict[str, Result]:
