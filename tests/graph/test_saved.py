@@ -283,6 +283,21 @@ def test_ranks_load_what_one_run_saved() -> None:
     spawn_threads(2, rank)
 
 
+def test_an_argument_of_another_type_is_refused_in_a_part_of_a_mean_too() -> None:
+    P, B = flow.placement("cpu", ranks=[0, 1]), flow.sbp.broadcast
+
+    def rank() -> None:
+        graph = nn.Graph.trace(lambda x: x.mean())
+        graph(flow.ones(4, placement=P, sbp=B).to_global(sbp=flow.sbp.split(0)))
+        state = graph.runtime_state_dict()
+        plan = re.sub(r"(mean\(%\S+ None, )False(, where=)", r"\1 1\2", state["plan"])
+        assert plan != state["plan"]
+        with pytest.raises(CompileError, match=r"^in `.*: argument 'keepdim' must be bool, not int"):
+            Blank().load_runtime_state_dict({**state, "plan": plan, "checksums": None})
+
+    spawn_threads(2, rank)
+
+
 EDITED = {  # of the sender, or of the receiver
     "dtype": (1, r"(add\.boxed1 = read\(\) : )float32", r"\1int32"),
     "place": (1, r"(add\.boxed1 = read\(\) .* register \d+)\+128", r"\1+64"),

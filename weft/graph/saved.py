@@ -41,6 +41,7 @@ from weft.job.text import parse as parse_job
 from weft.job.text import show
 from weft.job.value import Node, Value
 from weft.ops import OPS
+from weft.ops.explain import accepts, wrong
 from weft.ops.form import Form
 from weft.ops.infer import check, infer
 from weft.plan.calls import Call, Ref, shown
@@ -231,9 +232,14 @@ def _check_forms(calls: tuple[Call, ...], outside: Mapping[str, Form] | None = N
         if len({tuple(forms[v.name].shape for v in values) for values in lists_of(call)}) > 1:
             raise CompileError(f"{shown(call)}: its lists don't go together, pair by pair")
         op = OPS.get(call.op)
-        if op is None or call.option("where") is not None or call.option("part") is not None:
+        if op is None:
             continue
         with _within(call):
+            for p, a in zip(op.params, call.args, strict=False):  # an update's call leaves defaults out
+                if p.kind == "attribute" and not isinstance(a, Ref) and not accepts(p, a):
+                    raise ValueError(wrong(p, a))
+            if call.option("where") is not None or call.option("part") is not None:
+                continue
             given = substituted(call.args, Ref, lambda r: forms[r.name])
             for device in (a for a in call.args if isinstance(a, Device)):
                 device.check()
