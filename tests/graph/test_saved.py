@@ -391,6 +391,10 @@ EDITS = {
     "read before it is made": (lambda p: swapped(p, "relu"), "which no call before it makes"),
     "beyond the arena": (lambda p: re.sub(r"arena (\d+)", "arena 64", p), "beyond the 64 bytes"),
     "another's place": (moved, "which is still needed"),
+    "unknown option": (
+        lambda p: p.replace("graph.input(0, form=", "graph.input(0, of="),
+        "graph.input has no option of",
+    ),
     "unknown op": (lambda p: p.replace(" = relu(", " = system("), "no op is called 'system'"),
     "another shape": (lambda p: re.sub(r"(= relu\(.*? : float32)\[8,8\]", r"\1[8,4]", p), "relu"),
     "too few": (lambda p: p.replace(" = relu(%", " = add(%"), "add takes"),

@@ -307,6 +307,8 @@ def _end(call: Call) -> Value:
 
 def _check_end(call: Call, forms: Mapping[str, Form]) -> None:
     """Check that a value has on this rank what its global form says."""
+    if strange := {key for key, _ in call.options} - {"form"}:
+        raise ValueError(f"{call.op} has no option {min(strange)}")
     v, here = _end(call), [*(r.name for r in call.results), *call.operands()]
     rank = current()
     if v.spec is not None:
