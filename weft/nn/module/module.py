@@ -394,9 +394,6 @@ class Module(Owner):
     def _watch(self, hooks: Hooks) -> Any:  # observes the gradients of one call
         return Watch(self, hooks)
 
-    def _seeing_tensors(self, hook: Callable[..., Any]) -> Callable[..., Any]:  # torch's code has others
-        return hook
-
     def _hooks_of(self, kind: str) -> tuple[tuple[Callable[..., Any], bool], ...]:
         return self._hooks.of(kind) if self._hooks is not None else ()
 
