@@ -60,18 +60,19 @@ class Module(Owner):
         raise NotImplementedError(f'Module [{self._get_name()}] is missing the required "forward" function')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            if here.trace is not None:
-                return here.trace.call_module(self, self._call, args, kwargs)
-            return self.forward(*args, **kwargs) if self._hooks is None else self._call(*args, **kwargs)
+        if here.trace is not None:
+            return here.trace.call_module(self, self._call, args, kwargs)
+        if self._hooks is not None:
+            return hooks.call(self, args, kwargs)
+        try:  # as refusals.forward does, without its call
+            return self.forward(*args, **kwargs)
         except Exception as cause:
             if (own := refusals.explain(self, cause, args, kwargs)) is None:
                 raise
-            args, kwargs = own
-        return self(*args, **kwargs)
+        return refusals.forward(self, *own)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
-        return self.forward(*args, **kwargs) if self._hooks is None else hooks.call(self, self._hooks, args, kwargs)
+        return refusals.forward(self, args, kwargs) if self._hooks is None else hooks.call(self, args, kwargs)
 
     # ---- attributes ----------------------------------------------------------------------------------
 
