@@ -9,7 +9,7 @@ from weft.autograd import no_grad
 from weft.core import dtype as dtypes
 from weft.core.device import Device
 from weft.core.dispatch import here
-from weft.core.errors import ArgumentError
+from weft.core.errors import ArgumentError, OptionError
 from weft.core.placement import Placement
 from weft.core.stored import stored
 from weft.nn.module import hooks, moving, refusals
@@ -137,7 +137,8 @@ class Module(Owner):
         if "_roles" not in stored(self):
             raise AttributeError(f"cannot assign {role} before Module.__init__() call")
         if not isinstance(name, str) or not name or "." in name:
-            raise KeyError(f'a {role}\'s name is a non-empty string without "."; got {name!r}')
+            error = KeyError if isinstance(name, str) else ArgumentError
+            raise error(f'a {role}\'s name is a non-empty string without "."; got {name!r}')
         if hasattr(self, name) and self._roles.get(name) != role:
             raise KeyError(f"attribute '{name}' already exists")
         if value is not None and not isinstance(value, kind):
@@ -340,7 +341,7 @@ class Module(Owner):
 
     def train(self, mode: bool = True) -> Self:
         if not isinstance(mode, bool):
-            raise ArgumentError(f"train(mode) takes a bool; got {mode!r}")
+            raise OptionError(f"train(mode) takes a bool; got {mode!r}")
         self.training = mode
         for child in self.children():
             child.train(mode)
