@@ -95,7 +95,7 @@ class Module(Owner):
         if role is None and known in (None, BUFFER) and isinstance(value, Buffer):
             role = BUFFER
             self._persist(name, value.persistent)
-        if role is None and known is not None:
+        if known is not None and (role is None or (role, known) == (MODULE, PARAMETER)):
             if value is not None and not (known == BUFFER and isinstance(value, Tensor)):
                 wanted = {PARAMETER: "nn.Parameter", BUFFER: "Tensor", MODULE: "nn.Module"}[known]
                 raise ArgumentError(
