@@ -1011,7 +1011,7 @@ def fused_moving_avg_obs_fake_quant(
     `averaging_const`; scale and zero point are written, too. With `per_row_fake_quant`, each channel has its own.
     """
 
-def gather(x: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
+def gather(x: Tensor, dim: _int, index: Tensor, sparse_grad: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The elements of x selected along a dimension by an index: y[i][j] = x[index[i][j]][j] for dim 0."""
 
 def gather_nd(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1583,7 +1583,7 @@ def mul(
     """a * b, element by element."""
 
 def multinomial(
-    x: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Any = None, out: Tensor | None = None
+    x: Tensor, num_samples: _int, replacement: _bool = False, generator: Any = None, *, out: Tensor | None = None
 ) -> Tensor:
     """Draws of indices, with probabilities proportional to x along its last dimension."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import torch
@@ -111,7 +111,7 @@ def trained(net: Any) -> list[float]:
 @pytest.mark.parametrize("library", [nn, torch.nn])
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_plan_trains_as_one_device(whole: bool, library: Any) -> None:
-    given: torch.nn.Module = net_of(library)
+    given = net_of(library)
 
     @on(2)
     def run() -> None:
@@ -139,7 +139,7 @@ def test_a_plan_trains_as_one_device(whole: bool, library: Any) -> None:
 
 @pytest.mark.parametrize("library", [nn, torch.nn])
 def test_styles_prepare_what_goes_in_and_out(library: Any) -> None:
-    class Scaled(library.Module):  # type: ignore[misc]
+    class Scaled(library.Module):
         def forward(self, x: Any, scale: Any = None) -> Any:
             return x * scale
 
@@ -150,7 +150,7 @@ def test_styles_prepare_what_goes_in_and_out(library: Any) -> None:
             desired_input_kwarg_layouts={"scale": Replicate()}, output_layouts=Replicate(),
             desired_output_layouts=Shard(0),
         )  # fmt: skip
-        net, mesh = flow.from_torch(cast("torch.nn.Module", Scaled())), init_device_mesh("cpu", (2,))
+        net, mesh = flow.from_torch(Scaled()), init_device_mesh("cpu", (2,))
         parallelize_module(net, mesh, style)
         assert net(flow.full((2,), rank + 1.0), scale=flow.tensor(3.0)).tolist() == [3.0 * (rank + 1)] * 2
 
@@ -175,7 +175,7 @@ def test_distribute_module_and_what_stays_local() -> None:
         assert (x + flow.ones(4)).full_tensor().tolist() == [2.0] * 4
     assert DeviceMesh("cpu", [0, 1]) == mesh
     with pytest.raises(ArgumentError, match=r"got Linear. It is torch's: flow.from_torch\(module\)"):
-        parallelize_module(cast(Any, torch.nn.Linear(2, 2)), mesh, ColwiseParallel())
+        parallelize_module(torch.nn.Linear(2, 2), mesh, ColwiseParallel())
 
 
 def test_placements_print_as_torchs() -> None:

@@ -140,7 +140,7 @@ def type_as(x: Tensor, other: Tensor) -> Tensor:
 
 
 @public("tensor", "type")
-def type_(x: Tensor, dtype: Any = None) -> Any:
+def type_(x: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """x with another dtype, or as a type such as flow.FloatTensor, which also determines the device; without one, the
     name of x's type, such as weft.FloatTensor."""
     if dtype is not None:
