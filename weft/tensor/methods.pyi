@@ -433,8 +433,8 @@ class Methods:
     def clone(self, memory_format: Any = None) -> Tensor:
         """A copy of x, which lies as x does unless a memory format is given."""
 
-    def coalesce(self) -> Any:
-        """The same, each index once and in order."""
+    def coalesce(self) -> Tensor:
+        """A sparse tensor, each index once and in order; a dense one itself."""
 
     def conj(self) -> Tensor:
         """The complex conjugate; x itself, if it is real."""
