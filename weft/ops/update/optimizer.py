@@ -9,18 +9,21 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor
 
 from weft.core.dtype import of_torch as named
 from weft.core.errors import DeviceError, DtypeError, ShapeError
+from weft.core.one_thread import alone
 from weft.core.sbp import Sbp, broadcast, partial_max, partial_sum, split
 from weft.ops.declaration import Op, Scalar, op
 from weft.ops.notation import Rule
 
 over: Any = torch  # its functions over lists are typed for lists alone, though they take any sequence
+SHARED: Final = 1 << 14  # elements of a parameter from which on threads share its update: fewer take less than to wait
+Lists = Sequence[Sequence[Tensor]]
 
 
 def _alike(op: Op, linear: bool = False) -> None:
@@ -125,7 +128,27 @@ def pairs(t: Tensor) -> Tensor:
     return torch.view_as_real(t.resolve_conj())
 
 
-def _give_back(lists: Sequence[Sequence[Tensor]], dense: Sequence[Sequence[Tensor]]) -> None:
+def _by_size(*lists: Sequence[Tensor]) -> tuple[Lists, Lists, Lists]:
+    """The lists, those of the parameters on the CPU that are small, and those of the others; no small ones: neither."""
+    small = [p.numel() < SHARED and p.is_cpu for p in lists[0]]
+    if not any(small):
+        return lists, (), ()
+    apart = [[[t for t, s in zip(ts, small, strict=False) if s == kept] for ts in lists] for kept in (True, False)]
+    return lists, apart[0], apart[1]
+
+
+def _fused(kernel: Any, lists: tuple[Lists, Lists, Lists], options: dict[str, Any]) -> None:
+    """torch's fused update, which has threads share each parameter, even a bias: here one thread updates small ones."""
+    together, small, large = lists
+    if not small or torch.get_num_threads() == 1:
+        kernel(*together, **options)
+        return
+    alone(functools.partial(kernel, *small, **options))()
+    if large[0]:
+        kernel(*large, **options)
+
+
+def _give_back(lists: Lists, dense: Lists) -> None:
     for tensors, copies in zip(lists, dense, strict=True):
         for t, copy in zip(tensors, copies, strict=True):
             if t is not copy:
@@ -173,16 +196,18 @@ def sgd_update(
     params, momenta, grads = _in_order(params, momenta, grads)
     written = (params, momenta)
     dense = _dense((params, momenta, grads))
-    over._fused_sgd_(
-        dense[0], dense[2], dense[1], weight_decay=weight_decay, momentum=momentum, lr=lr, dampening=dampening,
-        nesterov=nesterov, maximize=maximize, is_first_step=False,
-    )  # fmt: skip
+    options = {
+        "weight_decay": weight_decay, "momentum": momentum, "lr": lr, "dampening": dampening, "nesterov": nesterov,
+        "maximize": maximize, "is_first_step": False,
+    }  # fmt: skip
+    _fused(over._fused_sgd_, _by_size(dense[0], dense[2], dense[1]), options)
     _give_back(written, dense[:2])
     _written(*written)
 
 
-def _sgd_dense(params: Any, grads: Any, momenta: Any, options: Any) -> None:
-    over._fused_sgd_(params, grads, momenta, **options)
+def _sgd_dense(lists: Any, options: Any) -> None:
+    _fused(over._fused_sgd_, lists, options)
+    params, _, momenta = lists[0]
     _written(params, momenta)
 
 
@@ -195,7 +220,7 @@ def _(params, grads, momenta, lr, momentum, dampening, weight_decay, nesterov, m
         "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
         "maximize": maximize, "is_first_step": False,
     }  # fmt: skip
-    return _sgd_dense, (params, grads, momenta, options), {}
+    return _sgd_dense, (_by_size(params, grads, momenta), options), {}
 
 
 def _adam(name: str, fused: Any, decoupled: bool, doc: str) -> Op:
@@ -214,19 +239,21 @@ def _adam(name: str, fused: Any, decoupled: bool, doc: str) -> Op:
             return
         dense = _dense((*written, grads))
         steps = [step] * len(params)
-        fused(
-            dense[0], dense[4], dense[1], dense[2], dense[3], steps, lr=lr, beta1=beta1, beta2=beta2,
-            weight_decay=weight_decay, eps=eps, amsgrad=bool(most), maximize=maximize,
-        )  # fmt: skip
+        options = {
+            "lr": lr, "beta1": beta1, "beta2": beta2, "weight_decay": weight_decay, "eps": eps, "amsgrad": bool(most),
+            "maximize": maximize,
+        }  # fmt: skip
+        _fused(fused, _by_size(dense[0], dense[4], dense[1], dense[2], dense[3], steps), options)
         _give_back(written, dense[:4])
         _written(*written)
 
-    def step_dense(params: Any, grads: Any, means: Any, squares: Any, most: Any, steps: Any, options: Any) -> None:
-        steps[0].add_(1)  # the same tensor for all
-        counted_dense(params, grads, means, squares, most, steps, options)
+    def step_dense(lists: Any, options: Any) -> None:
+        lists[0][-1][0].add_(1)  # the same tensor for all
+        counted_dense(lists, options)
 
-    def counted_dense(params: Any, grads: Any, means: Any, squares: Any, most: Any, steps: Any, options: Any) -> None:
-        fused(params, grads, means, squares, most, steps, **options)
+    def counted_dense(lists: Any, options: Any) -> None:
+        _fused(fused, lists, options)
+        params, _, means, squares, most, _ = lists[0]
         _written(params, means, squares, most)
 
     def prepare(
@@ -241,7 +268,7 @@ def _adam(name: str, fused: Any, decoupled: bool, doc: str) -> Op:
             "maximize": maximize,
         }  # fmt: skip
         function = counted_dense if counted else step_dense
-        return function, (params, grads, means, squares, most, [step] * len(params), options), {}
+        return function, (_by_size(params, grads, means, squares, most, [step] * len(params)), options), {}
 
     kernel.__name__, kernel.__doc__, step_dense.__name__ = name, doc, name + "_dense"
     counted_dense.__name__ = name + "_counted"
