@@ -316,7 +316,7 @@ class Builder:
             if keep:
                 if t.spec is not None and y.spec is not t.spec:
                     y = ops.to_global(y, t.spec.placement, t.spec.nd_sbp)
-                ops.store(t, y)
+                ops.store(of_value(self.capture(t), t.spec), y)
             for v in self._over(t):
                 self.job.producer[v].micro = False
         self._written.clear()
