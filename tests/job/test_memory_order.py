@@ -15,6 +15,7 @@ from tests.functional.test_torch_calls import CALLS
 from tests.functional.test_values import called, listed
 from tests.graphs import Trains
 from weft import nn
+from weft.job.aliasing import Memories
 from weft.job.job import Job
 from weft.job.memory_order import Order, alike, lies
 from weft.job.value import Node, Value
@@ -201,7 +202,7 @@ def test_channels_lie_innermost_only_where_a_kernel_lays_them_so() -> None:
     def of_norm(device: str) -> tuple[int, ...]:
         job = Job("norm")
         values = [Value(name, (2, 3, 8, 8), flow.float32, None, flow.device(device)) for name in "xyms"]
-        order = Order(job)
+        order = Order(job, Memories())
         order.known[values[0]] = values[0].meta.contiguous(memory_format=torch.channels_last)
         job.append(Node("group_norm", "group_norm", (values[0], 3, None, None, 1e-5), tuple(values[1:])))
         return order.laid(values[1]).stride()
@@ -226,6 +227,41 @@ def test_a_graph_drops_what_eager_calls_drop_of_results_in_another_order(name: s
     expected = dropped(x)
     flow.manual_seed(1)
     assert ((Dropping()(x) == 0) == (expected == 0)).all()
+
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "conv": lambda x: F.conv2d(x, flow.ones(2, 3, 3, 3)),
+    "dropout": F.dropout,
+    "rand_like": lambda x: x + flow.rand_like(x),
+    "is_contiguous": lambda x: x * x.is_contiguous(memory_format=flow.channels_last),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_parameter_lies_as_it_did_once_the_program_has_written_it(name: str) -> None:
+    class Step(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            x = (flow.rand(2, 3, 4, 5) + 1).to(memory_format=flow.channels_last)
+            self.held = nn.ParameterList([nn.Parameter(x)])
+            self.optimizer = flow.optim.SGD(self.held.parameters(), lr=0.1)
+            self.add_optimizer(self.optimizer)
+
+        def build(self) -> Any:
+            with flow.no_grad():
+                self.held[0].clamp_(1.2, 1.6)
+            loss = READERS[name](self.held[0]).square().sum()
+            loss.backward()
+            return loss
+
+    flow.manual_seed(1)
+    graph = Step()
+    found = graph()
+    flow.manual_seed(1)
+    eager = Step()
+    torch.testing.assert_close(found.item(), eager.build().item())
+    eager.optimizer.step()
+    assert graph.held[0].allclose(eager.held[0])
 
 
 def test_a_group_norm_whose_weights_alone_want_gradients_does_not_crash() -> None:

@@ -39,12 +39,8 @@ def formatted(x: Tensor, memory_format: Any, loosely: bool = False) -> Tensor:
     check(memory_format)
     if memory_format in (None, torch.preserve_format):
         return x
-    wanted, now = asks_channels_last(x, memory_format), fresh(x)
-    if here.trace is not None and now.value is not None and now.spec is None:
-        lies = here.trace.order.laid(now.value)
-    else:
-        lies = now._meta
-    if wanted == is_channels_last(lies):
+    wanted = asks_channels_last(x, memory_format)
+    if wanted == is_channels_last(fresh(x)._meta):
         return x if loosely else contiguous(x, memory_format)
     return still_part(move.contiguous(x, wanted), x)
 
