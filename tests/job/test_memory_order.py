@@ -122,8 +122,14 @@ ALONG_CHANNELS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "clamp": lambda F, x, w: x.clamp(0.2, 0.6),
     "glu": lambda F, x, w: F.glu(x, 1),
     "prelu": lambda F, x, w: F.prelu(x - 0.5, w[6, 4, 1, 1][0, :, 0, 0]),
+    "pixel_shuffle": lambda F, x, w: F.pixel_shuffle(F.conv2d(x, w[6, 4, 1, 1].repeat(2, 1, 1, 1)), 2),
+    "pixel_unshuffle": lambda F, x, w: F.pixel_unshuffle(x, 2),
+    "channel_shuffle": lambda F, x, w: F.channel_shuffle(x, 2),
     "interpolate bicubic": lambda F, x, w: F.interpolate(x, scale_factor=2, mode="bicubic"),
 }
+
+
+SHAPES_ALONE = ("avg_pool2d", "adaptive_avg_pool2d", "pixel_unshuffle", "channel_shuffle")
 
 
 @pytest.mark.parametrize("lying", ["by channels", "contiguous", "repeated"])
@@ -154,7 +160,7 @@ def test_gradients_have_channels_innermost_where_torchs_have(name: str, lying: s
     Told()(mine.detach(), flow.from_torch(dy))
     assert torch.allclose(dx, eager[1])
     assert all(map(lies, eager, told))
-    if "avg" not in name or lying == "by channels":  # of x they see nothing but its shape
+    if name not in SHAPES_ALONE or lying == "by channels":  # of x they see nothing but its shape
         assert lies(eager[1], dx.stride())
 
 
@@ -163,7 +169,7 @@ LYING: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     *(row for row in CALLS if row[0] not in ("linalg.lstsq", "kron")),  # these are as good as torch's
     *(("nn.functional." + name, (IMAGES, *args), {}) for name, args in [
         ("rms_norm", ((8,),)), ("layer_norm", ((6, 8),)), ("group_norm", (2,)), ("instance_norm", ()), ("glu", (1,)),
-        ("pad", ((1, 2, 1, 0), "circular")), ("pixel_shuffle", (2,)), ("rrelu", (0.1, 0.3, False)), ("softmax", (1,)),
+        ("pad", ((1, 2, 1, 1), "circular")), ("pixel_shuffle", (2,)), ("rrelu", (0.1, 0.3, False)), ("softmax", (1,)),
         ("rrelu", (0.1, 0.3, True)), ("avg_pool2d", (2,)), ("interpolate", (None, 2.0)), ("unfold", (2,)),
         ("linear", (torch.rand(3, 8),)), ("normalize", ()), ("scaled_dot_product_attention", (IMAGES, IMAGES)),
     ]),
