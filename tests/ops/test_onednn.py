@@ -73,6 +73,18 @@ def test_what_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen == [False]
 
 
+def test_where_it_takes_a_tenth_less_large_products_are_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onednn, "share", lambda threads: 0.95)
+    monkeypatch.setattr(onednn, "MANY", M * K * N)
+    a, b = torch.randn(M, K), torch.randn(K, N)
+    deep, flat = (a, b), (torch.randn(M, 64), torch.randn(64, N * K // 64))
+    for threads, amd in ((1, True), (2, False), (2, True)):
+        monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)
+        monkeypatch.setattr(onednn, "_amd", lambda amd=amd: amd)
+        assert takes(*deep) == (threads > 1 and amd)
+        assert not takes(*flat) and not takes(forms(M, K)["columns"], b) and not takes(a[:-1], b)
+
+
 def test_it_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = torch.randn(256, 256), torch.randn(256, 256)
     for faster in (0.0, math.inf):

@@ -1,5 +1,5 @@
-"""Products of large float32 matrices by oneDNN, on CPUs where it takes far less time than MKL, which torch calls: those
-of AMD's whose AVX-512 MKL leaves unused."""
+"""Products of large float32 matrices by oneDNN, on CPUs where it takes less time than MKL, which torch calls: those of
+AMD's with AVX-512, which MKL leaves unused."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from torch import Tensor
 from torch.nn import Parameter
 from torch.utils._python_dispatch import _disable_current_modes
 
-LEAST: Final = 1 << 22  # multiplications, and
+LEAST: Final = 1 << 22  # multiplications where oneDNN is far faster, and
 SIDE: Final = 32  # rows and columns, from which on the calls save more than they cost:
 SIZE: Final = SIDE * SIDE  # elements of a matrix
 FASTER: Final = 0.75  # share of MKL's time, far from that of any CPU seen, so that ranks decide alike: to the last bit
+MANY: Final = 1 << 26  # multiplications where it takes a tenth less, with several threads, and
+DEEP: Final = 128  # so many for an element of the result, which is copied
 NARROW: Final = 64  # columns of a transposed matrix
-SLICE: Final = 1 << 18  # bytes that a call allocates where the result's memory is given
+SLICE: Final = 1 << 19  # bytes that a call allocates where the result's memory is given
 ROWS: Final = 256  # of a slice with a large matrix, which is packed anew for each slice; fewer with a smaller one:
 PACKED: Final = 1 << 13  # one for so many elements
 
@@ -26,6 +28,16 @@ _LINEAR: Final = cast("Callable[..., Tensor]", getattr(torch.ops.mkldnn, "_linea
 _AS_IT_IS: Final[tuple[Any, ...]] = ("none", [], "")  # nothing is computed after the product
 # without it oneDNN isn't faster; MKL uses it, too, but not on every CPU that has it
 AVX512: Final = _LINEAR is not None and torch.backends.cpu.get_cpu_capability() == "AVX512"
+
+
+@functools.cache
+def _amd() -> bool:
+    """Whether the CPU is one of AMD's."""
+    try:
+        with open("/proc/cpuinfo") as text:
+            return "AuthenticAMD" in text.read(256)
+    except OSError:
+        return False
 
 
 @functools.cache
@@ -48,13 +60,18 @@ def takes(a: Tensor, b: Tensor, bias: Tensor | None = None) -> bool:
     if a.dim() != 2 or b.dim() != 2:
         return False
     (m, k), n = a.shape, b.shape[1]
-    if m * k * n < LEAST or min(m, k, n) < SIDE or b.shape[0] != k or not torch._C._get_mkldnn_enabled():
+    work = m * k * n
+    if work < LEAST or min(m, k, n) < SIDE or b.shape[0] != k or not torch._C._get_mkldnn_enabled():
         return False
     if not all(map(_plain, (a, b) if bias is None else (a, b, bias))):
         return False
     dense = b.is_contiguous() or b.t().is_contiguous()  # over gaps it takes a hundred times as long
     fits = bias is None or (bias.shape == (n,) and bias.is_contiguous())
-    return dense and fits and share(torch.get_num_threads()) < FASTER
+    if not dense or not fits:
+        return False
+    threads = torch.get_num_threads()
+    somewhat = threads > 1 and work >= MANY and k >= DEEP and not _transposed(a) and _amd()
+    return somewhat or share(threads) < FASTER
 
 
 def _plain(t: Tensor) -> bool:
