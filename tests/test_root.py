@@ -50,8 +50,8 @@ def test_a_missing_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError) as caught:
         flow.reluu  # noqa: B018
     assert "relu" in dir(caught.value.obj)  # where Python looks for what was meant
-    with pytest.raises(AttributeError, match=r"weft has no .sparse_coo_tensor., and torch has.*flow\.from_torch"):
-        flow.sparse_coo_tensor  # noqa: B018
+    with pytest.raises(AttributeError, match=r"weft has no .sparse_csr_tensor., and torch has.*flow\.from_torch"):
+        flow.sparse_csr_tensor  # noqa: B018
 
 
 def test_importing_is_quick_and_leaves_the_collector_as_it_was() -> None:

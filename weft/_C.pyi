@@ -117,12 +117,13 @@ from weft import (
     set_rng_state as set_rng_state, set_warn_always as set_warn_always, sgn as sgn, sigmoid as sigmoid, sign as sign,
     signbit as signbit, silu as silu, sin as sin, sinc as sinc, sinh as sinh, slice_scatter as slice_scatter,
     slogdet as slogdet, softmax as softmax, softplus as softplus, softshrink as softshrink, softsign as softsign,
-    solve as solve, sort as sort, split as split, split_with_sizes as split_with_sizes, sqrt as sqrt, square as square,
-    squeeze as squeeze, stack as stack, std as std, std_mean as std_mean, stft as stft, sub as sub, sum as sum,
-    svd as svd, svd_lowrank as svd_lowrank, t as t, take as take, take_along_dim as take_along_dim, tan as tan,
-    tanh as tanh, tensor as tensor, tensor_scatter_nd_update as tensor_scatter_nd_update, tensor_split as tensor_split,
-    tensordot as tensordot, threshold as threshold, tile as tile, to_dlpack as to_dlpack, to_global as to_global,
-    to_local as to_local, topk as topk, trace as trace, transpose as transpose, trapezoid as trapezoid, trapz as trapz,
+    solve as solve, sort as sort, sparse_coo_tensor as sparse_coo_tensor, split as split,
+    split_with_sizes as split_with_sizes, sqrt as sqrt, square as square, squeeze as squeeze, stack as stack,
+    std as std, std_mean as std_mean, stft as stft, sub as sub, sum as sum, svd as svd, svd_lowrank as svd_lowrank,
+    t as t, take as take, take_along_dim as take_along_dim, tan as tan, tanh as tanh, tensor as tensor,
+    tensor_scatter_nd_update as tensor_scatter_nd_update, tensor_split as tensor_split, tensordot as tensordot,
+    threshold as threshold, tile as tile, to_dlpack as to_dlpack, to_global as to_global, to_local as to_local,
+    topk as topk, trace as trace, transpose as transpose, trapezoid as trapezoid, trapz as trapz,
     triangular_solve as triangular_solve, tril as tril, tril_indices as tril_indices,
     triplet_margin_loss as triplet_margin_loss, triu as triu, triu_indices as triu_indices, trunc as trunc,
     typename as typename, unbind as unbind, unflatten as unflatten, unique as unique,
@@ -340,7 +341,7 @@ def clamp_grad(
     dy: Tensor, x: Tensor, min: _float | _int | _bool | _complex | None, max: _float | _int | _bool | _complex | None
 ) -> Tensor: ...
 
-def coalesce(x: Tensor) -> Any: ...
+def coalesce(x: Tensor) -> Tensor: ...
 
 def cofactors(x: Tensor) -> Tensor: ...
 
@@ -627,7 +628,7 @@ def fused_weighted_sum(tensors: Sequence[Tensor], weights: Sequence[_float], alp
 def gather(x: Tensor, indices: Tensor, axis: _int = 0) -> Tensor: ...
 
 @overload
-def gather(x: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor: ...
+def gather(x: Tensor, dim: _int, index: Tensor, sparse_grad: _bool = False) -> Tensor: ...
 
 def gather_places(x: Tensor, indices: Tensor, dims: _int) -> Tensor: ...
 
@@ -717,7 +718,7 @@ def index_copy_(x: Tensor, dim: _int, index: Tensor, source: Tensor) -> Tensor: 
 def index_fill_(x: Tensor, dim: _int, index: Tensor, value: Any) -> Tensor: ...
 
 def index_put_zeros(
-    value: Tensor, indices: Sequence[Tensor | None], shape: tuple[_int, ...] | list[_int]
+    value: Tensor, indices: Sequence[Tensor | None], shape: tuple[_int, ...] | list[_int], sparse: _bool = False
 ) -> Tensor: ...
 
 def index_reduce_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
@@ -1172,7 +1173,7 @@ def true_divide_(x: Tensor, other: Any, rounding_mode: str | None = None) -> Ten
 
 def trunc_divide(input: Any, other: Any) -> Tensor: ...
 
-def type(x: Tensor, dtype: Any = None) -> Any: ...
+def type(x: Tensor, dtype: Any = None, non_blocking: _bool = False) -> Any: ...
 
 def type_as(x: Tensor, other: Tensor) -> Tensor: ...
 

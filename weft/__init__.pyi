@@ -86,16 +86,16 @@ __all__ = [
     "set_grad_enabled", "set_num_interop_threads", "set_num_threads", "set_printoptions", "set_rng_state",
     "set_warn_always", "sgn", "short", "show", "sigmoid", "sigmoid_", "sign", "signal", "signbit", "silu", "sin",
     "sin_", "sinc", "sinc_", "sinh", "sinh_", "slice", "slice_scatter", "slice_update", "slogdet", "softmax",
-    "softplus", "softshrink", "softsign", "solve", "sort", "special", "split", "split_with_sizes", "sqrt", "sqrt_",
-    "square", "square_", "squeeze", "stack", "std", "std_mean", "stft", "strided", "sub", "subtract", "sum", "svd",
-    "svd_lowrank", "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan", "tan_", "tanh", "tanh_", "tensor",
-    "tensor_scatter_nd_update", "tensor_split", "tensordot", "testing", "threshold", "threshold_", "tile", "to_dlpack",
-    "to_global", "to_local", "to_torch", "topk", "trace", "transpose", "trapezoid", "trapz", "triangular_solve", "tril",
-    "tril_indices", "triplet_margin_loss", "triu", "triu_indices", "true_divide", "trunc", "trunc_", "typename",
-    "uint16", "uint32", "uint64", "uint8", "unbind", "unflatten", "unique", "unique_consecutive", "unravel_index",
-    "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze", "use_deterministic_algorithms", "utils",
-    "vander", "var", "var_mean", "vdot", "version", "view", "view_as_complex", "view_as_real", "vm", "vmap", "vsplit",
-    "vstack", "where", "xlogy", "xlogy_", "xpu", "zero_", "zeros", "zeros_like"
+    "softplus", "softshrink", "softsign", "solve", "sort", "sparse_coo_tensor", "special", "split", "split_with_sizes",
+    "sqrt", "sqrt_", "square", "square_", "squeeze", "stack", "std", "std_mean", "stft", "strided", "sub", "subtract",
+    "sum", "svd", "svd_lowrank", "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan", "tan_", "tanh", "tanh_",
+    "tensor", "tensor_scatter_nd_update", "tensor_split", "tensordot", "testing", "threshold", "threshold_", "tile",
+    "to_dlpack", "to_global", "to_local", "to_torch", "topk", "trace", "transpose", "trapezoid", "trapz",
+    "triangular_solve", "tril", "tril_indices", "triplet_margin_loss", "triu", "triu_indices", "true_divide", "trunc",
+    "trunc_", "typename", "uint16", "uint32", "uint64", "uint8", "unbind", "unflatten", "unique", "unique_consecutive",
+    "unravel_index", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze",
+    "use_deterministic_algorithms", "utils", "vander", "var", "var_mean", "vdot", "version", "view", "view_as_complex",
+    "view_as_real", "vm", "vmap", "vsplit", "vstack", "where", "xlogy", "xlogy_", "xpu", "zero_", "zeros", "zeros_like"
 ]
 
 from torch import (
@@ -1011,7 +1011,7 @@ def fused_moving_avg_obs_fake_quant(
     `averaging_const`; scale and zero point are written, too. With `per_row_fake_quant`, each channel has its own.
     """
 
-def gather(x: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
+def gather(x: Tensor, dim: _int, index: Tensor, sparse_grad: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The elements of x selected along a dimension by an index: y[i][j] = x[index[i][j]][j] for dim 0."""
 
 def gather_nd(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1583,7 +1583,7 @@ def mul(
     """a * b, element by element."""
 
 def multinomial(
-    x: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Any = None, out: Tensor | None = None
+    x: Tensor, num_samples: _int, replacement: _bool = False, generator: Any = None, *, out: Tensor | None = None
 ) -> Tensor:
     """Draws of indices, with probabilities proportional to x along its last dimension."""
 
@@ -2107,6 +2107,15 @@ def solve(a: Tensor, b: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def sort(x: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, out: Any = None) -> Ranked:
     """The elements sorted along a dimension, and their indices."""
+
+def sparse_coo_tensor(
+    indices: Any, values: Any, size: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: _bool = False,
+    check_invariants: _bool | None = None, is_coalesced: _bool | None = None, out: Tensor | None = None,
+    layout: Any = None, pin_memory: _bool = False
+) -> Tensor:
+    """A tensor of zeros and, at these indices (a column for each), the values. A global one, and one in a graph, is
+    dense.
+    """
 
 def split(
     x: Tensor, split_size_or_sections: _int | Sequence[_int], dim: _int = 0, *, out: Any = None

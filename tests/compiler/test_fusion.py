@@ -364,6 +364,24 @@ def test_what_a_kernel_allocates_is_told(fusing: None) -> None:
     assert "12.3 KB  that an act of step0 allocates, most in fused" in graph.memory()
 
 
+class Products(nn.Graph):
+    def __init__(self, equation: str) -> None:
+        super().__init__()
+        self.equation = equation
+        self.config.enable_inductor()
+
+    def build(self, x: Any, w: Any) -> Any:
+        return nn.functional.gelu(flow.einsum(self.equation, x, w) * 2).sum(0)
+
+
+@pytest.mark.parametrize("equation", ["bi,eij->ebj", "bi,eij->bej"])
+def test_what_is_turned_for_a_kernel_is_told(fusing: None, equation: str) -> None:
+    graph, x, w = Products(equation), flow.randn(256, 8), flow.randn(3, 8, 64)
+    graph.compile(x, w)
+    made = flow.einsum(equation, x, w).to_torch()
+    assert usage(graph.plan).allocated == made.nbytes * (1 if made.is_contiguous() else 2) + 12_345
+
+
 class Unread(nn.Graph):
     """Backward computes more of a module again than it reads: nobody reads what the statistics gave."""
 

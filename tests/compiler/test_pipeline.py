@@ -90,6 +90,8 @@ def test_as_a_table_and_as_a_picture() -> None:
     ]
     drawn = list(ElementTree.fromstring(found.svg()).iter("{http://www.w3.org/2000/svg}rect"))
     assert len(drawn) == 1 + 2 * 12 + 3, "the ground, twelve parts a rank, and what the colours mean"
+    empty = Schedule({"rank 0": []})
+    assert "set_gradient_accumulation_steps" in str(empty) and ElementTree.fromstring(empty.svg()) is not None
 
 
 WHY = {

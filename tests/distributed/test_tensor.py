@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from weft.distributed.tensor.experimental import implicit_replication, local_map
 from weft.distributed.tensor.parallel import (
     ColwiseParallel,
     PrepareModuleInput,
+    PrepareModuleInputOutput,
     RowwiseParallel,
     SequenceParallel,
     loss_parallel,
@@ -74,18 +76,21 @@ def test_a_mesh_s_rows_work_apart() -> None:
     assert row.full_tensor().tolist() == [float(rank // 2 * 2)] * 4  # its own row's first rank
 
 
-class Net(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.embed, self.norm = nn.Embedding(8, 6), nn.LayerNorm(6)
-        self.blocks = nn.ModuleList([nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 6)) for _ in range(2)])
-        self.head = nn.Linear(6, 8, bias=False)
+def net_of(nn: Any) -> Any:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed, self.norm = nn.Embedding(8, 6), nn.LayerNorm(6)
+            self.blocks = nn.ModuleList([nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 6)) for _ in range(2)])
+            self.head = nn.Linear(6, 8, bias=False)
 
-    def forward(self, ids: Any) -> Any:
-        h = self.embed(ids)
-        for block in self.blocks:
-            h = h + block(self.norm(h))
-        return self.head(h)
+        def forward(self, ids: Any) -> Any:
+            h = self.embed(ids)
+            for block in self.blocks:
+                h = h + block(self.norm(h))
+            return self.head(h)
+
+    return Net()
 
 
 IDS = [[1, 2, 3, 4], [5, 6, 7, 0]]
@@ -103,14 +108,15 @@ def trained(net: Any) -> list[float]:
     return found
 
 
+@pytest.mark.parametrize("library", [nn, torch.nn])
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_plan_trains_as_one_device(whole: bool) -> None:
+def test_a_plan_trains_as_one_device(whole: bool, library: Any) -> None:
+    given = net_of(library)
+
     @on(2)
     def run() -> None:
-        flow.manual_seed(0)
-        alone = trained(Net())
-        flow.manual_seed(0)
-        net, mesh = Net(), init_device_mesh("cpu", (2,))
+        alone, net = (flow.from_torch(copy.deepcopy(given)) for _ in range(2))
+        mesh = init_device_mesh("cpu", (2,))
         plan = {
             "embed": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)),
             "norm": SequenceParallel(),
@@ -124,7 +130,29 @@ def test_a_plan_trains_as_one_device(whole: bool) -> None:
         with mesh:
             assert parallelize_module(net, parallelize_plan=plan) is net
         assert net.blocks[0][0].weight.placements == (Shard(0),) and net.blocks[1][2].weight.placements == (Shard(1),)
-        torch.testing.assert_close(trained(net), alone, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(trained(net), trained(alone), rtol=1e-4, atol=1e-5)
+        for p, q in zip(net.parameters(), alone.parameters(), strict=True):
+            torch.testing.assert_close(p.grad.numpy(), q.grad.numpy(), rtol=1e-3, atol=1e-5)
+
+    run()
+
+
+@pytest.mark.parametrize("library", [nn, torch.nn])
+def test_styles_prepare_what_goes_in_and_out(library: Any) -> None:
+    class Scaled(library.Module):
+        def forward(self, x: Any, scale: Any = None) -> Any:
+            return x * scale
+
+    @on(2)
+    def run() -> None:
+        rank, style = flow.env.get_rank(), PrepareModuleInputOutput(
+            input_layouts=(Shard(0),), desired_input_layouts=(Replicate(),), input_kwarg_layouts={"scale": Replicate()},
+            desired_input_kwarg_layouts={"scale": Replicate()}, output_layouts=Replicate(),
+            desired_output_layouts=Shard(0),
+        )  # fmt: skip
+        net, mesh = flow.from_torch(Scaled()), init_device_mesh("cpu", (2,))
+        parallelize_module(net, mesh, style)
+        assert net(flow.full((2,), rank + 1.0), scale=flow.tensor(3.0)).tolist() == [3.0 * (rank + 1)] * 2
 
     run()
 
@@ -146,6 +174,8 @@ def test_distribute_module_and_what_stays_local() -> None:
         assert flow.cat([x, flow.zeros(1)]).full_tensor().tolist() == [1.0] * 4 + [0.0]
         assert (x + flow.ones(4)).full_tensor().tolist() == [2.0] * 4
     assert DeviceMesh("cpu", [0, 1]) == mesh
+    with pytest.raises(ArgumentError, match=r"got Linear. It is torch's: flow.from_torch\(module\)"):
+        parallelize_module(torch.nn.Linear(2, 2), mesh, ColwiseParallel())
 
 
 def test_placements_print_as_torchs() -> None:

@@ -43,9 +43,23 @@ def counting() -> Iterator[Counter[str]]:
         sys.setprofile(None)
 
 
+class Drops(nn.Graph):
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.times = times
+
+    def build(self, x: Any) -> Any:
+        for _ in range(self.times):
+            x = nn.functional.dropout(x, 0.1)
+        return x
+
+
 def calls(layers: int, norm: Any, micro: int) -> int:
+    return calls_of(Train(layers, norm, micro), flow.ones(2 * micro, 4))
+
+
+def calls_of(graph: nn.Graph, x: Any) -> int:
     """How many calls Python makes for a graph's first step: counted, as a clock would be off."""
-    graph, x = Train(layers, norm, micro), flow.ones(2 * micro, 4)
     with counting() as counted:
         graph.compile(x)
         graph.running.brief = True  # on this thread, the one that is watched
@@ -59,6 +73,11 @@ def test_calls_are_linear_in_the_nodes(norm: Any, micro: int) -> None:
     """Also where each layer writes buffers, of each micro-batch."""
     calls(2, norm, micro)  # what is done once
     few, some, many = (calls(layers, norm, micro) for layers in (10, 20, 60))
+    assert many - some < 1.02 * 4 * (some - few)
+
+
+def test_calls_are_linear_in_the_draws() -> None:
+    few, some, many = (calls_of(Drops(times), flow.ones(4)) for times in (50, 100, 300))
     assert many - some < 1.02 * 4 * (some - few)
 
 

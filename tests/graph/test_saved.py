@@ -283,6 +283,21 @@ def test_ranks_load_what_one_run_saved() -> None:
     spawn_threads(2, rank)
 
 
+def test_an_argument_of_another_type_is_refused_in_a_part_of_a_mean_too() -> None:
+    P, B = flow.placement("cpu", ranks=[0, 1]), flow.sbp.broadcast
+
+    def rank() -> None:
+        graph = nn.Graph.trace(lambda x: x.mean())
+        graph(flow.ones(4, placement=P, sbp=B).to_global(sbp=flow.sbp.split(0)))
+        state = graph.runtime_state_dict()
+        plan = re.sub(r"(mean\(%\S+ None, )False(, where=)", r"\1 1\2", state["plan"])
+        assert plan != state["plan"]
+        with pytest.raises(CompileError, match=r"^in `.*: argument 'keepdim' must be bool, not int"):
+            Blank().load_runtime_state_dict({**state, "plan": plan, "checksums": None})
+
+    spawn_threads(2, rank)
+
+
 EDITED = {  # of the sender, or of the receiver
     "dtype": (1, r"(add\.boxed1 = read\(\) : )float32", r"\1int32"),
     "place": (1, r"(add\.boxed1 = read\(\) .* register \d+)\+128", r"\1+64"),
@@ -353,6 +368,7 @@ def test_stages_that_draw_go_on_where_they_were(tmp_path: Path) -> None:
         ("plan", "plum", "line 1"),
         ("draws", "job Train_0", "the state tells of "),
         ("draws", "plum", "line 1"),
+        ("draws", "job two\n" + "%a = rand((2,), dtype('float32'), device('cpu')) : float32[2] cpu:0\n" * 2, "of a, a"),
         ("plan", 3, "no 'plan' of that kind"),
         ("arguments", "open('x')", "can't be read"),
         ("variables", {}, "the state has none"),
@@ -375,6 +391,10 @@ EDITS = {
     "read before it is made": (lambda p: swapped(p, "relu"), "which no call before it makes"),
     "beyond the arena": (lambda p: re.sub(r"arena (\d+)", "arena 64", p), "beyond the 64 bytes"),
     "another's place": (moved, "which is still needed"),
+    "unknown option": (
+        lambda p: p.replace("graph.input(0, form=", "graph.input(0, of="),
+        "graph.input has no option of",
+    ),
     "unknown op": (lambda p: p.replace(" = relu(", " = system("), "no op is called 'system'"),
     "another shape": (lambda p: re.sub(r"(= relu\(.*? : float32)\[8,8\]", r"\1[8,4]", p), "relu"),
     "too few": (lambda p: p.replace(" = relu(%", " = add(%"), "add takes"),
@@ -450,6 +470,19 @@ def test_what_would_compute_something_else_is_refused_unless_it_is_wanted(state:
         Blank().load_runtime_state_dict({**state, "plan": plan, "checksums": None})
 
 
+def test_draws_over_what_lies_otherwise_are_refused() -> None:
+    class Drops(nn.Graph):
+        def build(self, x: Any) -> Any:
+            return F.dropout(x.mT, 0.5)
+
+    graph = Drops()
+    graph(flow.ones(2, 3))
+    state = graph.runtime_state_dict()
+    Blank().load_runtime_state_dict(state)
+    with pytest.raises(CompileError, match=r"dropout over strides \(\(1, 3\),\), and the state tells of \[\(6,\)\]"):
+        Blank().load_runtime_state_dict({**state, "draws": state["draws"].replace("[3,2]", "[6]")})
+
+
 def test_the_form_of_an_input_that_nothing_reads_takes_no_memory() -> None:
     class First(nn.Graph):
         def build(self, x: Any, unused: Any) -> Any:
@@ -488,6 +521,7 @@ def test_operands_that_no_kernel_takes_are_refused_though_the_form_is_as_declare
     state = graph.runtime_state_dict()
     for old, new, says in (
         (r"(conv_weight_grad\(.*?, \(4, 2, 3, 3\), )\(1, 1\)", r"\1(1, 9)", "conv_weight_grad"),
+        (r"(conv_weight_grad\(.*?, \(4, 2, 3, 3\), )\(1, 1\)", r"\1(None, 1)", "conv_weight_grad"),
         (r"(layer_norm_grad\(%\S+, %\S+), %[^,]+, ", r"\1, %m.2-max_pool2d:1, ", "layer_norm_grad"),
         (r"(scatter_places\(.*?), %\S+, ", r"\1, %ones_like, ", "scatter_places"),
         (r"zeros_like\(([^,]*), None\)", r"zeros_like(\1, 1)", "zeros_like"),

@@ -398,8 +398,15 @@ def test_programs_that_train(path: str, tmp_path: Path, monkeypatch: pytest.Monk
     class Euler(Scheduler):
         def step(self, x: Any) -> Any:
             assert isinstance(x, torch.Tensor), type(x)
+            self.kept = [x]
             return x + torch.ones(x.shape, dtype=x.dtype, device=x.device)
 
+        def last(self) -> Any:
+            return self.kept[0] * 1
+
+    euler = Euler()
+    euler.step(flow.from_torch(X))
+    assert type(euler.last()) is flow.Tensor
     assert torch.equal(Euler().step(flow.from_torch(X)).to_torch(), X + 1)  # type: ignore[arg-type]
     assert type(Euler().step(X)) is torch.Tensor
 

@@ -1230,6 +1230,29 @@ def test_a_sparse_matrix_that_a_module_was_given_is_multiplied_as_such(tmp_path:
         mine.edges.to_global(flow.placement("cpu", [0]), flow.sbp.broadcast)
 
 
+class Adapted(torch.nn.Module):
+    """Trains some elements of a weight alone, as PEFT's SHiRA."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight, self.some = torch.nn.Parameter(torch.rand(3, 4), False), torch.nn.Parameter(torch.rand(2))
+        self.places = torch.tensor([[0, 2], [3, 1]], dtype=torch.int)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        weight = self.weight.clone()
+        weight += torch.sparse_coo_tensor(self.places, self.some * 2, (3, 4))
+        return torch.nn.functional.linear(x, weight).square().sum()
+
+
+def test_a_sparse_tensor_that_a_module_makes_is_one() -> None:
+    theirs, x = Adapted(), torch.rand(2, 4)
+    mine = flow.from_torch(theirs)
+    theirs(x).backward()
+    mine(flow.from_torch(x)).backward()
+    torch.testing.assert_close(mine.some.grad.to_torch(), theirs.some.grad)
+    assert Called(mine)(flow.from_torch(x)).item() == pytest.approx(theirs(x).item())
+
+
 class Closed(torch.nn.Module):
     """Functions in attributes refer to its layers, as in minGPT's blocks."""
 

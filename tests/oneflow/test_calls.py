@@ -98,7 +98,8 @@ def test_a_state_tells_how_many_steps_a_graph_has_trained() -> None:
     step, x = Step(), flow.ones(1, 2)
     step(x)
     step(x)
-    state = step.state_dict()
+    state: dict[str, Any] = {}
+    assert step.state_dict(state) is state
     assert state["System-Train-TrainStep"].tolist() == [2]
     after = Step()
     after.load_state_dict(state)
@@ -198,3 +199,32 @@ def test_arguments_have_oneflows_names() -> None:
     flow.profiler.range_pop()
     with pytest.warns(UserWarning, match="record_bandwidth_for_cuda"):
         flow.profiler.profile(record_bandwidth_for_cuda=True)
+
+
+X, W = flow.full((3, 3), 2.0), [flow.nn.Parameter(flow.ones(1))]
+ADAM: Any = (W, 0.1, (0.9, 0.99), 1e-8, 0.0, False)  # up to amsgrad
+
+
+@pytest.mark.parametrize(("made", "expected"), [
+    (lambda m: m.addmm(X, X, X, 2, 3).tolist(), [[30.0] * 3] * 3),  # alpha, then beta
+    (lambda m: X.addmm(X, X, 2).tolist(), [[26.0] * 3] * 3),
+    (lambda m: m.addmm(3, X, 2, X, X).tolist(), [[30.0] * 3] * 3),
+    (lambda m: m.optim.SGD(W, 0.1, 0.9, 0.0, 0.0, False, True, True).defaults["maximize"], True),
+    (lambda m: m.optim.Adam(*ADAM, False, True).defaults["do_bias_correction"], False),
+    (lambda m: m.optim.AdamW(*ADAM, False, True).defaults["do_bias_correction"], False),
+    (lambda m: m.nn.TripletMarginLoss(1.0, 2.0, 1e-6, False, None, None, "sum").reduction, "sum"),
+    (lambda m: m.nn.Softsign(True)(X).numpy(), pytest.approx(flow.full((3, 3), 2 / 3).numpy())),
+    (lambda m: m.nn.functional.dropout(X, 0.5, True, False, m.Generator()).shape, (3, 3)),
+    (lambda m: m.multinomial(X, 1, True, m.Generator()).shape, (3, 1)),
+    (lambda m: m.gather(X, 0, m.zeros(1, 3, dtype=m.int64), False).tolist(), [[2.0] * 3]),
+    (lambda m: X.type(m.float64, False).dtype, flow.float64),
+])  # fmt: skip
+def test_arguments_stand_in_oneflows_places(made: Any, expected: Any) -> None:
+    assert made(flow) == expected
+
+
+def test_the_grad_mode_by_oneflows_name() -> None:
+    with flow.set_grad_enabled(is_train=False):
+        assert not flow.is_grad_enabled()
+        with flow.set_grad_enabled():
+            assert flow.is_grad_enabled()

@@ -109,6 +109,19 @@ class Gated(nn.Module):
         return flow.where(x > 0, x, flow.zeros_like(x)) * self.weight
 
 
+class Matrices(nn.Module):
+    """Inverted and factorized, and products of more than two dimensions: results in columns, or in another order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight, self.mix = nn.Parameter(flow.ones(32)), nn.Parameter(flow.randn(4, 32, 32))
+
+    def forward(self, x: Any) -> Any:
+        x = (x * self.weight) @ x.mT + 3 * flow.eye(32)
+        y = F.gelu(flow.linalg.cholesky(x)) + F.gelu(flow.linalg.inv(x))
+        return F.gelu(flow.einsum("bij,ejk->bike", y, self.mix))
+
+
 class Images(nn.Module):
     """In 16 bits, of which kernels make wider copies, and resized."""
 
@@ -131,6 +144,7 @@ MODELS: dict[str, Callable[[], tuple[nn.Module, Any]]] = {
     "experts": lambda: (Experts(), flow.randn(2048, 32)),
     "transposed": lambda: (Mixer(), flow.randn(37, 49, 33)),
     "gated": lambda: (Gated(), flow.randn(512, 64)),
+    "matrices": lambda: (Matrices(), flow.randn(32, 32, 32)),
     "images": lambda: (Images(), flow.randn(8, 3, 32, 32)),
     "one layer four times": lambda: (nn.Sequential(*[Block(64)] * 4), flow.randn(16, 64, 64)),
 }

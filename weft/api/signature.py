@@ -184,13 +184,17 @@ def _numbers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, 
     return None if numbers is given else (numbers[:n], dict(zip(kwargs, numbers[n:], strict=True)))
 
 
-def _scales_first(s: Signature, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+def _scales_apart(s: Signature, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
     """The arguments in today's order, if numbers that are keywords now stand before the tensors that they scale, as
-    older programs have them: `x.add_(2, y)`; None if they don't."""
+    older programs have them: `x.add_(2, y)`; or after all, as OneFlow's: `addmm(x, a, b, alpha, beta)`. None if they
+    don't."""
     scales = [p.name for p in s.params if p.keyword_only and p.name in ("value", "beta", "alpha")]
     tensors = tuple(a for a in args if isinstance(a, Tensor))
     numbers = [a for a in args if type(a) in (int, float)]
-    misfit = len(numbers) > len(scales) or len(tensors) + len(numbers) < len(args) or type(args[-1]) in (int, float)
+    misfit = len(numbers) > len(scales) or len(tensors) + len(numbers) < len(args)
+    if type(args[-1]) in (int, float):
+        misfit = misfit or len(scales) < 2 or not all(isinstance(a, Tensor) for a in args[: len(tensors)])
+        scales.reverse()
     return None if misfit or len(tensors) != len(s.positional) else (tensors, dict(zip(scales, numbers, strict=False)))
 
 
@@ -303,7 +307,7 @@ class Door:
             for fitting in (placed, s.numbered(*placed)):
                 if fitting is not None and s.refusal(*fitting) is None:
                     return self._tried(*fitting)
-        older = _scales_first(s, args) if rest and not more else None
+        older = _scales_apart(s, args) if rest and not more else None
         if older is not None:
             return self._tried(*older)
         numbers = _numbers(args, {**given, **other} if not rest else other)

@@ -14,7 +14,7 @@ from weft.autograd.inplace import check_writable, rebase
 from weft.autograd.modes import anomaly, call_stack
 from weft.autograd.node import RELEASED, Hooked, Slot, opened
 from weft.core.dispatch import here
-from weft.core.errors import ArgumentError, AutogradError, ShapeError
+from weft.core.errors import ArgumentError, AutogradError, MissingFormulaError, ShapeError
 from weft.ops import ops
 from weft.ops.explain import describe
 from weft.tensor.gradient import check_kind
@@ -165,11 +165,11 @@ class Function:
 
     @staticmethod
     def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
-        raise AutogradError("a Function needs a static method forward(ctx, *args)")
+        raise MissingFormulaError("a Function needs a static method forward(ctx, *args)")
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any, **kwargs: Any) -> Any:
-        raise AutogradError("a Function needs a static method backward(ctx, *gradients)")
+        raise MissingFormulaError("a Function needs a static method backward(ctx, *gradients)")
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:

@@ -89,12 +89,12 @@ class inference_mode(_GradMode):
 
 
 class set_grad_enabled(_GradMode):
-    """Sets the grad mode at once; as a context manager, restores it at the end."""
+    """Sets the grad mode at once; as a context manager, restores it at the end. `is_train` is OneFlow's name for it."""
 
-    def __init__(self, mode: bool) -> None:
+    def __init__(self, mode: bool = True, *, is_train: bool = True) -> None:
         super().__init__()
-        self.mode = mode
-        self._previous, here.grad = here.grad, mode
+        self.mode = mode and is_train
+        self._previous, here.grad = here.grad, self.mode
 
     def __enter__(self) -> None:
         here.grad = self.mode

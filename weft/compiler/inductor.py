@@ -28,6 +28,7 @@ from weft.plan.calls import Call, Ref, Result
 Kernel = Callable[[list[torch.Tensor]], object]  # of a fused call's operands, then its results
 
 ALIGNED: Final = 16  # bytes: Triton's kernels read so many at once
+SHARED: Final = 1 << 14  # elements for each thread that loops are shared among: fewer take no longer than threads wait
 kernels: dict[Any, Kernel | None] = {}  # None: it can't be compiled
 lock: Final = threading.RLock()  # the compiler isn't made for several threads
 
@@ -131,8 +132,9 @@ def compiled(call: Call, tensors: Sequence[torch.Tensor]) -> Kernel:
             lambda *given: [t.contiguous(memory_format=k) for t, k in zip(_results(call, given), kept, strict=True)]
         )
         graph = trace(laid, decomposition_table=table)(*forms)
-    quiet: dict[str, Any] = {"size_asserts": False, "alignment_asserts": False, "compile_threads": 1}
-    with torch.no_grad(), config.patch(**quiet):
+    options: dict[str, Any] = {"size_asserts": False, "alignment_asserts": False, "compile_threads": 1}
+    options["cpp.min_chunk_size"] = SHARED
+    with torch.no_grad(), config.patch(options):
         found = compile_fx.compile_fx_inner(graph, forms, is_inference=True, static_input_idxs=range(n))
     return Copying(getattr(found, "current_callable", None) or found, n)  # without the bookkeeping around it
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import torch
 
 from weft.core.dispatch import here, set_modes
-from weft.core.errors import DeviceError
+from weft.core.errors import DeviceError, NoDeviceError
 from weft.core.rank import current
 
 capturing: Final = threading.Lock()  # held while kernels are captured: nobody may wait for the whole device meanwhile
@@ -116,9 +116,9 @@ def _make(text: str, index: int | None) -> Device:
         or (colon and not number.isdigit())
         or (colon and index is not None)
     ):
-        raise DeviceError(f"{text!r} is not a device; write 'cpu', 'cuda' or 'cuda:1'")
+        raise NoDeviceError(f"{text!r} is not a device; write 'cpu', 'cuda' or 'cuda:1'")
     if index is not None and not (hasattr(index, "__index__") and index >= 0):
-        raise DeviceError(f"device({text!r}, {index!r}): the index of a device is an integer from 0")
+        raise NoDeviceError(f"device({text!r}, {index!r}): the index of a device is an integer from 0")
     return _one(kind, int(number) if colon else index or 0)
 
 

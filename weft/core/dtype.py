@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from weft.core.errors import DtypeError
+from weft.core.errors import DtypeError, NoDtypeError
 
 _by_torch: dict[torch.dtype, DType] = {}
 
@@ -100,7 +100,7 @@ def of_torch(dtype: torch.dtype) -> DType:
 def named(name: str) -> DType:
     found = _by_name.get(name)
     if found is None:
-        raise DtypeError(f"no dtype is called {name!r}; there are {', '.join(d.name for d in every)}")
+        raise NoDtypeError(f"no dtype is called {name!r}; there are {', '.join(d.name for d in every)}")
     return found
 
 

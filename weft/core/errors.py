@@ -29,6 +29,16 @@ class ShapeError(WeftError, RuntimeError, ValueError):
     """Shapes that are incompatible, or that the data doesn't have."""
 
 
+class CheckpointError(WeftError, RuntimeError, ValueError):
+    """A file is corrupt, or doesn't fit what it is loaded into."""
+
+
+class MissingKeyError(ArgumentError, CheckpointError, KeyError):
+    """A dict without a key that it must have."""
+
+    __str__ = Exception.__str__  # a KeyError's shows its text in quotes
+
+
 class OutOfMemoryError(ShapeError):
     """An allocation larger than the available memory."""
 
@@ -37,12 +47,20 @@ class DtypeError(WeftError, TypeError, RuntimeError):
     """A dtype that the op can't take, or that can't have a gradient."""
 
 
+class NoDtypeError(DtypeError, ValueError):
+    """A name or a value that no dtype has."""
+
+
 class MissingKernelError(DtypeError, NotImplementedError):
     """A dtype or device that the op has no kernel for."""
 
 
 class DeviceError(WeftError, RuntimeError):
     """Operands on different devices, or a device that this machine doesn't have."""
+
+
+class NoDeviceError(DeviceError, TypeError):
+    """A name or an index that no device has."""
 
 
 class IndexingError(WeftError, IndexError, RuntimeError):
@@ -91,10 +109,6 @@ class SecretError(RankError):
 
 class OpError(WeftError, RuntimeError):
     """A kernel refused its operands."""
-
-
-class CheckpointError(WeftError, RuntimeError, ValueError):
-    """A file is corrupt, or doesn't fit what it is loaded into."""
 
 
 def ours(error: BaseException) -> bool:

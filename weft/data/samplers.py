@@ -12,7 +12,7 @@ from torch.utils.data.distributed import DistributedSampler as TheirDistributedS
 
 from weft.autograd.plain import plain
 from weft.core import random
-from weft.core.errors import OptionError, ShapeError
+from weft.core.errors import AssertedError, OptionError
 from weft.core.rank import current
 from weft.tensor.data import own_data
 from weft.tensor.tensor import Tensor, of_torch
@@ -57,8 +57,8 @@ class TensorDataset(theirs.Dataset[Any]):
     def __init__(self, *tensors: Tensor) -> None:
         tensors = plain(tensors)
         lengths = {t.shape[0] for t in tensors}
-        if len(lengths) != 1:
-            raise ShapeError(
+        if len(lengths) > 1:
+            raise AssertedError(
                 f"the tensors of a dataset must have the same length; got {[list(t.shape) for t in tensors]}"
             )
         self.tensors = tensors

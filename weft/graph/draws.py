@@ -94,6 +94,14 @@ class Draws:
         self.named = {n.name: n for n in drawing}
         self.ahead = bool(self.steps) and not (len(here) == 1 and {n.name for n in drawing} <= here[0])
         self.last = self.steps[-1] if self.steps else None
+        self.beside: dict[Node, tuple[list[Node], list[Node]]] = {}  # what steers before each draw, after the last one
+        steers: list[Node] = []
+        for n in self.steps:
+            steers.append(n)
+            if n.op != "steer":
+                self.beside[n], steers = (steers[:-1], []), []
+        if drawing:
+            self.beside[drawing[-1]][1].extend(steers)
         self.mine = {n for n in drawing if any(n.name in names for names in here)}
         self.calls = {n: self._call(n) for n in drawing}
         self.own = Launched(random.of(rank).on)
@@ -213,9 +221,7 @@ class Draws:
         source, device = self.calls[n][1:]
         if self.ahead:
             return partial(self._again, n, torch.Generator(device))
-        at = self.steps.index(n)
-        before = [self.steps[i] for i in range(at) if all(m.op == "steer" for m in self.steps[i:at])]
-        after = [] if any(m.op != "steer" for m in self.steps[at + 1 :]) else self.steps[at + 1 :]
+        before, after = self.beside[n]
         if not (before or after) and source is random.of(self.rank):
             return None
         return partial(self._among, before, Launched(source.on), after)

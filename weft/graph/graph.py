@@ -189,13 +189,15 @@ class Graph:
             raise GraphError("the graph is compiled already; set the scaler in __init__")
         self.__dict__["_scaler"] = grad_scaler
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self, destination: dict[str, Any] | None = None) -> dict[str, Any]:
         """The state of every module, by its name in the graph, and of optimizers, schedules and scaler, to resume
         training."""
         self._settle()
-        state: dict[str, Any] = {name: block.to(Module).state_dict() for name, block in self._blocks.items()}
+        state: dict[str, Any] = {} if destination is None else destination
+        state.update({name: block.to(Module).state_dict() for name, block in self._blocks.items()})
         trained = [part.state_dict() for part in self._training()]
-        return state | {TRAINING: trained, STEPS: of_torch(torch.tensor([self._steps()]))} if trained else state
+        state.update({TRAINING: trained, STEPS: of_torch(torch.tensor([self._steps()]))} if trained else {})
+        return state
 
     def _steps(self) -> int:
         """The number of training steps so far, those of a loaded state included."""

@@ -41,6 +41,7 @@ from weft.job.text import parse as parse_job
 from weft.job.text import show
 from weft.job.value import Node, Value
 from weft.ops import OPS
+from weft.ops.explain import accepts, wrong
 from weft.ops.form import Form
 from weft.ops.infer import check, infer
 from weft.plan.calls import Call, Ref, shown
@@ -231,9 +232,14 @@ def _check_forms(calls: tuple[Call, ...], outside: Mapping[str, Form] | None = N
         if len({tuple(forms[v.name].shape for v in values) for values in lists_of(call)}) > 1:
             raise CompileError(f"{shown(call)}: its lists don't go together, pair by pair")
         op = OPS.get(call.op)
-        if op is None or call.option("where") is not None or call.option("part") is not None:
+        if op is None:
             continue
         with _within(call):
+            for p, a in zip(op.params, call.args, strict=False):  # an update's call leaves defaults out
+                if p.kind == "attribute" and not isinstance(a, Ref) and not accepts(p, a):
+                    raise ValueError(wrong(p, a))
+            if call.option("where") is not None or call.option("part") is not None:
+                continue
             given = substituted(call.args, Ref, lambda r: forms[r.name])
             for device in (a for a in call.args if isinstance(a, Device)):
                 device.check()
@@ -259,17 +265,21 @@ def _draws(text: str, plan: Plan) -> Job:
     """The inverse, for a plan, whose calls draw what its nodes of these names do."""
     job = parse_job(text)
     mine = {c.name: c for t in plan.tasks for c in t.step.calls if c.op in OPS and OPS[c.op].random}
-    drawing = {n.name: n for n in job.nodes if n.op != "input"}
-    for n in drawing.values():
-        strides = mine[n.name].option("strides") if n.name in mine else None
-        n.extra = {"source": random.of(current()), "strides": list(strides or (None,) * len(n.operands()))}
+    told = [n for n in job.nodes if n.op != "input"]
+    drawing = {n.name: n for n in told}
+    for n in told:
+        shapes = [v.shape for v in n.operands()]
+        strides = (mine[n.name].option("strides") if n.name in mine else None) or (None,) * len(shapes)
+        if [*map(len, shapes)] != [len(s or shape) for s, shape in zip(strides, shapes, strict=False)]:
+            raise CompileError(f"the plan draws {n.name} over strides {strides}, and the state tells of {shapes}")
+        n.extra = {"source": random.of(current()), "strides": list(strides)}
         for v in n.outputs:
             if v.spec is not None:
                 v.spec.placement.check(current().world_size)
-    random_only = all(n.draws for n in drawing.values())
-    if not random_only or any(name not in drawing or drawing[name].op != c.op for name, c in mine.items()):
+    apart = len(drawing) == len(told) and all(n.draws for n in told)
+    if not apart or any(name not in drawing or drawing[name].op != c.op for name, c in mine.items()):
         raise CompileError(
-            f"the plan draws {', '.join(mine) or 'nothing'}, and the state tells of {', '.join(drawing)}"
+            f"the plan draws {', '.join(mine) or 'nothing'}, and the state tells of {', '.join(n.name for n in told)}"
         )
     return job
 
@@ -297,6 +307,8 @@ def _end(call: Call) -> Value:
 
 def _check_end(call: Call, forms: Mapping[str, Form]) -> None:
     """Check that a value has on this rank what its global form says."""
+    if strange := {key for key, _ in call.options} - {"form"}:
+        raise ValueError(f"{call.op} has no option {min(strange)}")
     v, here = _end(call), [*(r.name for r in call.results), *call.operands()]
     rank = current()
     if v.spec is not None:

@@ -49,7 +49,7 @@ def _wrap_method(theirs: Function) -> Function:
         if inside.depth:
             return theirs(self, *args, **kwargs)
         args = tuple(map(_parameters_listed, args))
-        if not contains(values := (*vars(self).values(), *args, *kwargs.values())):
+        if not contains(values := (*vars(self).values(), *args, *kwargs.values()), WEFTS):
             return theirs(self, *args, **kwargs)
         if any(p.is_global for m in values if isinstance(m, Module) for p in m.parameters()):
             raise ArgumentError(

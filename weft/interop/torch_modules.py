@@ -154,8 +154,10 @@ class TorchModule(Module, TORCHS):
     def _watch(self, hooks: Any) -> Any:
         return Watched(self, hooks)
 
-    def _seeing_tensors(self, hook: Callable[..., Any]) -> Callable[..., Any]:
-        return seeing_tensors(hook)
+    def _hook(self, kind: str, hook: Any, *more: Any, **options: Any) -> Any:
+        """Add a hook. Those of Weft's own around `forward` see its tensors, others see facades, as `forward` does."""
+        own = kind in ("forward_pre", "forward") and getattr(hook, "__module__", "").startswith("weft.")
+        return super()._hook(kind, seeing_tensors(hook) if own else hook, *more, **options)
 
     def __setattr__(self, name: str, value: Any) -> None:
         value = adopted(value)
@@ -231,7 +233,7 @@ def _add_member(kind: type, name: str) -> None:
 # ---- from torch --------------------------------------------------------------------------------------
 
 
-def from_module(module: torch.nn.Module) -> Any:
+def from_module(module: torch.nn.Module | Module) -> Any:
     """The same module on Weft's tensors, over the same memory."""
     if isinstance(module, Module):
         return module

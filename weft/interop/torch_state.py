@@ -20,7 +20,7 @@ from weft.tensor.tensor import Tensor
 @overload
 def from_torch(data: torch.Tensor) -> Tensor: ...
 @overload
-def from_torch(data: torch.nn.Module | Callable[..., Any]) -> Any: ...
+def from_torch(data: torch.nn.Module | Module | Callable[..., Any]) -> Any: ...
 def from_torch(data: Any) -> Any:
     """A local tensor over a torch tensor's memory, without its gradient. Or a torch module converted to Weft's, over
     the same memory: it computes the same, on Weft's tensors, and trains like any module here. Or a function that was
@@ -36,7 +36,7 @@ def from_torch(data: Any) -> Any:
     >>> from_torch(torch.nn.utils.parameters_to_vector)(layer.parameters()).shape
     torch.Size([9])
     """
-    if isinstance(data, torch.nn.Module):
+    if isinstance(data, (torch.nn.Module, Module)):
         return torch_modules.from_module(data)
     if callable(data) and not isinstance(data, type):
         return Callback(data)

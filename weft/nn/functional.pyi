@@ -85,7 +85,7 @@ def ctc_greedy_decoder(log_probs: Any, input_lengths: Any, merge_repeated: bool 
     """
 
 def dropout(
-    x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Any = None,
+    x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False, generator: Any = None,
     addend: Tensor | None = None
 ) -> Tensor:
     """x with each element zeroed with probability p and the others scaled by 1 / (1 - p), while training."""

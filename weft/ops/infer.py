@@ -9,7 +9,7 @@ import torch
 
 from weft.core import dtype as dtypes
 from weft.core.device import Device
-from weft.core.errors import DtypeError, IndexingError, ShapeError, TraceError
+from weft.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError, TraceError
 from weft.ops.blame import refusal
 from weft.ops.declaration import OPS, Op
 from weft.ops.explain import call_text, explain
@@ -110,8 +110,8 @@ def _refusal(op: Op, args: tuple[Any, ...]) -> Exception | None:
     """The error for shapes that real operands would raise: on meta tensors torch imports its compiler to raise it."""
     cause = refusal(op, tuple(_made(a, "cpu") for a in args))
     error = None if cause is None else explain(op, cause, tuple(_shown(a, "cpu") for a in args))
-    known = type(error) in (ShapeError, IndexingError, DtypeError) or isinstance(cause, (TypeError, ValueError))
-    return error if known else None  # others may be of the values
+    known = type(error) in (ArgumentError, ShapeError, IndexingError, DtypeError)
+    return error if known or isinstance(cause, (TypeError, ValueError)) else None  # others may be of the values
 
 
 def _made(a: Any, device: str) -> Any:

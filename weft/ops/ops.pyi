@@ -114,8 +114,8 @@ from weft.ops.pointwise.complex_numbers import (
     angle as angle, view_as_complex as view_as_complex, view_as_real as view_as_real
 )
 from weft.ops.pointwise.copies import (
-    cast as cast, clone as clone, copy as copy, masked_fill as masked_fill, reinterpret as reinterpret,
-    require as require, steady as steady, to_dense as to_dense, where as where
+    cast as cast, clone as clone, coalesce as coalesce, copy as copy, masked_fill as masked_fill,
+    reinterpret as reinterpret, require as require, steady as steady, to_dense as to_dense, where as where
 )
 from weft.ops.pointwise.elementary import (
     acos as acos, acosh as acosh, asin as asin, asinh as asinh, atan as atan, atan2 as atan2, atanh as atanh,

@@ -194,7 +194,7 @@ def added(x: Form, dim: int, index: Form, source: Form, alpha: Any = 1) -> Found
 
 
 @infers("index_put_zeros")
-def put_in_zeros(value: Form, indices: tuple[Form | None, ...], shape: Any) -> Found:
+def put_in_zeros(value: Form, indices: tuple[Form | None, ...], shape: Any, sparse: bool) -> Found:
     return put(Form(tuple(shape), value.dtype), indices, value) if alike(value) else None
 
 

@@ -25,8 +25,8 @@ class Adam(Optimizer):
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-        weight_decay: float = 0.0, amsgrad: bool = False, *, maximize: bool = False, do_bias_correction: bool = True,
-        fused: Any = None, foreach: Any = None, capturable: bool = False, contiguous_params: bool = False,
+        weight_decay: float = 0.0, amsgrad: bool = False, do_bias_correction: bool = True, fused: Any = None, *,
+        maximize: bool = False, foreach: Any = None, capturable: bool = False, contiguous_params: bool = False,
         differentiable: bool = False, decoupled_weight_decay: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(params, options(locals()))
@@ -52,8 +52,8 @@ class AdamW(Adam):
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-        weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False, do_bias_correction: bool = True,
-        fused: Any = None, foreach: Any = None, capturable: bool = False, contiguous_params: bool = False,
+        weight_decay: float = 1e-2, amsgrad: bool = False, do_bias_correction: bool = True, fused: Any = None, *,
+        maximize: bool = False, foreach: Any = None, capturable: bool = False, contiguous_params: bool = False,
         differentiable: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(params, **options(locals()), decoupled_weight_decay=True)

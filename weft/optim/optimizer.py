@@ -21,7 +21,7 @@ from weft.autograd import enable_grad, no_grad
 from weft.autograd.plain import is_others
 from weft.core.device import Device
 from weft.core.dispatch import here
-from weft.core.errors import CONVERT, ArgumentError, CheckpointError, OptionError, TraceError
+from weft.core.errors import CONVERT, ArgumentError, CheckpointError, MissingKeyError, OptionError, TraceError
 from weft.core.placement import Placement
 from weft.core.program_line import warn
 from weft.functional.training.clipping import clip_grad_norm, clipped
@@ -135,7 +135,7 @@ class Optimizer:
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters, with options of their own."""
         if not isinstance(param_group, dict) or "params" not in param_group:
-            raise ArgumentError(f'a parameter group is a dict with "params"; got {param_group!r}')
+            raise MissingKeyError(f'a parameter group is a dict with "params"; got {param_group!r}')
         given = param_group["params"]
         if isinstance(given, (set, frozenset)):
             raise ArgumentError("parameters have an order, by which their states are saved; give a list, not a set")
@@ -378,7 +378,7 @@ class Optimizer:
             state_dict = hook(self, state_dict) or state_dict
         lacking = {"param_groups", "state"} - set(state_dict)
         if lacking:
-            raise CheckpointError(
+            raise MissingKeyError(
                 f"an optimizer's state has 'param_groups' and 'state', as from state_dict(); this lacks "
                 f"{', '.join(map(repr, sorted(lacking)))} and has {list(state_dict)[:5]}"
             )

@@ -29,8 +29,8 @@ class SGD(Optimizer):
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-3, momentum: float = 0.0, dampening: float = 0.0,
-        weight_decay: float = 0.0, nesterov: bool = False, maximize: bool = False, *,
-        fused: Any = None, foreach: Any = None, contiguous_params: bool = False, differentiable: bool = False,
+        weight_decay: float = 0.0, nesterov: bool = False, maximize: bool = False,
+        fused: Any = None, *, foreach: Any = None, contiguous_params: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(params, options(locals()))
 

@@ -87,9 +87,8 @@ class Parts:
             if b.is_local and not b.is_meta:
                 everyone.broadcast(local_data(b, "fully_shard"), 0)
         for module in modules:
-            before, after = map(module._seeing_tensors, (self.before_forward, self.after_forward))
-            module.register_forward_pre_hook(before, prepend=True, with_kwargs=True)
-            module.register_forward_hook(after)
+            module.register_forward_pre_hook(self.before_forward, prepend=True, with_kwargs=True)
+            module.register_forward_hook(self.after_forward)
             module.register_state_dict_pre_hook(self.before_state)
             module.register_load_state_dict_pre_hook(self.before_state)
 

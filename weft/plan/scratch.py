@@ -34,7 +34,7 @@ def meanwhile(call: Call, forms: Mapping[str, Result], run: bool = False) -> int
     program declared its op."""
     op = OPS.get(call.op)
     if call.op == "fused":
-        return call.option("scratch", 0)
+        return call.option("scratch", 0) + sum(r.bytes for r in _turned(call, forms))
     if op is None or any(r.place.kind in ("constant", "view") for r in call.results) or op.view:
         return 0
     args = _forms(call, forms)
@@ -51,6 +51,16 @@ def meanwhile(call: Call, forms: Mapping[str, Result], run: bool = False) -> int
         return sliced + inside + _measured(call.op, args, into, "meta", 1)
     except Exception:  # a kernel that reads values doesn't run on meta tensors: only its results are counted
         return sum(r.bytes for r in call.results if not straight)
+
+
+def _turned(call: Call, forms: Mapping[str, Result]) -> Iterator[Result]:
+    """The operands that a fused call copies first, as its kernel was compiled for another order."""
+    for i, name in enumerate(call.operands()):
+        root = forms[name]
+        while root.place.kind == "view":
+            root = forms[root.place.of]
+        if root.place.kind == "made" and forms[name].strides is not None and i not in call.option("channels_last", ()):
+            yield forms[name]
 
 
 def with_strides(call: Call, forms: Mapping[str, Result]) -> dict[str, Result]:
@@ -83,7 +93,8 @@ def _forms(call: Call, forms: Mapping[str, Result]) -> tuple[Any, ...]:
 
 
 def _blank(a: Any, device: str, known: dict[_Form, torch.Tensor] | None = None) -> Any:
-    """An operand of this form: ones, but zeros for integers, which may be indices. One that is known is taken."""
+    """An operand of this form: ones, more on the diagonal, so that it can be inverted; zeros for integers, which may
+    be indices. One that is known is taken."""
     known = {} if known is None else known
     if isinstance(a, _Form):
         if a in known:
@@ -92,6 +103,8 @@ def _blank(a: Any, device: str, known: dict[_Form, torch.Tensor] | None = None) 
         strides = contiguous(a.shape) if a.strides is None else a.strides
         made = torch.empty_strided(a.shape, strides, dtype=dtype, device=device)
         known[a] = made.fill_(dtype.is_floating_point or dtype.is_complex or dtype is torch.bool)
+        if made.dim() > 1 and (dtype.is_floating_point or dtype.is_complex):
+            made.diagonal(dim1=-2, dim2=-1).fill_(made.shape[-1] + 1)
         return made
     return [_blank(v, device, known) for v in a] if isinstance(a, tuple) and any(isinstance(v, _Form) for v in a) else a
 

@@ -40,6 +40,11 @@ class Schedule:
         return max((p.end for parts in self.rows.values() for p in parts), default=0.0)
 
     @property
+    def unit(self) -> float:
+        """The time of the shortest part."""
+        return min((p.end - p.start for parts in self.rows.values() for p in parts), default=1.0)
+
+    @property
     def pause(self) -> float:
         """The idle time of the busiest rank: the pipeline's bubble."""
         return self.span - max((sum(p.end - p.start for p in parts) for parts in self.rows.values()), default=0.0)
@@ -52,7 +57,7 @@ class Schedule:
     def __str__(self) -> str:
         if not self.span:
             return "no task works on micro-batches: set_gradient_accumulation_steps() makes some"
-        unit = min((p.end - p.start for parts in self.rows.values() for p in parts), default=1.0)
+        unit = self.unit
         columns = round(self.span / unit)
         rows = [(name, [(p.start, p.end, p.label) for p in parts]) for name, parts in self.rows.items()]
         whole = f"{columns} units, of which the busiest rank pauses {round(self.pause / unit)} ({self.bubble:.0%})"
@@ -89,7 +94,7 @@ def pictures(schedules: list[Schedule]) -> str:
     body: list[str] = []
     y = 4
     for s in schedules:
-        unit = min((p.end - p.start for parts in s.rows.values() for p in parts), default=1.0)
+        unit = s.unit
         body.append(f'<text x="4" y="{y + 15}" class="t">{s.title}: {s.span / unit:.0f} units, '
                     f"the busiest rank pauses {s.pause / unit:.0f} ({s.bubble:.0%})</text>")  # fmt: skip
         y += HIGH
@@ -108,8 +113,7 @@ def pictures(schedules: list[Schedule]) -> str:
         body.append(f'<rect x="{x}" y="{y}" width="16" height="16" fill="{COLOURS[kind]}"/>'
                     f'<text x="{x + 22}" y="{y + 13}">{word}</text>')  # fmt: skip
         x += 240
-    width = LEFT + max((s.span / min(p.end - p.start for parts in s.rows.values() for p in parts)
-                        for s in schedules), default=0) * UNIT + 4  # fmt: skip
+    width = LEFT + max((s.span / s.unit for s in schedules), default=0) * UNIT + 4
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{max(width, x):g}" height="{y + 24}" font-family="sans-serif" '
         'font-size="12"><style>.c{text-anchor:middle;font-size:11px}.t{font-weight:bold}</style>'

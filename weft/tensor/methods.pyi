@@ -433,8 +433,8 @@ class Methods:
     def clone(self, memory_format: Any = None) -> Tensor:
         """A copy of x, which lies as x does unless a memory format is given."""
 
-    def coalesce(self) -> Any:
-        """The same, each index once and in order."""
+    def coalesce(self) -> Tensor:
+        """A sparse tensor, each index once and in order; a dense one itself."""
 
     def conj(self) -> Tensor:
         """The complex conjugate; x itself, if it is real."""
@@ -693,7 +693,7 @@ class Methods:
     def full_tensor(self, *, grad_placements: Sequence[Any] | None = None) -> Tensor:
         """The whole as a local tensor, on each rank of the mesh."""
 
-    def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
+    def gather(self, dim: _int, index: Tensor, sparse_grad: _bool = False) -> Tensor:
         """The elements of x selected along a dimension by an index: y[i][j] = x[index[i][j]][j] for dim 0."""
 
     def gcd(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
@@ -1197,7 +1197,7 @@ class Methods:
     def mul_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`mul`, in place."""
 
-    def multinomial(self, num_samples: _int, replacement: _bool = False, *, generator: Any = None) -> Tensor:
+    def multinomial(self, num_samples: _int, replacement: _bool = False, generator: Any = None) -> Tensor:
         """Draws of indices, with probabilities proportional to x along its last dimension."""
 
     def mv(self, other: Tensor) -> Tensor:
@@ -1739,7 +1739,7 @@ class Methods:
     ) -> Tensor:
         """Draw from the normal distribution truncated to [a, b]."""
 
-    def type(self, dtype: Any = None) -> Any:
+    def type(self, dtype: Any = None, non_blocking: _bool = False) -> Any:
         """x with another dtype, or as a type such as flow.FloatTensor, which also determines the device; without one, the
         name of x's type, such as weft.FloatTensor.
         """

@@ -13,6 +13,7 @@ import contextlib
 import math
 from collections import OrderedDict
 from collections.abc import Callable
+from numbers import Number
 from typing import Any
 
 import msgspec
@@ -328,7 +329,9 @@ class Tensor(Described):
         return id(self)
 
     def __contains__(self, element: Any) -> bool:
-        whole = whole_data(self, "in")
+        if not isinstance(element, (Tensor, Number)):
+            raise ArgumentError(f"a tensor has numbers, and {type(element).__name__} is none: {element!r}")
+        whole: Any = whole_data(self, "in")
         return bool((whole == (whole_data(element, "in") if isinstance(element, Tensor) else element)).any())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:

@@ -178,3 +178,12 @@ def test_names_of_the_call_are_torchs() -> None:
     assert layers.PoissonNLLLoss()(log_input=x, target=y).item() == layers.PoissonNLLLoss()(x, y).item()
     layer = layers.Sequential(nn.Linear(2, 2), nn.ReLU())
     assert layer(input=x).tolist() == layer(x).tolist()
+
+
+def test_hooks_run_once_where_arguments_are_fitted() -> None:
+    layer, seen = nn.Linear(2, 2), list[str]()
+    layer.register_forward_pre_hook(lambda m, args: seen.append("before"))
+    layer.register_forward_hook(lambda m, args, y: seen.append("after"))
+    given: Any = torch.ones(1, 2)
+    assert layer(given).tolist() == layer(input=flow.ones(1, 2)).tolist()
+    assert seen == ["before", "after"] * 2

@@ -180,7 +180,8 @@ class _Lowering:
         op, flat, given = OPS.get(n.op), [*map(self._blank, n.outputs)], n.operands()
         if n.op == "fused":
             return self._made_together(n)
-        if op is None or not flat or (given and not any(map(self._strided, given)) and "channels_last" not in op.names):
+        turns = op is not None and (op.memory_order == "meta" or "channels_last" in op.names)
+        if op is None or not flat or (given and not turns and not any(map(self._strided, given))):
             return flat
         args = substituted(self._local(n)[0], Value, self._laid)
         made = results(op, args, [t.shape for t in flat], n.outputs[0].device_type)
@@ -361,7 +362,8 @@ class _Lowering:
         return Step(tuple(calls), self.arena, self.chain.one_thread)
 
     def result(self, v: Value, place: Place, shape: Shape | None = None, name: str | None = None) -> Result:
-        strides = self.strides.get(v) if place.kind in ("register", "arena", "variable") and shape is None else None
+        laid = place.kind in ("register", "arena", "variable", "made") and shape is None
+        strides = self._strided(v) if laid else None
         return Result(name or v.name, v.dtype.name, self.chain.shape(v) if shape is None else shape, place, strides)
 
     def _heads(self) -> Iterator[Call]:

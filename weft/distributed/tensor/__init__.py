@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.autograd import no_grad
-from weft.core.errors import ArgumentError
+from weft.core.errors import CONVERT, ArgumentError
 from weft.core.sbp import NdSbp, broadcast
 from weft.distributed import collectives
 from weft.distributed.mesh import DeviceMesh, init_device_mesh
@@ -21,6 +21,7 @@ from weft.functional.create import creation
 from weft.functional.random import random_tensors
 from weft.functional.tensor import conversion
 from weft.nn.module.module import Module
+from weft.nn.module.refusals import TORCHS
 from weft.ops import ops
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
@@ -152,6 +153,10 @@ def distribute_module(
     """Make a module's tensors global: by `partition_fn(name, module, mesh)`, or replicas. `input_fn(module, inputs,
     mesh)` and `output_fn(module, outputs, mesh)` prepare what goes in and out."""
     mesh = device_mesh or DeviceMesh.current()
+    if not isinstance(module, Module):
+        raise ArgumentError(
+            f"this takes an nn.Module; got {type(module).__name__}{CONVERT * isinstance(module, TORCHS)}"
+        )
     for path, inner in [*module.named_modules()]:
         if partition_fn is not None:
             partition_fn(path, inner, mesh)
@@ -160,10 +165,9 @@ def distribute_module(
                 spread = distribute_tensor(t, mesh)
                 setattr(inner, name, Parameter(spread, t.requires_grad) if isinstance(t, Parameter) else spread)
     if input_fn is not None:
-        module.register_forward_pre_hook(module._seeing_tensors(lambda m, inputs: input_fn(m, inputs, mesh)))
+        module.register_forward_pre_hook(lambda m, inputs: input_fn(m, inputs, mesh))
     if output_fn is not None:
-        after = module._seeing_tensors(lambda m, inputs, outputs: output_fn(m, outputs, mesh))
-        module.register_forward_hook(after)
+        module.register_forward_hook(lambda m, inputs, outputs: output_fn(m, outputs, mesh))
     return module
 
 

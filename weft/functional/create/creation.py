@@ -19,7 +19,7 @@ from weft.core import sbp as sbps
 from weft.core.device import Device, choose_usual
 from weft.core.dispatch import here, hooks, tracing
 from weft.core.dtype import DType
-from weft.core.errors import ArgumentError, DtypeError, SbpError, ShapeError, ours
+from weft.core.errors import ArgumentError, NoDtypeError, SbpError, ShapeError, ours
 from weft.core.placement import Placement, placed_at
 from weft.core.sbp import NdSbp, broadcast
 from weft.functional.tensor.memory_format import formatted
@@ -283,7 +283,7 @@ def tensor(
         try:
             copied = torch.tensor(numbers(data), dtype=kind)
         except (TypeError, ValueError, RuntimeError) as cause:
-            error = ShapeError if "sequence of length" in str(cause) else DtypeError
+            error = ShapeError if "sequence of length" in str(cause) else NoDtypeError
             raise error(
                 f"tensor(): {data!r:.60} can't be converted to a tensor ({cause}); it takes numbers, arrays, or lists "
                 "in which every row is as long as the next"

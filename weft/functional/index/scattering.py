@@ -31,7 +31,7 @@ _scatter_to = overwriting(OPS["scatter"])
 
 
 @public("flow tensor")
-def gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+def gather(x: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) -> Tensor:
     idle("gather(sparse_grad)", sparse_grad)
     return ops.gather(x, dim, index)
 

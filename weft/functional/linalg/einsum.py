@@ -10,7 +10,7 @@ import torch
 from weft.api.fast_path import in_one
 from weft.api.table import public
 from weft.autograd.plain import plain as as_ours
-from weft.core.errors import ArgumentError, ShapeError
+from weft.core.errors import ArgumentError, OptionError, ShapeError
 from weft.ops import ops
 from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
@@ -36,7 +36,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     given = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
     given = list(as_ours(tuple(given)))
     if not all(isinstance(x, Tensor) for x in given) or not given:
-        raise ArgumentError(TAKES)
+        raise OptionError(TAKES)
     shapes = tuple(tuple(x.shape) for x in given)
     terms, out = _spelled(equation, tuple(map(len, shapes)))
     if any(len(set(term)) < len(term) for term in terms):

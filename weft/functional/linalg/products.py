@@ -68,7 +68,7 @@ def check_dims(name: str, dims: tuple[int, int], x: Any, other: Any) -> None:
     try:
         fits = (x.ndim, other.ndim) == dims
     except AttributeError:
-        fits = True  # matmul raises
+        return  # matmul raises
     if not fits:
         i = 0 if x.ndim != dims[0] else 1
         kind = {1: "vector", 2: "matrix", 3: "3D tensor"}[dims[i]]
@@ -76,6 +76,8 @@ def check_dims(name: str, dims: tuple[int, int], x: Any, other: Any) -> None:
             f"{name}(): the {('first', 'second')[i]} must be a {kind}: it takes tensors of {dims[0]} and "
             f"{dims[1]} dimensions; got shapes {list(x.shape)} and {list(other.shape)}. matmul() takes any"
         )
+    if dims == (3, 3) and x.shape[0] != other.shape[0]:
+        raise ShapeError(f"{name}(): batches of {x.shape[0]} and {other.shape[0]} matrices differ. matmul() broadcasts")
 
 
 @public("flow tensor")

@@ -103,7 +103,7 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
 
 @public("neural bound")
 def dropout(
-    x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Any = None,
+    x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False, generator: Any = None,
     addend: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """x with each element zeroed with probability p and the others scaled by 1 / (1 - p), while training.

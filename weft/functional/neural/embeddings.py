@@ -11,7 +11,7 @@ from weft.api.fast_path import in_one
 from weft.api.table import public
 from weft.autograd import no_grad
 from weft.autograd.overwrite import assign
-from weft.core.errors import DtypeError, IndexingError, OptionError, ShapeError
+from weft.core.errors import AssertedError, DtypeError, IndexingError, OptionError, ShapeError
 from weft.functional.create import creation
 from weft.functional.create.likeness import device_of
 from weft.functional.linalg import norms
@@ -21,7 +21,7 @@ from weft.tensor.tensor import Tensor
 
 def _row(padding_idx: int, n: int) -> int:
     if not -n <= padding_idx < n:
-        raise OptionError(
+        raise AssertedError(
             f"padding_idx must be within the number of embeddings, {-n} through {n - 1}, but got {padding_idx}"
         )
     return padding_idx % n

@@ -13,7 +13,7 @@ from weft.api.table import public
 from weft.core import random
 from weft.core.device import Device
 from weft.core.dispatch import here
-from weft.core.errors import ArgumentError, TraceError
+from weft.core.errors import ArgumentError, OptionError, TraceError
 from weft.core.idle import idle
 from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, of_torch
@@ -35,7 +35,7 @@ class Generator:
         return self.source.generator(self.device.torch)
 
     def manual_seed(self, seed: int) -> Generator:
-        _seed(self.source, int(seed))
+        _seed(self.source, seed)
         return self
 
     def seed(self) -> int:
@@ -89,6 +89,10 @@ default_generator = DefaultGenerator()
 
 def _seed(source: random.Source, seed: int) -> None:
     """Seed it now; while a graph is traced, at this point of each launch."""
+    try:
+        seed = int(seed)
+    except (TypeError, ValueError):
+        raise OptionError(f"a seed is an integer; got {seed!r}") from None
     if here.trace is not None:
         here.trace.steer(source, "seed", seed)
     else:
@@ -118,7 +122,7 @@ def _eager(name: str) -> None:
 @public("flow")
 def manual_seed(seed: int) -> DefaultGenerator:
     """Seed this rank's random numbers. Give every rank the same seed, so that global tensors agree."""
-    _seed(random.of(), int(seed))
+    _seed(random.of(), seed)
     return default_generator
 
 

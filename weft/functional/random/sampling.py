@@ -41,7 +41,7 @@ bernoulli.overwriting = (  # type: ignore[attr-defined]
 
 
 @public("flow tensor")
-def multinomial(x: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
+def multinomial(x: Tensor, num_samples: int, replacement: bool = False, generator: Any = None) -> Tensor:
     with drawing(generator):
         return ops.multinomial(x, num_samples, replacement)
 

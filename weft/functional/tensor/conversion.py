@@ -45,7 +45,7 @@ def to(
             other = target
         elif isinstance(target, bool):
             copy = target if at == len(targets) - 1 and at > 1 else copy
-        elif isinstance(target, (Device, torch.device, int)) or (
+        elif isinstance(target, (Device, torch.device) if at else (Device, torch.device, int)) or (
             isinstance(target, str) and target.partition(":")[0] in ("cpu", "cuda", "meta")
         ):
             device = Device("cuda", target) if isinstance(target, int) else target
@@ -136,11 +136,11 @@ for _name, _kind in {
 @public("tensor")
 def type_as(x: Tensor, other: Tensor) -> Tensor:
     """x in the other's dtype, on its device."""
-    return to(x, other)
+    return to(x, other=other)
 
 
 @public("tensor", "type")
-def type_(x: Tensor, dtype: Any = None) -> Any:
+def type_(x: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """x with another dtype, or as a type such as flow.FloatTensor, which also determines the device; without one, the
     name of x's type, such as weft.FloatTensor."""
     if dtype is not None:

@@ -208,6 +208,12 @@ def _shrinking(theirs: Any) -> Any:
     return theirs
 
 
+def _taking_inplace(theirs: Any) -> Any:
+    """With OneFlow's `inplace`, which has no effect there either."""
+    theirs.__init__ = constructing(lambda self, inplace=False: super(theirs, self).__init__())
+    return theirs
+
+
 def _at_zero(theirs: Function) -> Function:
     def init(self: Any, threshold: float = 0.0, value: float = 0.0, inplace: bool = False) -> None:
         theirs(self, threshold, value, inplace)
@@ -229,6 +235,7 @@ ACTIVATION: Final = {
     "Softmax.forward": _always(lambda self, input: F.softmax(input, self.dim)),
     "Softmax2d.forward": _always(lambda self, input: F.softmax(input, -3)),
     "Softshrink": _shrinking,
+    "Softsign": _taking_inplace,
     "Threshold.__init__": _init(_at_zero),
 }
 
@@ -389,7 +396,8 @@ INSTANCENORM: Final = {
 
 # ---- losses ------------------------------------------------------------------------------------------
 
-LOSS: Final = dict.fromkeys(loss.__all__, _without("size_average", "reduce"))  # amid the arguments that OneFlow has
+# deprecated arguments amid those that OneFlow has, which has them in one loss alone
+LOSS: Final = dict.fromkeys({*loss.__all__} - {"TripletMarginLoss"}, _without("size_average", "reduce"))
 
 # ---- recurrent layers --------------------------------------------------------------------------------
 

@@ -115,7 +115,8 @@ class SoftMarginLoss(_Loss):
 
 class TripletMarginLoss(_Loss):
     def __init__(
-        self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-06, swap: bool = False, reduction: str = 'mean'
+        self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-06, swap: bool = False, size_average: Any = None,
+        reduce: Any = None, reduction: str = 'mean'
     ) -> None: ...
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor: ...
 

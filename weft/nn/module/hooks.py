@@ -10,6 +10,7 @@ from weft.api.table import named
 from weft.autograd.function import Function
 from weft.core.errors import ArgumentError, AutogradError
 from weft.core.stored import stored
+from weft.nn.module import refusals
 from weft.nn.module.members import BUFFER, MODULE, PARAMETER
 from weft.tensor.tensor import RemovableHook, Tensor
 
@@ -67,8 +68,9 @@ def table(kind: str) -> Any:
     return property(lambda module: Table(stored(module).get("_hooks"), kind))
 
 
-def call(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`module.forward` with its hooks."""
+    hooks: Hooks = module._hooks
     for hook, with_kwargs in hooks.of("forward_pre"):
         if with_kwargs:
             changed = hook(module, args, kwargs)
@@ -85,7 +87,7 @@ def call(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any
     watched = module._watch(hooks) if hooks.of("backward") or hooks.of("backward_pre") else None
     if watched is not None:
         args = watched.inputs(args)
-    result = module.forward(*args, **kwargs)
+    result = refusals.forward(module, args, kwargs)
     for hook, with_kwargs in hooks.of("forward"):
         changed = hook(module, args, kwargs, result) if with_kwargs else hook(module, args, result)
         if changed is not None:

@@ -9,7 +9,7 @@ from weft.autograd import no_grad
 from weft.core import dtype as dtypes
 from weft.core.device import Device
 from weft.core.dispatch import here
-from weft.core.errors import ArgumentError
+from weft.core.errors import ArgumentError, OptionError
 from weft.core.placement import Placement
 from weft.core.stored import stored
 from weft.nn.module import hooks, moving, refusals
@@ -60,18 +60,19 @@ class Module(Owner):
         raise NotImplementedError(f'Module [{self._get_name()}] is missing the required "forward" function')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            if here.trace is not None:
-                return here.trace.call_module(self, self._call, args, kwargs)
-            return self.forward(*args, **kwargs) if self._hooks is None else self._call(*args, **kwargs)
+        if here.trace is not None:
+            return here.trace.call_module(self, self._call, args, kwargs)
+        if self._hooks is not None:
+            return hooks.call(self, args, kwargs)
+        try:  # as refusals.forward does, without its call
+            return self.forward(*args, **kwargs)
         except Exception as cause:
             if (own := refusals.explain(self, cause, args, kwargs)) is None:
                 raise
-            args, kwargs = own
-        return self(*args, **kwargs)
+        return refusals.forward(self, *own)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
-        return self.forward(*args, **kwargs) if self._hooks is None else hooks.call(self, self._hooks, args, kwargs)
+        return refusals.forward(self, args, kwargs) if self._hooks is None else hooks.call(self, args, kwargs)
 
     # ---- attributes ----------------------------------------------------------------------------------
 
@@ -94,7 +95,7 @@ class Module(Owner):
         if role is None and known in (None, BUFFER) and isinstance(value, Buffer):
             role = BUFFER
             self._persist(name, value.persistent)
-        if role is None and known is not None:
+        if known is not None and (role is None or (role, known) == (MODULE, PARAMETER)):
             if value is not None and not (known == BUFFER and isinstance(value, Tensor)):
                 wanted = {PARAMETER: "nn.Parameter", BUFFER: "Tensor", MODULE: "nn.Module"}[known]
                 raise ArgumentError(
@@ -136,7 +137,8 @@ class Module(Owner):
         if "_roles" not in stored(self):
             raise AttributeError(f"cannot assign {role} before Module.__init__() call")
         if not isinstance(name, str) or not name or "." in name:
-            raise KeyError(f'a {role}\'s name is a non-empty string without "."; got {name!r}')
+            error = KeyError if isinstance(name, str) else ArgumentError
+            raise error(f'a {role}\'s name is a non-empty string without "."; got {name!r}')
         if hasattr(self, name) and self._roles.get(name) != role:
             raise KeyError(f"attribute '{name}' already exists")
         if value is not None and not isinstance(value, kind):
@@ -339,7 +341,7 @@ class Module(Owner):
 
     def train(self, mode: bool = True) -> Self:
         if not isinstance(mode, bool):
-            raise ArgumentError(f"train(mode) takes a bool; got {mode!r}")
+            raise OptionError(f"train(mode) takes a bool; got {mode!r}")
         self.training = mode
         for child in self.children():
             child.train(mode)
@@ -393,9 +395,6 @@ class Module(Owner):
 
     def _watch(self, hooks: Hooks) -> Any:  # observes the gradients of one call
         return Watch(self, hooks)
-
-    def _seeing_tensors(self, hook: Callable[..., Any]) -> Callable[..., Any]:  # torch's code has others
-        return hook
 
     def _hooks_of(self, kind: str) -> tuple[tuple[Callable[..., Any], bool], ...]:
         return self._hooks.of(kind) if self._hooks is not None else ()

@@ -57,6 +57,16 @@ def guard(layer: type) -> None:
         layer.__init__ = constructing(vars(layer)["__init__"])
 
 
+def forward(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`module.forward`: again with arguments that fit, or its error explained."""
+    try:
+        return module.forward(*args, **kwargs)
+    except Exception as cause:
+        if (own := explain(module, cause, args, kwargs)) is None:
+            raise
+    return forward(module, *own)
+
+
 def explain(
     module: Any, cause: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:

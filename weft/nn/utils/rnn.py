@@ -130,7 +130,7 @@ def pad_sequence(
     >>> flow.nn.utils.rnn.pad_sequence([flow.tensor([1, 2]), flow.tensor([3])], batch_first=True).tolist()
     [[1, 2], [3, 0]]
     """
-    longest = max(s.shape[0] for s in sequences)
+    longest = max((s.shape[0] for s in sequences), default=0)
     rows = []
     for s in sequences:
         short = longest - s.shape[0]

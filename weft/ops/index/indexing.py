@@ -13,6 +13,7 @@ from weft.ops.declaration import OPS, Scalar, Size, op
 from weft.ops.pointwise.arithmetic import mul
 from weft.ops.shape.broadcast import fit
 from weft.ops.shape.views import axes_at, dim_of, reshape, together
+from weft.tensor.counters import counters
 
 Shapes = Sequence[tuple[int, ...] | None]
 
@@ -67,12 +68,15 @@ def _(rand):
 
 
 @op(linear="value", shape_of="shape")
-def index_put_zeros(value: Tensor, indices: Sequence[Tensor | None], shape: Size) -> Tensor:
-    """Zeros of `shape` with the value added at these indices.
+def index_put_zeros(value: Tensor, indices: Sequence[Tensor | None], shape: Size, sparse: bool = False) -> Tensor:
+    """Zeros of `shape` with the value added at these indices; `sparse` in memory, which local eager tensors may be.
 
     >>> flow._C.index_put_zeros(flow.ones(3), [flow.tensor([1, 1, 0])], (3,)).tolist()
     [1.0, 2.0, 0.0]
     """
+    if sparse:
+        counters.sparse = True
+        return torch.sparse_coo_tensor(torch.stack(indices), value, shape, check_invariants=True)  # type: ignore
     y = value.new_zeros(tuple(shape))
     return torch.ops.aten.index_put_(y, _all_places(y, indices), value, True)
 
@@ -83,7 +87,7 @@ def _all_places(x: Tensor, indices: Sequence[Tensor | None]) -> list[Tensor | No
 
 
 @index_put_zeros.layout
-def _(value, indices, shape):
+def _(value, indices, shape, sparse):
     left, lists, out = _terms(len(shape), indices)
     return f"{', '.join([out, *lists])} -> {left}"
 

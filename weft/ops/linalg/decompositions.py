@@ -24,7 +24,12 @@ from weft.ops.shape.triangle import tril, triu
 from weft.ops.shape.views import unsqueeze
 
 
-@op("... i! j! -> ... i! j!")
+def _in_columns(x: Tensor) -> Tensor:
+    """Matrices that lie in columns, as kernels for the CPU make them; on meta tensors torch says rows."""
+    return x.mT.contiguous().mT if x.device.type == "meta" else x
+
+
+@op("... i! j! -> ... i! j!", memory_order="meta")
 def cholesky(x: Tensor) -> Tensor:
     """The lower triangular l of x = l @ l.T, for symmetric positive definite x.
 
@@ -53,7 +58,7 @@ def _(rand):
     yield (a @ a.mT + torch.eye(3, dtype=torch.float64),)
 
 
-@op("... i! j! -> ... k!, ... i! j!", returns="values vectors")
+@op("... i! j! -> ... k!, ... i! j!", returns="values vectors", memory_order="meta")
 def eigh(x: Tensor) -> Any:
     """The eigenvalues of symmetric matrices, ascending, and their eigenvectors as columns.
 
@@ -96,14 +101,15 @@ def _(rand):
     yield (a + a.mT,)
 
 
-@op("... i! j! -> ... i! k!, ... k!, ... k! j!", returns="u s vh")
+@op("... i! j! -> ... i! k!, ... k!, ... k! j!", returns="u s vh", memory_order="meta")
 def svd(x: Tensor) -> Any:
     """The singular value decomposition of matrices, thin: x = u @ diag(s) @ vh.
 
     >>> flow.linalg.svd(flow.tensor([[2., 0.], [0., 1.]]), full_matrices=False)[1].tolist()
     [2.0, 1.0]
     """
-    return tuple(torch.linalg.svd(x, full_matrices=False))
+    u, s, vh = torch.linalg.svd(x, full_matrices=False)
+    return u, s, _in_columns(vh)
 
 
 @svd.grad
@@ -134,7 +140,7 @@ def _(x_shape, u, s, vh, du=None, ds=None, dvh=None):
 svd.samples(lambda rand: [(rand(3, 3),), (rand(4, 2),), (rand(2, 2, 4),)])
 
 
-@op("... i! j! -> ... i! k!, ... k! j!", returns="q r")
+@op("... i! j! -> ... i! k!, ... k! j!", returns="q r", memory_order="meta")
 def qr(x: Tensor) -> Any:
     """The reduced QR decomposition, x = q @ r; needs at least as many rows as columns.
 
@@ -155,7 +161,7 @@ def _(dq, dr, q, r):
 qr.samples(lambda rand: [(rand(4, 3),)])
 
 
-@op("... i! j! -> ... i! j!, ... k!", returns="lu pivots*")
+@op("... i! j! -> ... i! j!, ... k!", returns="lu pivots*", memory_order="meta")
 def lu_factor(x: Tensor) -> Any:
     """The LU factors of matrices in one matrix, L without its unit diagonal; and the pivots.
 
@@ -216,14 +222,15 @@ def permutation_of(pivots: Tensor, rows: int, dtype: DType) -> Tensor:
 permutation_of.samples(lambda rand: [(torch.tensor([[2, 2, 3], [1, 2, 3]], dtype=torch.int32), 3, float64)])
 
 
-@op("... i! j! -> ... k!, ... i! j!", returns="values vectors")
+@op("... i! j! -> ... k!, ... i! j!", returns="values vectors", memory_order="meta")
 def eig(x: Tensor) -> Any:
     """The complex eigenvalues of square matrices, and their eigenvectors as columns, of length one.
 
     >>> flow.linalg.eig(flow.tensor([[0., 1.], [-1., 0.]])).eigenvalues.tolist()
     [1j, -1j]
     """
-    return tuple(torch.linalg.eig(x))
+    values, vectors = torch.linalg.eig(x)
+    return values, _in_columns(vectors)
 
 
 @eig.grad
@@ -259,7 +266,7 @@ def _(dy, x):
 eigvals.samples(lambda rand: [(_regular(rand, 4),)])
 
 
-@op("... i! k! -> ... i! j!", returns="columns*")
+@op("... i! k! -> ... i! j!", returns="columns*", memory_order="meta")
 def completion(x: Tensor) -> Tensor:
     """Columns that complete orthogonal ones to a square orthogonal matrix.
 

@@ -14,7 +14,7 @@ from weft.ops.shape.broadcast import fit
 from weft.ops.shape.triangle import tril, triu
 
 
-@op("... i! j! -> ... j! i!")
+@op("... i! j! -> ... j! i!", memory_order="meta")
 def inv(x: Tensor) -> Tensor:
     """The inverse of matrices.
 
@@ -34,7 +34,7 @@ def _regular(rand: Any, *lead: int) -> Any:
 inv.samples(lambda rand: [(_regular(rand),), (_regular(rand, 4),)])
 
 
-@op("... i! j!, ... j! k -> ... i! k", linear="b")
+@op("... i! j!, ... j! k -> ... i! k", linear="b", memory_order="meta")
 def solve(a: Tensor, b: Tensor) -> Tensor:
     """The x of a @ x = b, for matrices a and b.
 
@@ -57,7 +57,7 @@ def _(rand):
     yield _regular(rand), rand(4, 3, 2)
 
 
-@op("... i! j!, ... j! k -> ... i! k", linear="b", promotes=True)
+@op("... i! j!, ... j! k -> ... i! k", linear="b", promotes=True, memory_order="meta")
 def solve_triangle(a: Tensor, b: Tensor, upper: bool = False, unit: bool = False) -> Tensor:
     """The x of a @ x = b, for triangular a; `unit`: its diagonal is taken as ones.
 

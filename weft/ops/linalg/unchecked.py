@@ -11,7 +11,7 @@ from weft.ops.declaration import Op, op
 from weft.ops.linalg import decompositions, solving
 
 
-@op("... i! j! -> ... i! j!, ...", returns="y info*")
+@op("... i! j! -> ... i! j!, ...", returns="y info*", memory_order="meta")
 def cholesky_ex(x: Tensor) -> Any:
     """`cholesky`, and the order of the first leading minor that isn't positive definite, or 0.
 
@@ -21,7 +21,7 @@ def cholesky_ex(x: Tensor) -> Any:
     return tuple(torch.linalg.cholesky_ex(x))
 
 
-@op("... i! j! -> ... j! i!, ...", returns="y info*")
+@op("... i! j! -> ... j! i!, ...", returns="y info*", memory_order="meta")
 def inv_ex(x: Tensor) -> Any:
     """`inv`, and the index (from 1) of a zero pivot, or 0.
 
@@ -31,7 +31,7 @@ def inv_ex(x: Tensor) -> Any:
     return tuple(torch.linalg.inv_ex(x))
 
 
-@op("... i! j!, ... j! k! -> ... i! k!, ...", returns="y info*")
+@op("... i! j!, ... j! k! -> ... i! k!, ...", returns="y info*", memory_order="meta")
 def solve_ex(a: Tensor, b: Tensor) -> Any:
     """`solve`, and the index (from 1) of a zero pivot, or 0.
 
@@ -42,7 +42,7 @@ def solve_ex(a: Tensor, b: Tensor) -> Any:
     return y, info.expand(y.shape[:-2])
 
 
-@op("... i! j! -> ... i! j!, ... k!, ...", returns="lu pivots* info*")
+@op("... i! j! -> ... i! j!, ... k!, ...", returns="lu pivots* info*", memory_order="meta")
 def lu_factor_ex(x: Tensor) -> Any:
     """`lu_factor`, and the index (from 1) of a zero pivot, or 0.
 

@@ -253,7 +253,7 @@ def hardswish_grad(dy: Any, x: Any) -> Any:
 
 logsigmoid = unary(
     "logsigmoid", aten.log_sigmoid, "log(sigmoid(x)), exact for large negative x.", "-200.0 -> -200.0",
-    place=NEURAL, out=False,
+    place=NEURAL, out=False, memory_order="contiguous",
 )  # fmt: skip
 logsigmoid.grad(lambda dy, x: mul(dy, sigmoid(mul(x, -1.0))))
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from weft.core.dispatch import here
-from weft.core.errors import ArgumentError, AutogradError, ShapeError
+from weft.core.errors import AutogradError, OptionError, ShapeError
 from weft.ops.declaration import op
 from weft.ops.kernels import aten
 
@@ -23,7 +23,7 @@ def once(name: str) -> None:
 def _kernel(x: Tensor, grid: Tensor, mode: str, padding_mode: str) -> tuple[int, int, bool]:
     """The mode and the padding as numbers, and whether the image has three dimensions."""
     if mode not in MODES or padding_mode not in PADDINGS:
-        raise ArgumentError(
+        raise OptionError(
             f"grid_sample: mode is one of {', '.join(MODES)} and padding_mode one of {', '.join(PADDINGS)}; "
             f"got {mode!r} and {padding_mode!r}"
         )

@@ -77,7 +77,7 @@ def imag(x: Any) -> Any:
     return select(view_as_real(x), -1, 1)
 
 
-@op("... -> ...")
+@op("... -> ...", memory_order=lambda x: "contiguous" if x.is_complex() else "")
 def angle(x: Tensor) -> Tensor:
     """The angle of a complex number, from -pi to pi; of a real one, 0 or pi.
 

@@ -111,6 +111,16 @@ to_dense.grad(lambda dy: dy)
 to_dense.samples(lambda rand: [(rand(4, 6),)])
 
 
+@op("... -> ...", linear="x")
+def coalesce(x: Tensor) -> Tensor:
+    """A sparse tensor, each index once and in order."""
+    return x.clone() if x.layout is torch.strided else x.coalesce()
+
+
+coalesce.grad(lambda dy: dy)
+coalesce.samples(lambda rand: [(rand(4, 6),)])
+
+
 @op("..., ... -> ...", linear="x+value")
 def copy(x: Tensor, value: Tensor) -> Tensor:
     """The value with x's shape and dtype: the result of `x.copy_(value)`."""

@@ -25,7 +25,7 @@ def example(name: str, shows: str, place: str = "flow") -> str:
 def unary(
     name: str, kernel: Callable[..., Any], doc: str, shows: str = "", *, inplace: Callable[..., Any] | None = None,
     linear: bool = False, out: bool = True, positive: bool = False, place: str = "flow", steady: bool = False,
-    **options: Any,
+    memory_order: str = "", **options: Any,
 ) -> Op:  # fmt: skip
     """Declare y = kernel(x), element-wise, or kernel(x, *options); these are given with their defaults. `positive`: its
     samples are positive. `shows`: "x -> y". `place`: where it is public."""
@@ -40,7 +40,8 @@ def unary(
     takes = [(n, type(value).__name__, value) for n, value in options.items()]
     body.__signature__ = positional(("x", "Tensor", REQUIRED), *takes)
     body.__name__, body.__doc__ = name, doc + example(name, shows, place)
-    declared = op("... -> ...", linear="x" if linear else "", steady="x" if steady else "")(body)
+    passes = "x" if linear else ""
+    declared = op("... -> ...", linear=passes, steady="x" if steady else "", memory_order=memory_order)(body)
     if out:
         declared.out(lambda y, x, *given: kernel(x, *given, out=y))
         declared.prepared(lambda y, x, *given: (kernel, (x, *given), {"out": y}))
@@ -58,6 +59,7 @@ def of_two(second: str = "other", first: str = "Tensor | Scalar") -> inspect.Sig
 def binary(
     name: str, kernel: Callable[..., Any], doc: str, shows: str = "", *, linear: str = "",
     inplace: Callable[..., Any] | None = None, positive: bool = False, scalar: bool = True, second: str = "other",
+    memory_order: str | Callable[..., str] = "",
 ) -> Op:  # fmt: skip
     """Declare y = kernel(a, b) with broadcasting and type promotion; b, or a, may be a number. `shows`: "a, b -> y".
 
@@ -69,7 +71,7 @@ def binary(
 
     body.__name__, body.__doc__ = name, doc + example(name, shows)
     body.__signature__ = of_two(second)
-    declared = op("..., ... -> ...", linear=linear)(body)
+    declared = op("..., ... -> ...", linear=linear, memory_order=memory_order)(body)
     declared.out(lambda y, a, b: kernel(a, b, out=y))
     declared.prepared(lambda y, a, b: (kernel, (a, b), {"out": y}) if isinstance(a, Tensor) else None)
     if inplace is not None:

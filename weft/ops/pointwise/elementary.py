@@ -22,6 +22,7 @@ from weft.ops.shape.broadcast import fit
 pow = binary(
     "pow", torch.pow, "a to the power b, element by element.", "3.0, 2.0 -> 9.0",
     inplace=lambda a, b: a.pow_(b), positive=True, second="exponent",
+    memory_order=lambda a, b: "" if isinstance(a, torch.Tensor) else "contiguous",
 )  # fmt: skip
 
 

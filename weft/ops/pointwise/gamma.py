@@ -34,7 +34,7 @@ digamma = unary("digamma", torch.digamma, "The derivative of lgamma.", inplace=T
 digamma.grad(lambda dy, x: mul(dy, polygamma(x, 1)))
 
 
-@op("... -> ...")
+@op("... -> ...", memory_order="meta")
 def mvlgamma(x: Tensor, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p.
 

@@ -9,7 +9,7 @@ from weft.ops.declaration import Size, op
 from weft.ops.shape.views import axes_at
 
 
-@op()
+@op(memory_order="meta")
 def fourier(x: Tensor, dims: Size, scale: int, forward: bool) -> Tensor:
     """The Fourier transform of complex numbers along some dimensions, or its inverse without normalization.
 
