@@ -83,6 +83,22 @@ def test_memory_formats_have_torchs_strides(name: str, shape: tuple[int, ...], k
         assert (theirs.data_ptr() == made.data_ptr()) is (ours.data_ptr() == made.data_ptr())
 
 
+@pytest.mark.parametrize("kept", [torch.channels_last, torch.contiguous_format])
+@pytest.mark.parametrize("name", ["to", "copy", "float", "module"])
+def test_what_is_in_a_format_by_its_order_alone_is_not_copied(name: str, kept: torch.memory_format) -> None:
+    of: dict[str, Callable[[Any, Any], Any]] = {
+        "to": lambda m, x: x.to(memory_format=kept),
+        "float": lambda m, x: x.float(memory_format=kept),
+        "copy": lambda m, x: x.to(m.float32, copy=True, memory_format=kept),
+        "module": lambda m, x: m.nn.ParameterList([m.nn.Parameter(x)]).to(memory_format=kept)[0],
+    }
+    last = torch.rand(2, 3, 4, 5).to(memory_format=torch.channels_last)
+    for made in (last[:, :2], torch.rand(5, 4, 3, 2).permute(2, 3, 0, 1), torch.rand(2, 3, 4, 5)[..., ::2]):
+        theirs, ours = of[name](torch, made), of[name](flow, flow.from_torch(made))
+        assert ours.stride() == theirs.stride()
+        assert (theirs.data_ptr() == made.data_ptr()) is (ours.data_ptr() == made.data_ptr())
+
+
 def test_local_to_global_and_back_on_one_rank() -> None:
     placement = flow.placement("cpu", [0])
     x = flow.ones(2, 3)

@@ -112,6 +112,15 @@ def exchanged(m: Any, x: Any) -> Any:
 
 
 @program
+def exchanged_for_itself(m: Any, x: Any) -> Any:
+    kept = m.b.data
+    m.b.data = m.b.data.mul_(0.5)
+    y = x + m.b
+    m.b.data = kept.add_(x[0]).to(x.dtype)
+    return y, kept + 0, m.b + x
+
+
+@program
 def exchanged_symbols(m: Any, x: Any) -> Any:
     h, k = x * 2, x * 3
     d = h.detach()

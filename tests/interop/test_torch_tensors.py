@@ -56,6 +56,7 @@ TAKERS: dict[str, Callable[[], Any]] = {
     "among several results": lambda: flow.broadcast_tensors(OTHERS, flow.ones(2, 1))[0],
     "split_with_sizes": lambda: flow.cat(flow.split_with_sizes(OTHERS, [1, 1])),
     "layers of views": lambda: nn.Sequential(nn.Identity(), nn.Flatten(0), nn.Unflatten(0, (2, 2)))(OTHERS),
+    "a dropout that is over": lambda: nn.Dropout().eval()(OTHERS),
     "a layer that returns it": lambda: nn.Identity()(OTHERS),
     "layer of a view": lambda: nn.Unflatten(0, (2, 2))(OTHERS.flatten()),
     "Flatten": lambda: flow.reshape(nn.Flatten(0)(OTHERS), (2, 2)),

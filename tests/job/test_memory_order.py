@@ -15,6 +15,7 @@ from tests.functional.test_torch_calls import CALLS
 from tests.functional.test_values import called, listed
 from tests.graphs import Trains
 from weft import nn
+from weft.job.aliasing import Memories
 from weft.job.job import Job
 from weft.job.memory_order import Order, alike, lies
 from weft.job.value import Node, Value
@@ -134,8 +135,14 @@ ALONG_CHANNELS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "clamp": lambda F, x, w: x.clamp(0.2, 0.6),
     "glu": lambda F, x, w: F.glu(x, 1),
     "prelu": lambda F, x, w: F.prelu(x - 0.5, w[6, 4, 1, 1][0, :, 0, 0]),
+    "pixel_shuffle": lambda F, x, w: F.pixel_shuffle(F.conv2d(x, w[6, 4, 1, 1].repeat(2, 1, 1, 1)), 2),
+    "pixel_unshuffle": lambda F, x, w: F.pixel_unshuffle(x, 2),
+    "channel_shuffle": lambda F, x, w: F.channel_shuffle(x, 2),
     "interpolate bicubic": lambda F, x, w: F.interpolate(x, scale_factor=2, mode="bicubic"),
 }
+
+
+SHAPES_ALONE = ("avg_pool2d", "adaptive_avg_pool2d", "pixel_unshuffle", "channel_shuffle")
 
 
 @pytest.mark.parametrize("lying", ["by channels", "contiguous", "repeated"])
@@ -166,7 +173,7 @@ def test_gradients_have_channels_innermost_where_torchs_have(name: str, lying: s
     Told()(mine.detach(), flow.from_torch(dy))
     assert torch.allclose(dx, eager[1])
     assert all(map(lies, eager, told))
-    if "avg" not in name or lying == "by channels":  # of x they see nothing but its shape
+    if name not in SHAPES_ALONE or lying == "by channels":  # of x they see nothing but its shape
         assert lies(eager[1], dx.stride())
 
 
@@ -175,7 +182,7 @@ LYING: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     *(row for row in CALLS if row[0] not in ("linalg.lstsq", "kron")),  # these are as good as torch's
     *(("nn.functional." + name, (IMAGES, *args), {}) for name, args in [
         ("rms_norm", ((8,),)), ("layer_norm", ((6, 8),)), ("group_norm", (2,)), ("instance_norm", ()), ("glu", (1,)),
-        ("pad", ((1, 2, 1, 0), "circular")), ("pixel_shuffle", (2,)), ("rrelu", (0.1, 0.3, False)), ("softmax", (1,)),
+        ("pad", ((1, 2, 1, 1), "circular")), ("pixel_shuffle", (2,)), ("rrelu", (0.1, 0.3, False)), ("softmax", (1,)),
         ("rrelu", (0.1, 0.3, True)), ("avg_pool2d", (2,)), ("interpolate", (None, 2.0)), ("unfold", (2,)),
         ("linear", (torch.rand(3, 8),)), ("normalize", ()), ("scaled_dot_product_attention", (IMAGES, IMAGES)),
     ]),
@@ -214,7 +221,7 @@ def test_channels_lie_innermost_only_where_a_kernel_lays_them_so() -> None:
     def of_norm(device: str) -> tuple[int, ...]:
         job = Job("norm")
         values = [Value(name, (2, 3, 8, 8), flow.float32, None, flow.device(device)) for name in "xyms"]
-        order = Order(job)
+        order = Order(job, Memories())
         order.known[values[0]] = values[0].meta.contiguous(memory_format=torch.channels_last)
         job.append(Node("group_norm", "group_norm", (values[0], 3, None, None, 1e-5), tuple(values[1:])))
         return order.laid(values[1]).stride()
@@ -239,6 +246,41 @@ def test_a_graph_drops_what_eager_calls_drop_of_results_in_another_order(name: s
     expected = dropped(x)
     flow.manual_seed(1)
     assert ((Dropping()(x) == 0) == (expected == 0)).all()
+
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "conv": lambda x: F.conv2d(x, flow.ones(2, 3, 3, 3)),
+    "dropout": F.dropout,
+    "rand_like": lambda x: x + flow.rand_like(x),
+    "is_contiguous": lambda x: x * x.is_contiguous(memory_format=flow.channels_last),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_parameter_lies_as_it_did_once_the_program_has_written_it(name: str) -> None:
+    class Step(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            x = (flow.rand(2, 3, 4, 5) + 1).to(memory_format=flow.channels_last)
+            self.held = nn.ParameterList([nn.Parameter(x)])
+            self.optimizer = flow.optim.SGD(self.held.parameters(), lr=0.1)
+            self.add_optimizer(self.optimizer)
+
+        def build(self) -> Any:
+            with flow.no_grad():
+                self.held[0].clamp_(1.2, 1.6)
+            loss = READERS[name](self.held[0]).square().sum()
+            loss.backward()
+            return loss
+
+    flow.manual_seed(1)
+    graph = Step()
+    found = graph()
+    flow.manual_seed(1)
+    eager = Step()
+    torch.testing.assert_close(found.item(), eager.build().item())
+    eager.optimizer.step()
+    assert graph.held[0].allclose(eager.held[0])
 
 
 def test_a_group_norm_whose_weights_alone_want_gradients_does_not_crash() -> None:

@@ -122,6 +122,7 @@ def test_derivatives_of_it_hooks_and_what_looks_at_its_numbers() -> None:
             layer(x).sum().backward()
         assert again.is_sparse and layer.weight.grad.is_sparse
         found.append([t.to_dense().tolist() for t in (again, layer.weight.grad)])
+        assert layer.weight.grad.any() and not lib.isnan(layer.weight.grad).any()
         with pytest.raises(TypeError, match="to_dense"):
             layer.weight.grad.numpy()
     torch.testing.assert_close(torch.tensor(found[1]), torch.tensor(found[0]))

@@ -26,7 +26,7 @@ from weft.interpreter import eager_local, stack
 from weft.ops import OPS, ops
 from weft.ops.declaration import Op
 from weft.ops.explain import check_arguments, explain
-from weft.tensor.blob import Blob, blob_of
+from weft.tensor.blob import Blob
 from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, View, of_torch, rewrap
 from weft.tensor.written import mark
@@ -170,8 +170,8 @@ def exchange(x: Tensor, y: Tensor) -> None:
     memories = trace.memories
     memories.follow(x)
     if memories.stands_over(x):
-        if x.value is None and y.value is None and x.spec is y.spec and blob_of(x) is blob_of(y):
-            return  # its own, as `x.data = x.data.to(device)` gives it
+        if memories.of(x) is memories.of(y) and x.spec is y.spec and x._view_of is None is y._view_of:
+            return  # its own, as `x.data = x.data.to(device)` or `x.data.mul_(2)` give it
         if y.value is None:
             raise TraceError(
                 "x.data = y inside build(), with two tensors from outside the graph: they would share memory from "

@@ -14,6 +14,9 @@ from weft.core.sbp import NdSbp
 class TracedMemories(Protocol):
     """Which tensors share memory during a trace."""
 
+    def of(self, t: Any) -> Any:
+        """What stands for the memory of a tensor."""
+
     def follow(self, t: Any) -> None:
         """Let an eager tensor stand for the symbol that was written into its memory by an alias, if any."""
 

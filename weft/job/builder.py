@@ -49,10 +49,10 @@ class Builder:
         self.updating = False  # whether this is the optimizers' part, which runs once a launch
         self.losses: list[Value] = []
         self.draws = 0  # so far
-        self.order = Order(job)
+        self.memories = Memories()
+        self.order = Order(job, self.memories)
         self.gradients = Gradients(job, self.times)
         self.numbers: dict[str, dict[Placement | Device, Value]] = {}
-        self.memories = Memories()
         self.attributes = Attributes(self.memories)
         self._written: dict[int, Tensor] = {}  # captured tensors that the program writes in place
         self.guarded = 0  # above 0, the program may read what follows from arguments
@@ -316,7 +316,7 @@ class Builder:
             if keep:
                 if t.spec is not None and y.spec is not t.spec:
                     y = ops.to_global(y, t.spec.placement, t.spec.nd_sbp)
-                ops.store(t, y)
+                ops.store(of_value(self.capture(t), t.spec), y)
             for v in self._over(t):
                 self.job.producer[v].micro = False
         self._written.clear()

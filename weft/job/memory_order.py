@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from weft.core.substitution import substituted
+from weft.job.aliasing import Memories
 from weft.job.job import Job
 from weft.job.value import Node, Value
 from weft.ops import OPS
@@ -100,13 +101,14 @@ class Order:
     """Infers strides: views by meta tensors; draws, elementwise results and those whose op declares how they lie, from
     their operands; all else is contiguous."""
 
-    def __init__(self, job: Job) -> None:
-        self.job = job
+    def __init__(self, job: Job, memories: Memories) -> None:
+        self.job, self.memories = job, memories
         self.known: dict[Value, torch.Tensor] = {}
 
     def given(self, v: Value, t: Tensor) -> None:
-        """Set the strides of an input or variable: those of the tensor with which it was traced, if it is local."""
-        self.known[v] = v.meta.new_empty_strided(v.shape, t.stride()) if t.is_local else v.meta
+        """Set the strides of an input or variable: those of the tensor with which it was traced, if it is local, and
+        before the program wrote into it."""
+        self.known[v] = v.meta.new_empty_strided(v.shape, self.memories.data(t).stride()) if t.is_local else v.meta
 
     def settled(self, v: Value) -> None:
         """Set a value to contiguous, as the program asked for it."""

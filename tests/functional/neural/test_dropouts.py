@@ -39,6 +39,17 @@ def test_the_same_is_dropped(name: str, p: float, inplace: bool) -> None:
         torch.testing.assert_close(torch.tensor(results[1][1]), torch.tensor(results[0][1]))
 
 
+@pytest.mark.parametrize("name", ["dropout", "dropout2d", "alpha_dropout", "feature_alpha_dropout"])
+def test_what_is_dropped_lies_as_it_did_and_nan_stays(name: str) -> None:
+    given = torch.randn(2, 3, 4, 5).permute(2, 0, 3, 1)
+    given[1] = torch.nan
+    results = []
+    for library, x in ((torch, given), (flow, of_torch(given))):
+        library.manual_seed(5)
+        results.append(getattr(library.nn.functional, name)(x, 0.3, True))
+    torch.testing.assert_close(results[1].to_torch(), results[0], equal_nan=True, check_stride=True)
+
+
 @pytest.mark.parametrize("name", ["AlphaDropout", "FeatureAlphaDropout", "Dropout2d"])
 def test_layers_drop_while_training_only(name: str) -> None:
     torch.manual_seed(1)

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import weft as flow
+from tests.graphs import Trains
 from weft import nn
 from weft.core.errors import CompileError
 from weft.launch import spawn_threads
 
-B = flow.sbp.broadcast
+S, B = flow.sbp.split, flow.sbp.broadcast
 Go = Callable[[Any, int], Any]  # moves a value to a rank
 
 
@@ -157,3 +158,36 @@ def test_what_is_overwritten_is_not_computed_again() -> None:
         assert "again in backward" in g.explain() or ".again" in str(g.job)
         for (name, a), b in zip(g.m.to(nn.Module).state_dict().items(), m.state_dict().values(), strict=True):
             np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=1e-6, err_msg=name)
+
+
+class Rewritten(nn.Module):
+    """Each call reads its weight in both layouts, and writes it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = nn.Parameter(flow.arange(8.0).reshape(2, 4) / 4)
+
+    def forward(self, x: Any) -> Any:
+        with flow.no_grad():
+            self.w.copy_(self.w.softmax(0) + self.w.softmax(1))
+        return x @ self.w.T
+
+
+def rewritten(steps: int, sbp: Any = None, stage: int = 0) -> Any:
+    model, x = Rewritten(), flow.arange(16.0).reshape(4, 4)
+    if sbp is not None:
+        place = flow.placement("cpu", [0, 1])
+        model, x = model.to_global(placement=place, sbp=sbp), x.to_global(placement=place, sbp=B)
+    graph = Trains(model, flow.optim.SGD(model.parameters(), lr=0.01), steps=steps)
+    graph.config.enable_zero(stage > 0, stage=stage or 1, shard_min_size=1)
+    for _ in range(2):
+        graph(x)
+    return model.w.numpy().tolist()
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+@pytest.mark.parametrize("layout", [(S(0),), (S(1),), (B, 1), (B, 3)], ids=str)
+def test_layouts_of_a_weight_that_is_written_follow_it(layout: tuple[Any, ...], steps: int) -> None:
+    expected = rewritten(steps)
+    for found in spawn_threads(2, rewritten, steps, *layout, deadline=60):
+        np.testing.assert_allclose(found, expected, rtol=1e-5)

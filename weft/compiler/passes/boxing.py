@@ -31,6 +31,7 @@ def run(job: Job, options: Options) -> None:
 class _Moves:
     def __init__(self, job: Job, links: Links) -> None:
         self.job, self.links = job, links
+        self.changing = {v for node in job.nodes if node.micro for v in written(node)}  # by each micro-batch
         self.nodes: list[Node] = []
         self.table: dict[Value, Value] = {}
         self.moved: dict[tuple[Value, Spec], Value] = {}
@@ -82,10 +83,9 @@ class _Moves:
                 if isinstance(step, Relabel) and now.spec.placement is not after.placement:
                     step = Exchange(step.src, step.dst)  # each chain is on one placement, with registers between chains
                 shared = Value(self._name(v), v.shape, v.dtype, target, v.device)
-                text = str(step)
+                text, micro = str(step), self.job.is_micro(v) or (reader.micro and v in self.changing)
                 node = Node(
-                    shared.name, "boxing", (now, text), (shared,), reader.scope, reader.at, self.job.is_micro(v),
-                    stage=reader.stage,
+                    shared.name, "boxing", (now, text), (shared,), reader.scope, reader.at, micro, stage=reader.stage,
                     extra={"route": Route(now.spec, target, (step,)), "hosts": self.links.hosts, "asked": self.asked},
                 )  # fmt: skip
                 self.nodes.append(node)

@@ -82,9 +82,9 @@ def _made(use: Use) -> Node:
 
 def _reads(job: Job) -> Iterator[tuple[int, Node]]:
     """Each read of a gathered parameter: its index, and the node that gathers it now. Parameters that are written
-    before their last read are left out."""
+    before their last read, or for each micro-batch, are left out."""
     gathers = {n.outputs[0]: n for n in job.nodes if buckets.kind(n, AllGather) is not None and n.args[0] in job.parts}
-    changed: set[Value] = set()
+    changed = {v for node in job.nodes if node.micro for v in written(node)}
     for node in job.nodes:
         for v in {v for v in node.operands() if v in gathers and gathers[v].args[0] in changed}:
             del gathers[v]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -11,10 +11,26 @@ import torch
 from weft.api.fast_path import in_one
 from weft.api.table import public
 from weft.autograd import no_grad
+from weft.autograd.freshness import fresh
 from weft.autograd.overwrite import assign
 from weft.core.errors import OptionError, ShapeError
 from weft.ops import ops
+from weft.ops.kernels import is_channels_last
 from weft.tensor.tensor import Tensor
+
+
+def _rearranged(x: Tensor, before: Sequence[Any], after: Sequence[Any], sizes: Mapping[Any, int]) -> Tensor:
+    """x with its dimensions split to those that `before` names for each, which are then joined as in `after`; with
+    channels innermost where x has them so, in its gradient, too."""
+    n = x.ndim
+    last = x.spec is None and is_channels_last(fresh(x)._meta)
+    if last:
+        before, after = ([*groups[:1], *groups[2:], groups[1]] for groups in (before, after))
+        x = ops.permute(x, (0, *range(2, n), 1))
+    names, joined = ([name for group in groups for name in group] for groups in (before, after))
+    parted = ops.permute(ops.reshape(x, tuple(sizes[d] for d in names)), tuple(map(names.index, joined)))
+    y = ops.reshape(ops.contiguous(parted), tuple(math.prod(sizes[d] for d in group) for group in after))
+    return ops.permute(y, (0, n - 1, *range(1, n - 1))) if last else y
 
 
 @public("neural flow")
@@ -24,8 +40,9 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     n, channels, *rest = input.shape
     if channels % groups:
         raise ShapeError(f"channel_shuffle: {channels} channels don't divide into {groups} groups")
-    parted = ops.reshape(input, (n, groups, channels // groups, *rest))
-    return ops.reshape(ops.contiguous(ops.transpose(parted, 1, 2)), tuple(input.shape))
+    sizes = {"n": n, "g": groups, "c": channels // groups, **dict(enumerate(rest))}
+    inner = [[d] for d in range(len(rest))]
+    return _rearranged(input, ["n", "gc", *inner], ["n", "cg", *inner], sizes)
 
 
 @public("neural")
@@ -48,10 +65,9 @@ def pixel_shuffle(input: Tensor, upscale_factor: int | tuple[int, int]) -> Tenso
     *lead, channels, high, wide = input.shape
     if r < 1 or s < 1 or channels % (r * s):
         raise ShapeError(f"pixel_shuffle makes {r}x{s} pixels of {r * s} channels; {channels} don't divide by that")
-    split = ops.reshape(input, (*lead, channels // (r * s), r, s, high, wide))
-    n = len(lead)
-    mixed = ops.permute(split, (*range(n + 1), n + 3, n + 1, n + 4, n + 2))
-    return ops.reshape(ops.contiguous(mixed), (*lead, channels // (r * s), high * r, wide * s))
+    sizes = {"c": channels // (r * s), "r": r, "s": s, "h": high, "w": wide, **dict(enumerate(lead))}
+    outer = [[d] for d in range(len(lead))]
+    return _rearranged(input, [*outer, "crs", "h", "w"], [*outer, "c", "hr", "ws"], sizes)
 
 
 @public("neural flow")
@@ -64,10 +80,9 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
         raise ShapeError(
             f"pixel_unshuffle takes {r}x{r} pixels each; a height of {high} or width of {wide} don't divide"
         )
-    split = ops.reshape(input, (*lead, channels, high // r, r, wide // r, r))
-    n = len(lead)
-    mixed = ops.permute(split, (*range(n + 1), n + 2, n + 4, n + 1, n + 3))
-    return ops.reshape(ops.contiguous(mixed), (*lead, channels * r * r, high // r, wide // r))
+    sizes = {"c": channels, "h": high // r, "r": r, "w": wide // r, "s": r, **dict(enumerate(lead))}
+    outer = [[d] for d in range(len(lead))]
+    return _rearranged(input, [*outer, "c", "hr", "ws"], [*outer, "crs", "h", "w"], sizes)
 
 
 def _several(shape: Sequence[int]) -> None:

@@ -78,8 +78,9 @@ def _alpha(input: Tensor, p: float, training: bool, inplace: bool, dims: int | N
     if not training or p == 0:
         return input
     scale = 0.0 if p == 1 else ((LOWEST**2 * p + 1) * (1 - p)) ** -0.5
-    kept = ops.ne(_drawn(input.detach(), p, dims), 0)
-    made = ops.sub(ops.where(kept, ops.mul(input, scale), LOWEST * scale), LOWEST * scale * p)
+    kept = ops.cast(ops.ne(_drawn(input.detach(), p, dims), 0), input.dtype)
+    least = ops.add(ops.mul(ops.sub(kept, 1.0), -LOWEST * scale), -LOWEST * scale * p)
+    made = ops.add(ops.mul(input, ops.mul(kept, scale)), least)
     return assign(input, made) if inplace else made
 
 

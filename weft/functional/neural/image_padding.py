@@ -7,6 +7,7 @@ from typing import Any
 
 from weft.api.table import public
 from weft.core.errors import ShapeError
+from weft.functional.tensor.memory_format import contiguous
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
@@ -38,6 +39,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     if mode == "constant":
         return ops.pad_with(input, around, 0.0 if value is None else value)
     if mode == "circular":
+        input = contiguous(input)  # as torch's result is
         for i in range(len(around) // 2):
             input = _wrapped(input, input.ndim - 1 - i, around[2 * i], around[2 * i + 1])
         return input

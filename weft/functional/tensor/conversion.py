@@ -64,7 +64,7 @@ def to(
     if dtype is not None:
         y = cast(y, dtype)
     if memory_format is not None:
-        y = formatted(y, memory_format)
+        y = formatted(y, memory_format, y is x and not copy)
     return ops.clone(y) if copy and y is x else y
 
 
@@ -122,7 +122,7 @@ def _as(name: str, kind: DType) -> None:
     @named(name, f"x as {kind.name}.")
     def converted(x: Tensor, *, memory_format: Any = None) -> Tensor:
         y = x if x.dtype is kind else still_part(ops.cast(x, kind), x)
-        return y if memory_format is None else formatted(y, memory_format)
+        return y if memory_format is None else formatted(y, memory_format, y is x)
 
 
 for _name, _kind in {

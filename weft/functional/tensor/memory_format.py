@@ -32,15 +32,16 @@ def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
     return alone
 
 
-def formatted(x: Tensor, memory_format: Any) -> Tensor:
+def formatted(x: Tensor, memory_format: Any, loosely: bool = False) -> Tensor:
     """x in a memory format, or as it lies where that is None or `preserve_format`. Strides of one channel or pixel fit
-    several formats; a copy has those by which kernels know this one."""
+    several formats; a copy has those by which kernels know this one. `loosely`, as `to` does, what has its channels
+    innermost is in that format, and all else in the other, with whatever strides."""
     check(memory_format)
     if memory_format in (None, torch.preserve_format):
         return x
     wanted = asks_channels_last(x, memory_format)
     if wanted == is_channels_last(fresh(x)._meta):
-        return contiguous(x, memory_format)
+        return x if loosely else contiguous(x, memory_format)
     return still_part(move.contiguous(x, wanted), x)
 
 

@@ -327,7 +327,7 @@ def _drawing(theirs: Any) -> Any:
         self.generator = generator
 
     def forward(self: Any, input: Tensor, addend: Tensor | None = None) -> Tensor:
-        if addend is None and self.generator is None:
+        if addend is None and self.generator is None and isinstance(input, Tensor):
             return F.dropout(input, self.p, True, self.inplace) if self.training and self.p else input
         return F.dropout(input, self.p, self.training, self.inplace, generator=self.generator, addend=addend)
 
@@ -486,7 +486,6 @@ TRANSFORMER: Final = {
 GIVEN["torch.backends.mha.get_fastpath_enabled"] = lambda: False  # a C++ kernel, without gradients and layouts
 GIVEN["torch.nn.functional._canonical_mask"] = lambda mask, *args, **kwargs: mask  # attention adds masks itself
 GIVEN["torch.nn.functional._none_or_dtype"] = lambda mask: None
-
 
 CHANGES: Final = {
     "activation": ACTIVATION, "adaptive": ADAPTIVE, "batchnorm": BATCHNORM, "container": CONTAINER, "conv": CONV,

@@ -63,11 +63,12 @@ def sent(module: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def moved(t: Tensor, device: Device | None, dtype: DType | None, memory_format: Any = None) -> Tensor:
+    before = t
     if device is not None and (t.is_global or t.device is not device):
         t = t.to(device)
     if dtype is not None and t.dtype.differentiable and t.dtype is not dtype:
         t = ops.cast(t, dtype)
-    return formatted(t, memory_format) if len(t.shape) in FORMATS else t
+    return formatted(t, memory_format, t is before) if len(t.shape) in FORMATS else t
 
 
 def spreading(module: Any, placement: Placement | None, sbp: Any) -> Callable[[Tensor], Tensor]:

@@ -122,7 +122,7 @@ argmin = _where("argmin", torch.argmin, "smallest")
 
 def _of_all(name: str, kernel: Callable[..., Any], doc: str) -> Op:
     def body(x: Tensor, dim: int | Size | None = None, keepdim: bool = False) -> Tensor:
-        dims = dims_of(dim, x.dim())
+        dims = dims_of(dim, x.dim()) if dim is not None or keepdim else ()  # of all, the kernel takes sparse ones
         return kernel(x, dims, keepdim) if dims else kernel(x)
 
     body.__name__, body.__doc__ = name, doc
