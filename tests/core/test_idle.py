@@ -171,7 +171,7 @@ QUIET = {
     "compute_mode assume_unique hermitian output_size vectorize strategy outer_jacobian_strategy niter "
     "enable_nested_tensor mask_check by_frequency use_l2_norm_kernel async_op",
     "checked or done in any case": "device_type activities record_shapes max_try_correction weights_only sorted "
-    "check_meta check_available enable_get_runtime_state_dict",
+    "check_meta check_available check_invariants enable_get_runtime_state_dict",
     "a module stays on its device, and every gradient counts": "output_device dim find_unused_parameters "
     "check_reduction static_graph",
     "an array is given in any case": "force",

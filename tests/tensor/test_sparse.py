@@ -57,6 +57,8 @@ def test_sizes_dtypes_and_places_of_sparse_tensors() -> None:
     s = flow.sparse_coo_tensor(PLACES, [1, 1, 1, 1, 1])
     assert s.is_sparse and s.shape == (3, 3) and s._nnz() == 5 and s.coalesce()._nnz() == 4
     assert s.to_dense().tolist() == torch.sparse_coo_tensor(PLACES, [1, 1, 1, 1, 1]).to_dense().tolist()
+    first = flow.sparse_coo_tensor([[1, 0]], [2.0, 3.0], (2,), is_coalesced=True)
+    assert first.is_coalesced() and first.indices().tolist() == [[0, 1]]
     rows = flow.sparse_coo_tensor([[1, 0]], [[1.0, 2.0], [3.0, 4.0]], (2, 2), dtype=flow.float64, requires_grad=True)
     assert rows.to_dense().tolist() == [[3, 4], [1, 2]] and rows.dtype is flow.float64 and rows.requires_grad
     with pytest.raises(WeftError, match="size is inconsistent with indices"):

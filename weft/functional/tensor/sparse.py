@@ -45,6 +45,7 @@ def sparse_coo_tensor(
     if size is None:
         size = (*(int(p.max().item()) + 1 for p in places), *values.shape[1:])
     y = ops.index_put_zeros(values, places, tuple(size), here.trace is None and values.is_local)
+    y = coalesce(y) if is_coalesced else y
     return y.requires_grad_() if requires_grad else y
 
 
