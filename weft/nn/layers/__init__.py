@@ -287,15 +287,21 @@ def _whole(given: Arguments) -> None:
         raise OptionError(f"a layer's sizes must be nonnegative integers; got {sizes[0]} and {sizes[1]}")
 
 
+def _own(value: Any) -> Any:
+    """A tensor of torch's as Weft's; anything else itself."""
+    return taken(value) if isinstance(value, torch.Tensor) else value
+
+
 def _on_own(forward: Function) -> Function:
-    """A forward that calls its input's methods, or returns it: a tensor of torch's is Weft's from there on."""
-    return functools.wraps(forward)(
-        lambda self, input: forward(self, taken(input) if isinstance(input, torch.Tensor) else input)
-    )
+    return functools.wraps(forward)(lambda self, input: forward(self, _own(input)))
 
 
 FLATTEN: Final = {"Flatten.forward": _on_own, "Unflatten.forward": _on_own}
-LINEAR: Final = {"Identity.forward": _on_own, "LazyLinear": _lazily(-1), "Linear.__init__": _adapting(_whole)}
+LINEAR: Final = {
+    "Identity.forward": _always(lambda self, input: input if type(input) is Tensor else _own(input)),
+    "LazyLinear": _lazily(-1),
+    "Linear.__init__": _adapting(_whole),
+}
 
 # ---- convolutions ------------------------------------------------------------------------------------
 
