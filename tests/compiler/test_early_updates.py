@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import weft as flow
 from tests.graphs import Trains
@@ -15,6 +16,7 @@ from weft.compiler import passes
 from weft.compiler.options import Options
 from weft.compiler.passes import early_updates
 from weft.job.text import parse, show
+from weft.job.value import Node, Value
 from weft.plan.usage import usage
 
 OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
@@ -68,6 +70,21 @@ def test_training_is_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
         np.testing.assert_array_equal(a, b)
     if "clipped" not in name:  # that has all gradients wait
         assert usage(early.plan).arenas < usage(late.plan).arenas - 384 * 384 * 4
+
+
+def test_several_threads_update_more_at_once_without_a_budget() -> None:
+    threads = torch.get_num_threads()
+    try:
+        found = []
+        for n in (1, 2):
+            torch.set_num_threads(n)
+            found.append(len(updates(trained(OPTIMIZERS["SGD"])[0])))
+        weights = Value("w", (512, 512), flow.float32, None, flow.device("cpu"))
+        update = Node("up", "sgd_update", ((weights,),), ())
+        assert early_updates._least(update, Options()) > early_updates._least(update, Options(memory_budget=1))
+    finally:
+        torch.set_num_threads(threads)
+    assert found[1] < found[0]
 
 
 def test_it_waits_for_readers_and_counts_a_step_once() -> None:

@@ -67,6 +67,11 @@ def behind(a: Any) -> Any:
     return getattr(a, "of", a) if isinstance(a, torch.Tensor) else a
 
 
+def ours(a: Any) -> Any:
+    """A tensor of torch's as Weft's; anything else itself."""
+    return taken(a) if isinstance(a, torch.Tensor) else a
+
+
 def taken(a: Any) -> Any:
     """A torch tensor as a Weft one, over the same memory."""
     if (own := behind(a)) is not a:

@@ -13,6 +13,8 @@ from bisect import bisect_left
 from dataclasses import replace
 from typing import Any, Final
 
+import torch
+
 from weft.compiler import inductor
 from weft.compiler.calls.rows import MOST
 from weft.compiler.options import Options
@@ -23,6 +25,7 @@ from weft.ops import OPS
 
 PIECE: Final = 1 << 19  # least bytes of parameters for a call of their own
 FAST: Final = 1 << 22  # the same where speed is asked for: each call drives out of the caches what the next ones read
+ALL: Final = 1 << 62
 ON_CUDA: Final = 1 << 26  # the same there: fewer don't occupy the device
 
 
@@ -53,7 +56,9 @@ def _least(n: Node, options: Options) -> int:
         return MOST
     if n.args[0][0].device_type == "cuda":
         return ON_CUDA
-    return FAST if inductor.asked(options) else PIECE
+    alone = all(v.spec is None or v.spec.placement.size == 1 for v in n.args[0])  # ranks decide alike
+    apart = alone and not options.memory_budget and torch.get_num_threads() > 1
+    return (PIECE, FAST, ALL)[inductor.asked(options) + apart]  # cores that are far apart wait for each other's writes
 
 
 def _by_bucket(job: Job, options: Options) -> None:

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral
 from typing import Any, Final, get_overloads
 
-import torch
 from torch.nn.modules import loss
 
-from weft.autograd.plain import taken
+from weft.autograd.plain import ours
 from weft.core.derived import GIVEN, Change, Derived
 from weft.core.errors import ArgumentError, AssertedError, IndexingError, OptionError, ShapeError
 from weft.core.stored import stored
@@ -287,21 +286,16 @@ def _whole(given: Arguments) -> None:
         raise OptionError(f"a layer's sizes must be nonnegative integers; got {sizes[0]} and {sizes[1]}")
 
 
-def _own(value: Any) -> Any:
-    """A tensor of torch's as Weft's; anything else itself."""
-    return taken(value) if isinstance(value, torch.Tensor) else value
-
-
 def _on_own(forward: Function) -> Function:
-    return functools.wraps(forward)(lambda self, input: forward(self, _own(input)))
+    return functools.wraps(forward)(lambda self, input: forward(self, ours(input)))
+
+
+def _same(self: Any, input: Tensor) -> Tensor:
+    return input if type(input) is Tensor else ours(input)
 
 
 FLATTEN: Final = {"Flatten.forward": _on_own, "Unflatten.forward": _on_own}
-LINEAR: Final = {
-    "Identity.forward": _always(lambda self, input: input if type(input) is Tensor else _own(input)),
-    "LazyLinear": _lazily(-1),
-    "Linear.__init__": _adapting(_whole),
-}
+LINEAR: Final = {"Linear.__init__": _adapting(_whole), "LazyLinear": _lazily(-1), "Identity.forward": _always(_same)}
 
 # ---- convolutions ------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import torch
 
 from weft.api.signature import SAID, Door, Signature, opened, taught
+from weft.autograd.plain import ours as as_ours
 from weft.autograd.plain import taken, theirs
 from weft.autograd.trees import mapped
 from weft.core.errors import CONVERT, ArgumentError, ours
@@ -75,7 +76,7 @@ def explain(
     if not _wefts(type(module)):
         return None
     if theirs((args, kwargs)):
-        return mapped((args, kwargs), lambda v: taken(v) if isinstance(v, torch.Tensor) else v)
+        return mapped((args, kwargs), as_ours)
     if isinstance(cause, (*SAID, NotImplementedError)) or not ours(cause):
         return None
     if kwargs and isinstance(cause, TypeError):
