@@ -24,6 +24,11 @@ class Options(msgspec.Struct, frozen=True):
     verify: bool = True
 
     @property
+    def limited(self) -> bool:
+        """Whether memory has a limit, and isn't to be given for speed."""
+        return self.memory_budget > 0
+
+    @property
     def tight(self) -> bool:
         """Whether less memory is worth copies, and more time to plan it."""
         return self.slices_budget > 0

@@ -57,7 +57,7 @@ def _least(n: Node, options: Options) -> int:
     if n.args[0][0].device_type == "cuda":
         return ON_CUDA
     alone = all(v.spec is None or v.spec.placement.size == 1 for v in n.args[0])  # ranks decide alike
-    apart = alone and not options.memory_budget and torch.get_num_threads() > 1
+    apart = alone and not options.limited and torch.get_num_threads() > 1
     return (PIECE, FAST, ALL)[inductor.asked(options) + apart]  # cores that are far apart wait for each other's writes
 
 
