@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -185,44 +186,24 @@ def test_a_module_that_becomes_global_has_a_dense_gradient() -> None:
     assert layer.weight.grad.tolist() == expected
 
 
-def test_shards_get_dense_gradients() -> None:
-    def each() -> list[Any]:
-        layer = flow.parallel.fully_shard(nn.Sequential(table(flow, "lookup")))
+@pytest.mark.parametrize("wrap", [
+    lambda layer: flow.parallel.fully_shard(nn.Sequential(layer)), nn.parallel.DistributedDataParallel,
+], ids=["shards", "means"])  # fmt: skip
+def test_gradients_are_dense_over_ranks(wrap: Any) -> None:
+    def trained(layer: Any, part: Callable[[Any], Any]) -> Any:
         optimizer = flow.optim.SGD(layer.parameters(), lr=0.1)
         for x in ids(3):
             optimizer.zero_grad()
-            layer(of_torch(x).chunk(2)[flow.env.get_rank()]).square().mean().backward()
+            layer(part(of_torch(x))).square().mean().backward()
             optimizer.step()
-        return layer[0].weight.numpy().tolist()
+        (weight,) = layer.parameters()
+        return torch.tensor(weight.numpy())
 
-    layer = table(flow, "lookup")
-    optimizer = flow.optim.SGD(layer.parameters(), lr=0.1)
-    for x in ids(3):
-        optimizer.zero_grad()
-        layer(of_torch(x)).square().mean().backward()
-        optimizer.step()
-    for found in spawn_threads(2, each):
-        torch.testing.assert_close(torch.tensor(found), layer.weight.detach().to_torch())
-
-
-def test_means_over_ranks_are_dense() -> None:
-    def each() -> list[Any]:
-        layer = nn.parallel.DistributedDataParallel(table(flow, "lookup"))
-        optimizer = flow.optim.SGD(layer.parameters(), lr=0.1)
-        for x in ids(3):
-            optimizer.zero_grad()
-            layer(of_torch(x).chunk(2)[flow.env.get_rank()]).square().mean().backward()
-            optimizer.step()
-        return layer.weight.tolist()
-
-    layer = table(flow, "lookup")
-    optimizer = flow.optim.SGD(layer.parameters(), lr=0.1)
-    for x in ids(3):
-        optimizer.zero_grad()
-        layer(of_torch(x)).square().mean().backward()
-        optimizer.step()
-    for found in spawn_threads(2, each):
-        torch.testing.assert_close(torch.tensor(found), layer.weight.detach().to_torch())
+    expected = trained(table(flow, "lookup"), lambda x: x)
+    for found in spawn_threads(
+        2, lambda: trained(wrap(table(flow, "lookup")), lambda x: x.chunk(2)[flow.env.get_rank()])
+    ):
+        torch.testing.assert_close(found, expected)
 
 
 # ---- graphs ------------------------------------------------------------------------------------------
