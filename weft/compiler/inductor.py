@@ -132,8 +132,9 @@ def compiled(call: Call, tensors: Sequence[torch.Tensor]) -> Kernel:
             lambda *given: [t.contiguous(memory_format=k) for t, k in zip(_results(call, given), kept, strict=True)]
         )
         graph = trace(laid, decomposition_table=table)(*forms)
-    options: dict[str, Any] = {"size_asserts": False, "alignment_asserts": False, "compile_threads": 1}
-    options["cpp.min_chunk_size"] = SHARED
+    options: dict[str, Any] = {
+        "size_asserts": False, "alignment_asserts": False, "compile_threads": 1, "cpp.min_chunk_size": SHARED,
+    }  # fmt: skip
     with torch.no_grad(), config.patch(options):
         found = compile_fx.compile_fx_inner(graph, forms, is_inference=True, static_input_idxs=range(n))
     return Copying(getattr(found, "current_callable", None) or found, n)  # without the bookkeeping around it

@@ -25,7 +25,7 @@ from weft.ops import OPS
 
 PIECE: Final = 1 << 19  # least bytes of parameters for a call of their own
 FAST: Final = 1 << 22  # the same where speed is asked for: each call drives out of the caches what the next ones read
-ALL: Final = 1 << 62
+ALL: Final = 1 << 62  # the same there with several threads: one call
 ON_CUDA: Final = 1 << 26  # the same there: fewer don't occupy the device
 
 
@@ -57,8 +57,9 @@ def _least(n: Node, options: Options) -> int:
     if n.args[0][0].device_type == "cuda":
         return ON_CUDA
     alone = all(v.spec is None or v.spec.placement.size == 1 for v in n.args[0])  # ranks decide alike
-    apart = alone and not options.limited and torch.get_num_threads() > 1
-    return (PIECE, FAST, ALL)[inductor.asked(options) + apart]  # cores that are far apart wait for each other's writes
+    shared = alone and not options.limited and torch.get_num_threads() > 1
+    # what one core has just written comes slowly to another one
+    return (PIECE, FAST, ALL)[inductor.asked(options) + shared]
 
 
 def _by_bucket(job: Job, options: Options) -> None:

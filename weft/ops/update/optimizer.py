@@ -196,13 +196,19 @@ def sgd_update(
     params, momenta, grads = _in_order(params, momenta, grads)
     written = (params, momenta)
     dense = _dense((params, momenta, grads))
-    options = {
-        "weight_decay": weight_decay, "momentum": momentum, "lr": lr, "dampening": dampening, "nesterov": nesterov,
-        "maximize": maximize, "is_first_step": False,
-    }  # fmt: skip
+    options = _sgd_options(lr, momentum, dampening, weight_decay, nesterov, maximize)
     _fused(over._fused_sgd_, _by_size(dense[0], dense[2], dense[1]), options)
     _give_back(written, dense[:2])
     _written(*written)
+
+
+def _sgd_options(
+    lr: Any, momentum: float, dampening: Any, weight_decay: float, nesterov: bool, maximize: bool
+) -> dict[str, Any]:
+    return {
+        "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
+        "maximize": maximize, "is_first_step": False,
+    }  # fmt: skip
 
 
 def _sgd_dense(lists: Any, options: Any) -> None:
@@ -216,11 +222,17 @@ def _(params, grads, momenta, lr, momentum, dampening, weight_decay, nesterov, m
     params, grads, momenta = _in_order(params, grads, momenta)
     if not params or not _all_dense(params, grads, momenta) or _fused_sgd_skips(params) or not _fixed(dampening):
         return None
-    options = {
-        "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
-        "maximize": maximize, "is_first_step": False,
-    }  # fmt: skip
+    options = _sgd_options(lr, momentum, dampening, weight_decay, nesterov, maximize)
     return _sgd_dense, (_by_size(params, grads, momenta), options), {}
+
+
+def _adam_options(
+    lr: Any, beta1: float, beta2: float, eps: float, weight_decay: float, most: Sequence[Tensor], maximize: bool
+) -> dict[str, Any]:
+    return {
+        "lr": lr, "beta1": beta1, "beta2": beta2, "weight_decay": weight_decay, "eps": eps, "amsgrad": bool(most),
+        "maximize": maximize,
+    }  # fmt: skip
 
 
 def _adam(name: str, fused: Any, decoupled: bool, doc: str) -> Op:
@@ -239,10 +251,7 @@ def _adam(name: str, fused: Any, decoupled: bool, doc: str) -> Op:
             return
         dense = _dense((*written, grads))
         steps = [step] * len(params)
-        options = {
-            "lr": lr, "beta1": beta1, "beta2": beta2, "weight_decay": weight_decay, "eps": eps, "amsgrad": bool(most),
-            "maximize": maximize,
-        }  # fmt: skip
+        options = _adam_options(lr, beta1, beta2, eps, weight_decay, most, maximize)
         _fused(fused, _by_size(dense[0], dense[4], dense[1], dense[2], dense[3], steps), options)
         _give_back(written, dense[:4])
         _written(*written)
@@ -263,10 +272,7 @@ def _adam(name: str, fused: Any, decoupled: bool, doc: str) -> Op:
         params, grads, means, squares, most = _in_order(params, grads, means, squares, most)
         if not bias_correction or not params or not _all_dense(params, grads, means, squares, most):
             return None
-        options = {
-            "lr": lr, "beta1": beta1, "beta2": beta2, "weight_decay": weight_decay, "eps": eps, "amsgrad": bool(most),
-            "maximize": maximize,
-        }  # fmt: skip
+        options = _adam_options(lr, beta1, beta2, eps, weight_decay, most, maximize)
         function = counted_dense if counted else step_dense
         return function, (_by_size(params, grads, means, squares, most, [step] * len(params)), options), {}
 
