@@ -58,6 +58,12 @@ def test_what_is_made_piece_by_piece_takes_the_place_of_what_is_given_back() -> 
     assert plan([after, before], tight=True).total <= (4 + 1) * 64
 
 
+def test_a_block_may_lie_below_all_that_are_placed() -> None:
+    """Otherwise these take 1408 bytes."""
+    blocks = [stairs(4, 128, 2, 1, True), stairs(4, 64, 6, 4, True), stairs(3, 192, 6, 0, True)]
+    assert plan([*blocks, stairs(4, 64, 5, 2, False)], tight=True).total <= 1280
+
+
 @given(BLOCKS)
 def test_never_more_than_all_apart_nor_less_than_the_peak(blocks: list[Block]) -> None:
     total = plan(blocks, tight=True).total

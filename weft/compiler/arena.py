@@ -83,13 +83,14 @@ def _by_size(blocks: Sequence[Block]) -> Iterator[MemoryPlan]:
 
 
 def _in_order(blocks: Sequence[Block], order: Sequence[int], smallest: bool) -> MemoryPlan:
-    """Each block in the smallest gap, or the first one, between the pieces of earlier ones that are live meanwhile."""
-    offsets, count = [0] * len(blocks), 0
+    """Each block in the smallest gap, or the first one, between the pieces of earlier ones that are live meanwhile;
+    without a gap that is large enough, above or below all, where that takes less."""
+    offsets, count, bottom, top = [0] * len(blocks), 0, 0, 0
     begins, ends, firsts, lasts = np.zeros((4, sum(max(1, len(b.pieces)) for b in blocks)), dtype=np.int64)
     for i in order:
         size = aligned(blocks[i].bytes)
         pieces = blocks[i].pieces or (Span(0, size, *blocks[i][1:3]),)
-        low, high = [np.zeros(0, dtype=np.int64)], [np.zeros(1, dtype=np.int64)]  # no block may begin between them
+        low, high = [np.zeros(0, dtype=np.int64)], [np.full(1, bottom)]  # no block may begin between them
         for begin, end, first, last, _ in pieces:
             at = np.nonzero((firsts[:count] <= last) & (lasts[:count] >= first))
             low.append(begins[at] - end)
@@ -99,12 +100,17 @@ def _in_order(blocks: Sequence[Block], order: Sequence[int], smallest: bool) -> 
         free = np.maximum.accumulate(highs[[0, *(upwards + 1)]])
         gaps = lows[upwards] - free[:-1]
         fits = np.nonzero(gaps >= 0)[0]
-        offsets[i] = int(free[fits[np.argmin(gaps[fits]) if smallest else 0] if len(fits) else -1])
+        if len(fits):
+            offsets[i] = int(free[fits[np.argmin(gaps[fits]) if smallest else 0]])
+        else:
+            above, below = int(free[-1]), int(lows.min(initial=bottom)) // ALIGN * ALIGN
+            offsets[i] = below if bottom - below < above + size - top else above
+        bottom, top = min(bottom, offsets[i]), max(top, offsets[i] + size)
         for begin, end, first, last, _ in pieces:
             at = offsets[i]
             begins[count], ends[count], firsts[count], lasts[count] = at + begin, at + end, first, last
             count += 1
-    return MemoryPlan(tuple(offsets), aligned(max(map(int, ends), default=0)))
+    return MemoryPlan(tuple(at - bottom for at in offsets), aligned(max(map(int, ends), default=0) - bottom))
 
 
 def _in_time(blocks: Sequence[Block]) -> MemoryPlan:
