@@ -411,6 +411,10 @@ EDITS = {
         lambda p: re.sub(r"(read\(\) : float32\[8,2\] register \d+\+)\d+", r"\g<1>64", p, count=1),
         "source writes no such value there",
     ),
+    "a copy without a place": (
+        lambda p: re.sub(r"(= reshape\(.* : float32\[8,8\]) (arena|register \d+)\+\d+", r"\1 made", p, count=1),
+        "reshape of what is planned",
+    ),
     "too many copies": (
         lambda p: p.replace("2 copies", "999999 copies", 1).replace("1 copy", "999999 copy", 1),
         "may have 1",
