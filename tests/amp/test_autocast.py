@@ -70,6 +70,7 @@ MORE: list[tuple[str, Any, Any]] = [
     ("nn.functional.bilinear", (rand(3, 4), rand(3, 5), rand(2, 4, 5)), {}),
     *((name, (rand(3, 4).abs(),), {}) for name in ("sum", "mean", "prod", "exp", "log", "rsqrt", "var", "pinverse")),
 ]  # fmt: skip
+SHORT = torch.bfloat16, torch.float16
 OTHERWISE = {
     "linalg.pinv",  # torch's is composed of products
     "einsum",  # torch's, where nothing is summed, is no product
@@ -108,7 +109,7 @@ def test_a_call_has_torchs_dtypes() -> None:
         )
         if ours is None or name in OTHERWISE:
             continue
-        for given, short in itertools.product((torch.float32, torch.bfloat16), (torch.bfloat16, torch.float16)):
+        for given, short in itertools.product((torch.float32, *SHORT), SHORT):
             own = mapped(
                 (args, options), lambda t, to=given: t.to(to) if getattr(t, "dtype", None) is torch.float64 else t
             )

@@ -124,7 +124,7 @@ class autocast:
     def _to_widest(self, value: Any) -> Callable[[Tensor], Tensor]:
         """A function that casts floating tensors to the widest dtype among those of a tree."""
         kinds = {t.dtype for t in leaves(value) if isinstance(t, Tensor) and t.is_floating_point()}
-        widest = dtypes.of_torch(functools.reduce(torch.promote_types, (k.torch for k in kinds), torch.bfloat16))
+        widest = dtypes.of_torch(functools.reduce(torch.promote_types, (k.torch for k in kinds), torch.bool))
         others = kinds - {widest}
         return lambda t: ops.cast(t, widest) if t.dtype in others and self._here(t) else t
 

@@ -50,3 +50,24 @@ def test_it_trains_as_in_torch(name: str, dtype: str, mixed: bool) -> None:
         torch.testing.assert_close(graph(flow.from_torch(x)).item(), expected.item(), rtol=2e-3, atol=1e-4)
     for (path, p), q in zip(mine.named_parameters(), theirs.parameters(), strict=True):
         torch.testing.assert_close(p.detach().to_torch(), q.detach(), rtol=0.02, atol=2e-3, msg=path)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("kind", ["RNN", "GRU"])
+def test_recurrent_layers_train_under_autocast_as_in_torch(kind: str, dtype: str) -> None:
+    """Backward is traced under autocast, too: what it concatenates stays of 16 bits."""
+    torch.manual_seed(0)
+    theirs, x = getattr(torch.nn, kind)(4, 8, 2), torch.randn(3, 5, 4)
+    mine = load_torch(getattr(nn, kind)(4, 8, 2), theirs)
+    graph = Trains(mine, flow.optim.SGD(mine.parameters(), lr=0.1), lambda y: y[0].float().square().mean())
+    graph.config.enable_amp(dtype=getattr(flow, dtype))
+    optimizer = torch.optim.SGD(theirs.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=getattr(torch, dtype)):
+            expected = theirs(x)[0].float().square().mean()
+        expected.backward()
+        optimizer.step()
+        torch.testing.assert_close(graph(flow.from_torch(x)).item(), expected.item(), rtol=0.01, atol=1e-4)
+    for (path, p), q in zip(mine.named_parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(p.detach().to_torch(), q.detach(), rtol=0.02, atol=2e-3, msg=path)
