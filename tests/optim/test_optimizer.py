@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import itertools
+from collections import OrderedDict
 from typing import Any
 
 import pytest
@@ -323,6 +325,36 @@ def test_closure_hooks_and_zero_grad() -> None:
     assert w.grad is not None and w.grad.tolist() == [0.0, 0.0]
     optimizer.zero_grad()
     assert w.grad is None
+
+
+@pytest.mark.parametrize("library", [torch, flow])
+def test_hooks_of_a_step_of_ones_own(library: Any) -> None:
+    """Also of one that wraps another optimizer, and makes the tables for itself."""
+
+    class Own(library.optim.Optimizer):
+        def step(self, closure: Any = None) -> None:
+            log.append(("step", closure))
+
+    class Wrapper(library.optim.Optimizer):
+        def __init__(self, inner: Any) -> None:
+            self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks = OrderedDict(), OrderedDict()
+            self._patch_step_function()
+            self.step_of = inner.step
+
+        def step(self, closure: Any = None) -> None:
+            self.step_of(closure)
+
+    log: list[Any] = []
+    own = Own([library.ones(1)], {})
+    for optimizer in (own, Wrapper(own)):
+        optimizer.register_step_pre_hook(lambda o, args, kwargs: ((o, len(args)), kwargs))
+        optimizer.register_step_post_hook(lambda o, args, kwargs: log.append(args[1:]))
+    of_all = importlib.import_module(f"{library.__name__}.optim.optimizer")
+    hook = of_all.register_optimizer_step_post_hook(lambda o, args, kwargs: log.append(type(o)))
+    optimizer.step()
+    hook.remove()
+    own.step(3)
+    assert log == [("step", 2), (2,), Own, (1,), Wrapper, ("step", 2), (2,)]
 
 
 def test_named_parameters_keep_their_names_in_the_group() -> None:

@@ -12,10 +12,17 @@ from __future__ import annotations
 import functools
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from inspect import unwrap
 from typing import Any
 
 import torch
-from torch.optim.optimizer import required  # what each group must give, in defaults of programs' own optimizers
+from torch.optim.optimizer import (
+    _global_optimizer_post_hooks,
+    _global_optimizer_pre_hooks,
+    register_optimizer_step_post_hook,  # noqa: F401  (for all optimizers, of torch's too)
+    register_optimizer_step_pre_hook,  # noqa: F401
+    required,  # what each group must give, in defaults of programs' own optimizers
+)
 
 from weft.autograd import enable_grad, no_grad
 from weft.autograd.plain import is_others
@@ -77,8 +84,9 @@ class Optimizer:
         self.stepped = False  # whether an eager step was made since the last counted one
         self.agreement = Agreement()
         self._plans: list[Plan | None] = []
-        self._before: OrderedDict[int, Callable[..., Any]] = OrderedDict()
-        self._after: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        self._optimizer_step_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        self._optimizer_step_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        self._patch_step_function()
         self._around_state: defaultdict[str, OrderedDict[int, Callable[..., Any]]] = defaultdict(OrderedDict)
         groups = list(params)
         if not groups and isinstance(params, Iterator):  # OneFlow accepts a model without parameters
@@ -113,7 +121,7 @@ class Optimizer:
     def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
         """Call the op that updates a bucket."""
         name = type(self).__name__
-        if type(self).step is not Optimizer.step:
+        if unwrap(type(self).step) is not unwrap(Optimizer.step):
             raise OptionError(
                 f"{name}.step() runs eagerly: a graph can't know its states. Let build() return "
                 "the .grad of its parameters, give them those, and step it outside of the graph; or give it "
@@ -215,8 +223,6 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        for hook in tuple(self._before.values()):
-            hook(self, (), {})
         self.agreement.step(type(self).__name__, self.param_groups)
         for i, group in enumerate(self.param_groups):
             plan, params = self._plans[i], group["params"]
@@ -235,9 +241,37 @@ class Optimizer:
                     )
                     with looked_up(bucket, grads, by_rows, directly) as (rows, given):
                         self.update(group, rows, given, bucket.rate(lr))
-        for hook in tuple(self._after.values()):
-            hook(self, (), {})
         return loss
+
+    @staticmethod
+    def profile_hook_step(step: Callable[..., Any]) -> Callable[..., Any]:
+        """Call hooks before and after a step, those of this optimizer and those of all."""
+
+        @functools.wraps(step)
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            before, after = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
+            if not (before or after or _global_optimizer_pre_hooks or _global_optimizer_post_hooks):
+                return step(self, *args, **kwargs)
+            args = (self, *args)
+            for hook in (*_global_optimizer_pre_hooks.values(), *before.values()):
+                given = hook(self, args, kwargs)
+                if given is not None:
+                    args, kwargs = given
+            result = step(*args, **kwargs)
+            for hook in (*after.values(), *_global_optimizer_post_hooks.values()):
+                hook(self, args, kwargs)
+            return result
+
+        return call
+
+    def _patch_step_function(self) -> None:
+        """Let the class's `step` call hooks, a program's own `step`, too. Wrappers of optimizers call it, which make
+        these tables themselves."""
+        kind: Any = type(self)
+        if not getattr(kind.step, "hooked", False):
+            step: Any = self.profile_hook_step(kind.step)
+            step.hooked = True
+            kind.step = step
 
     @staticmethod
     def _is_current(plan: Plan, params: list[Tensor]) -> bool:
@@ -345,11 +379,11 @@ class Optimizer:
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHook:
         """Call `hook(optimizer, args, kwargs)` before every step."""
-        return RemovableHook(self._before, hook)
+        return RemovableHook(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHook:
         """Call `hook(optimizer, args, kwargs)` after every step."""
-        return RemovableHook(self._after, hook)
+        return RemovableHook(self._optimizer_step_post_hooks, hook)
 
     # ---- state ---------------------------------------------------------------------------------------
 
@@ -436,6 +470,7 @@ class Optimizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self._patch_step_function()
 
     def __repr__(self) -> str:
         lines = []
