@@ -123,6 +123,11 @@ with flow.mock_torch.enable(lazy=True):
         unknown()
     except NotImplementedError as error:
         assert "torch.nn.functional.no_such.thing" in str(error)
+sys.path.insert(0, sys.argv[1] + "/vendored")                   # which isn't among installed packages
+with flow.mock_torch.enable():
+    from einops.packing import pack
+assert pack(flow.ones(1)) is flow.Tensor
+del sys.modules["einops"], sys.path[0]
 sys.path.insert(0, sys.argv[1])
 import package
 with flow.mock_torch.enable(packages=["package", "torchmetrics", "einops"]):
@@ -147,6 +152,8 @@ def test_what_is_not_about_tensors_is_torchs(alone: Start, tmp_path: Path) -> No
     (tmp_path / "site" / "torchmetrics" / "metric.py").write_text(metric)
     (tmp_path / "site" / "einops").mkdir()
     (tmp_path / "site" / "einops" / "einops.py").write_text("def reduce(x):\n    return type(x)\n")
+    (tmp_path / "site" / "vendored" / "einops").mkdir(parents=True)
+    (tmp_path / "site" / "vendored" / "einops" / "packing.py").write_text("def pack(x):\n    return type(x)\n")
     assert alone(PASSED, str(tmp_path / "site")).well() == ["done\n"]
 
 

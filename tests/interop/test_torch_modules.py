@@ -1357,6 +1357,38 @@ def test_a_module_may_hold_a_generator() -> None:
     assert torch.equal(flow.to_torch(ours)(x), theirs(x))
 
 
+class Wrapping(torch.nn.Module):
+    """Trains a part of itself, yields what it samples, and holds what Python can't copy."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trained, self.kept = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+        self.doubled = staticmethod(lambda x: x * 2)
+        self.called: list[torch.Size] = []
+        self.trained.register_backward_hook(lambda m, into, out: self.called.append(out[0].shape))
+
+    def parameters(self, recurse: bool = True) -> Any:
+        return self.trained.parameters(recurse)
+
+    @torch.no_grad()
+    def samples(self, x: torch.Tensor) -> Any:
+        for _ in range(3):
+            x = torch.tanh(self.trained(self.doubled(x))) + torch.zeros(2)
+            yield x
+
+
+def test_what_a_method_yields() -> None:
+    theirs, x = Wrapping(), torch.ones(3, 2)
+    ours = flow.from_torch(theirs)
+    got = [*ours.samples(flow.from_torch(x))]
+    assert all(isinstance(y, flow.Tensor) and not y.requires_grad for y in got)
+    assert torch.equal(torch.stack([y.to_torch() for y in got]), torch.stack([*theirs.samples(x)]))
+    optimizer = flow.optim.SGD(ours.parameters(), lr=0.1)
+    ours.trained(flow.from_torch(x)).sum().backward()
+    optimizer.step()
+    assert ours.called == [(3, 2)] and ours.trained.weight.grad is not None and ours.kept.weight.grad is None
+
+
 @dataclasses.dataclass
 class Guarded:
     """A configuration that refuses to tell what varies by layer, as transformers has."""

@@ -96,6 +96,17 @@ class entered:
         torch._C._set_grad_enabled(grad)
 
 
+def items_outside(items: Iterator[Any], given: tuple[Any, ...]) -> Iterator[Any]:
+    """What a method yields, a `parameters()` of its own, say: its code runs when the next is asked for."""
+    while True:
+        with entered(given):
+            try:
+                item = records_inward(next(items))
+            except StopIteration:
+                return
+        yield item
+
+
 def contains(values: Iterable[Any], kinds: tuple[type, ...] = (Tensor, Module)) -> bool:
     """Whether one of Weft's tensors or modules is among the values, or in tuples, lists and dicts of them."""
     for v in values:

@@ -428,9 +428,9 @@ def named(module: str, name: str) -> Any:
     return functools.reduce(getattr, name.split("."), _mock.find(module))
 
 
-def is_named(module: str) -> bool:
-    """Whether a module is of an installed package that sees Weft now."""
-    return _mock.on and module.partition(".")[0] in _mock.packages
+def sees_weft(module: ModuleType) -> bool:
+    """Whether this module's `import torch` gives Weft now."""
+    return _mock.on and _mock.is_own(vars(module))
 
 
 def is_enabled() -> bool:

@@ -32,7 +32,7 @@ from weft.interop import bypasses
 from weft.interop.entering import WEFTS, Callback, contains
 from weft.interop.facade import Facade, Function, inward, outward
 from weft.interop.inside import inside
-from weft.interop.mock_torch import is_named
+from weft.interop.mock_torch import sees_weft
 from weft.interop.replaced_classes import (
     data_parallel,
     scale_ours,
@@ -382,7 +382,7 @@ REPLACED: Final[dict[str, dict[str, Callable[[Any, str], Any]]]] = {
 
 
 def _replace(module: ModuleType) -> None:
-    mocked = vars(module).get("torch", torch) is not torch or is_named(module.__name__)  # it runs on Weft's tensors
+    mocked = vars(module).get("torch", torch) is not torch or sees_weft(module)  # it runs on Weft's tensors
     for name, how in REPLACED[module.__name__].items():
         if hasattr(module, name) and not (mocked and how in (wrap_methods, wrap_subclasses, _wrap_function)):
             theirs = getattr(module, name)

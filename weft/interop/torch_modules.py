@@ -11,7 +11,7 @@ import copy
 import functools
 import threading
 from collections.abc import Callable, Iterator
-from types import FunctionType
+from types import FunctionType, GeneratorType
 from typing import Any
 
 import torch
@@ -24,7 +24,7 @@ from weft.core.errors import ArgumentError
 from weft.core.stored import stored
 from weft.interop import bypasses
 from weft.interop.closures import follow_copies
-from weft.interop.entering import WEFTS, Callback, contains, entered, outside_of_modules, seeing_tensors
+from weft.interop.entering import WEFTS, Callback, contains, entered, items_outside, outside_of_modules, seeing_tensors
 from weft.interop.facade import (
     COPIED,
     Facade,
@@ -256,6 +256,8 @@ def from_module(module: torch.nn.Module | Module) -> Any:
         for g in leaves([*vars(m).values()]):
             if isinstance(g, torch.Generator):  # whose state is a tensor of torch's
                 memo[id(g)] = g.clone_state()
+            elif isinstance(g, staticmethod):  # which Python can't copy
+                memo[id(g)] = g
     with _Copying():
         made = copy.deepcopy(module, memo)
     follow_copies(made, memo)
@@ -335,7 +337,6 @@ def _convert(m: Any) -> None:
             roles[name], members[name] = role, value.of if type(value) is Facade else value
     held["_non_persistent"] = frozenset(held.pop("_non_persistent_buffers_set"))
     hooks = {kind: held[table] for table, kind in HOOK_TABLES.items() if held.get(table)}
-    full = held.get("_is_full_backward_hook") is not False
     with_kwargs = {**held.get("_forward_pre_hooks_with_kwargs", {}), **held.get("_forward_hooks_with_kwargs", {})}
     for name in torch.nn.Module().__dict__.keys() - {"training", *(FLAGS if hooks else ())}:  # which handles refer to
         held.pop(name, None)
@@ -348,8 +349,6 @@ def _convert(m: Any) -> None:
     for name in (*(n for n, role in roles.items() if role != MODULE), *plain):
         _add_member(type(m), name)
     for kind, table in hooks.items():
-        if kind == "backward" and not full:
-            raise ArgumentError(f"{type(m).__name__}.register_backward_hook: use register_full_backward_hook")
         table.update({key: (hook, key in with_kwargs) for key, hook in table.items()})
         held.setdefault("_hooks", Hooks()).tables[kind] = table  # the same one, by which handles remove hooks
 
@@ -396,8 +395,10 @@ def _wrap_method(f: Callable[..., Any]) -> Callable[..., Any]:
         if inside.depth:
             return f(self, *args, **kwargs)
         refuse_trained((*args, *kwargs.values()), False)  # parameters may become the module's own
-        with entered((*args, *kwargs.values(), *_tensors(self))):
-            return call_outside(functools.partial(f, self), args, kwargs)
+        given = (*args, *kwargs.values(), *_tensors(self))
+        with entered(given):
+            result = call_outside(functools.partial(f, self), args, kwargs)
+        return items_outside(result, given) if isinstance(result, GeneratorType) else result
 
     return call
 
