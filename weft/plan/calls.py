@@ -342,7 +342,7 @@ def _check_kind(call: Call, r: Result, results: Mapping[str, Result]) -> None:
         varies = [a for a in call.operands() if call.op not in FORM_ONLY and results[a].place.kind != "constant"]
         if varies or op is None or op.random or op.writes:
             why = f"no constant is made of %{varies[0]}" if varies else f"{call.op} makes no constant"
-    elif op is not None and op.view and kind == "made" and _root(results, call.args[0].name).place.kind != "made":
+    elif op is not None and op.view and kind == "made" and root(results, call.args[0].name).place.kind != "made":
         why = f"{call.op} of what is planned looks at it, or copies it to a place in the arena or a register"
     elif op is None and kind != "register" and (kind == "made" or call.op in OWN):
         why = f"{call.op} needs a place in a register" + (" or in the arena" if call.op in MOVES else "")
@@ -350,7 +350,7 @@ def _check_kind(call: Call, r: Result, results: Mapping[str, Result]) -> None:
         raise CompileError(f"{shown(call)}: %{r.name} can't lie in `{r.place}`: {why}")
 
 
-def _root(results: Mapping[str, Result], name: str) -> Result:
+def root(results: Mapping[str, Result], name: str) -> Result:
     """The result in whose memory a value lies: its own, or that of the base of a view."""
     while results[name].place.kind == "view":
         name = results[name].place.of

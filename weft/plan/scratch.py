@@ -25,7 +25,7 @@ from weft.core import random
 from weft.core.rank import Rank, current, enter
 from weft.core.substitution import substituted
 from weft.ops import OPS
-from weft.plan.calls import Call, Ref, Result
+from weft.plan.calls import Call, Ref, Result, root
 from weft.plan.spans import contiguous
 
 
@@ -56,10 +56,11 @@ def meanwhile(call: Call, forms: Mapping[str, Result], run: bool = False) -> int
 def _turned(call: Call, forms: Mapping[str, Result]) -> Iterator[Result]:
     """The operands that a fused call copies first, as its kernel was compiled for another order."""
     for i, name in enumerate(call.operands()):
-        root = forms[name]
-        while root.place.kind == "view":
-            root = forms[root.place.of]
-        if root.place.kind == "made" and forms[name].strides is not None and i not in call.option("channels_last", ()):
+        if (
+            root(forms, name).place.kind == "made"
+            and forms[name].strides is not None
+            and i not in call.option("channels_last", ())
+        ):
             yield forms[name]
 
 
