@@ -23,7 +23,7 @@ def memory(quick: bool) -> list[Row]:
     size = list(GPTS)[-1]
     theirs, eager, graph, tight = (_apart(kind, size) for kind in ("torch", "eager", "graph", "budget"))
     within = f"the same within {BUDGET / 1e6:g} MB, parameters too"
-    free, bound = least([gpt_steps(size)[kind]() for kind in ("graph", "budget")], 2, 5 if quick else 15)
+    free, bound = least([gpt_steps(size)[kind]() for kind in ("graph", "budget")], 2, 5 if quick else 60)
     return [
         Row(f"peak memory of an eager GPT step, {size}, AdamW", "torch", theirs, eager, LIMIT, unit="bytes"),
         Row(f"peak memory of a graph GPT step, {size}, AdamW", "torch, eager", theirs, graph, 0.8, unit="bytes"),

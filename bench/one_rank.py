@@ -157,7 +157,7 @@ def graphs(quick: bool) -> list[Row]:
     rows: list[tuple[str, dict[str, Callable[[], Any]], int, float]] = [
         ("graph MLP step, batch 8, width 16, 4 layers", mlp_steps("batch 8, width 16"), 300, 0.35)
     ]
-    for size, n, limit in zip(GPTS, (50, 6), (0.75, 1.0), strict=True):
+    for size, n, limit in zip(GPTS, (50, 20), (0.75, 1.0), strict=True):
         rows.append((f"graph GPT step, {size}, AdamW", gpt_steps(size), n, limit))
     fused = FUSED_LIMITS[min(torch.get_num_threads(), 2)]
     for (case, steps, n, limit), fused_limit in zip(rows, fused, strict=True):
