@@ -82,7 +82,8 @@ def page(rows: list[Row], threads: int, before: str) -> str:
     here, _, there = before.partition(f"\n{ON_GPU}\n")
     gpu = [row for row in rows if row.case.startswith(GPU)]
     if len(gpu) < len(rows):
-        lines = [HEADLINE, machine(threads, f"{platform.system()} {platform.machine()}"), "", NOTES, ""]
+        cpu = f"{platform.system()} {platform.machine()} with {torch.backends.cpu.get_cpu_capability()}"
+        lines = [HEADLINE, machine(threads, cpu), "", NOTES, ""]
         here = "\n".join(lines + marked_down(HEAD, [row.texts() for row in rows if row not in gpu])) + "\n"
     if gpu:
         named = [row._replace(case=row.case.removeprefix(GPU)).texts() for row in gpu]
