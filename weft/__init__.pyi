@@ -1726,7 +1726,7 @@ def pairwise_distance(
     """The p-norm of the difference, along the last dimension."""
 
 def pca_lowrank(A: Any, q: _int | None = None, center: _bool = True, niter: _int = 2) -> tuple[Any, Any, Any]:
-    """The first q principal components of A's rows: u, s and v."""
+    """About the first q principal components of A's rows, 6 if not given: u, s and v."""
 
 def pdist(input: Any, p: _float = 2.0) -> Any:
     """The distances between all pairs of rows."""
@@ -2177,8 +2177,10 @@ def sum(
 def svd(x: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Any = None) -> SVDWithV:
     """The singular value decomposition, x = u @ diag(s) @ v.T, reduced with `some`. Returns u, s and v."""
 
-def svd_lowrank(A: Any, q: _int = 6, niter: _int = 2, M: Any = None) -> tuple[Any, Any, Any]:
-    """The first q singular vectors and values of A, or of A - M: exact, so `niter` has no effect."""
+def svd_lowrank(A: Any, q: _int | None = 6, niter: _int | None = 2, M: Any = None) -> tuple[Any, Any, Any]:
+    """About the first q singular vectors and values of A, or of A - M, from q random directions that `niter` steps turn
+    towards them: faster than `svd` of a large A.
+    """
 
 def t(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The transpose of a matrix; a view of a vector."""

@@ -162,13 +162,40 @@ def test_matrices_taken_apart() -> None:
         torch.testing.assert_close((p @ lower @ upper).to_torch(), x)
     values, vectors = flow.linalg.eig(of_torch(SQUARE))
     torch.testing.assert_close((of_torch(SQUARE).cdouble() @ vectors).to_torch(), (vectors * values).to_torch())
-    u, s, v = flow.svd_lowrank(of_torch(C), 2)
-    torch.testing.assert_close(s.to_torch(), torch.linalg.svdvals(C)[..., :2])
-    assert u.shape == (2, 3, 2) and v.shape == (2, 4, 2)
-    u, s, v = flow.pca_lowrank(of_torch(A))
-    torch.testing.assert_close(((u * s) @ v.mT).to_torch(), A - A.mean(-2, True))
     with pytest.raises(flow.linalg.LinAlgError, match="singular"):
         flow.linalg.inv(flow.zeros(2, 2))
+
+
+@pytest.mark.parametrize("options", [{}, {"q": None, "niter": None}, {"q": 2, "niter": 4}], ids=str)
+@pytest.mark.parametrize("shape", [(9, 4), (4, 9), (2, 3, 7)], ids=str)
+def test_a_few_singular_vectors(shape: tuple[int, ...], options: dict[str, Any]) -> None:
+    """Found from random directions: the same ones, so what is drawn afterwards is the same, too."""
+    given, (x, mean) = rand(*shape), (rand(*shape).requires_grad_(), rand(*shape[:-2], 1, shape[-1]))
+    for made, ours, theirs in (
+        ("svd_lowrank", (of_torch(x.detach()).requires_grad_(), {}), (x, {})),
+        ("svd_lowrank", (of_torch(given), {"M": of_torch(mean)}), (given, {"M": mean})),
+        ("pca_lowrank", (of_torch(given), {}), (given, {})),
+    ):
+        chosen = {**options, "niter": 2} if options.get("niter", 2) is None and made == "pca_lowrank" else options
+        torch.manual_seed(3)
+        flow.manual_seed(3)
+        expected = getattr(torch, made)(theirs[0], **chosen, **theirs[1])
+        got = getattr(flow, made)(ours[0], **chosen, **ours[1])
+        for a, b in zip(got, expected, strict=True):
+            torch.testing.assert_close(a.detach().to_torch(), b.detach())
+        assert flow.rand(1).item() == torch.rand(1).item()
+        if x.requires_grad and theirs[0] is x:
+            got[1].sum().backward()
+            expected[1].sum().backward()
+            torch.testing.assert_close(ours[0].grad.to_torch(), x.grad)
+
+
+def test_numbers_of_components_that_matrices_lack() -> None:
+    for lib in (torch, flow):
+        with pytest.raises(ValueError, match="must be non-negative integer and not greater than"):
+            lib.pca_lowrank(lib.ones(3, 4), q=4)
+        with pytest.raises(ValueError, match="must be non-negative integer"):
+            lib.pca_lowrank(lib.ones(3, 4), niter=-1)
 
 
 def test_bessels_functions_and_their_slopes() -> None:

@@ -177,3 +177,23 @@ def test_an_option_that_each_group_must_give(lib: Any) -> None:
     assert Descent([w], lr=0.3).param_groups[0]["lr"] == 0.3
     with pytest.raises(ValueError, match="didn't specify a value of required optimization parameter lr"):
         Descent([{"params": [w], "lr": 0.2}, {"params": [b]}])
+
+
+@pytest.mark.parametrize("lib", [torch, flow], ids=["torch", "weft"])
+def test_options_of_ones_own_may_be_anything(lib: Any) -> None:
+    """Adafactor's `eps` is a pair in transformers and fairseq; a negative rate ascends."""
+
+    class Own(lib.optim.Optimizer):
+        def __init__(self, params: Any, **options: Any) -> None:
+            super().__init__(params, options)
+
+    given = {"lr": -0.1, "eps": (1e-30, 1e-3), "momentum": [0.9, 0.99], "weight_decay": {"bias": 0.0}}
+    (group,) = Own([lib.nn.Parameter(lib.ones(2))], **given).param_groups
+    assert {name: group[name] for name in given} == given
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adadelta", "Adagrad", "RMSprop", "Adam", "NAdam", "ASGD", "Rprop"])
+def test_a_negative_rate_of_a_known_optimizer_is_refused(name: str) -> None:
+    for lib in (torch, flow):
+        with pytest.raises(ValueError, match=r"Invalid learning rate: -0\.1"):
+            getattr(lib.optim, name)([lib.nn.Parameter(lib.ones(2))], lr=-0.1)

@@ -70,6 +70,7 @@ class Adadelta(Optimizer):
     """Scales gradients by the ratio of the running mean squares of steps and gradients."""
 
     first_values = {"square_avg": 0.0, "acc_delta": 0.0}
+    nonnegative = ("lr", "eps", "weight_decay")
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0.0, *,

@@ -197,6 +197,7 @@ class ASGD(Composed):
     """Averaged SGD: decaying rates, and the mean of past parameters as the state "ax"."""
 
     first_values = {"eta": "lr", "mu": 1.0, "ax": 0.0}
+    nonnegative = ("lr", "weight_decay")
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
@@ -219,6 +220,7 @@ class Rprop(Composed):
     when it flips."""
 
     first_values = {"prev": 0.0, "step_size": "lr"}
+    nonnegative = ("lr",)
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-2, etas: tuple[float, float] = (0.5, 1.2),

@@ -55,7 +55,7 @@ class Optimizer:
     rate_on_device = False  # whether a graph's update reads the rate where the parameters lie, and not on the host
     first_values: Mapping[str, float | str] = {}  # of states: a number, or the name of the option that gives it
     update_rows: Any = None  # where is_by_rows, (group, p, ids, rows, padding_idx, lr), if ids may occur twice
-    nonnegative: tuple[str, ...] = ("lr", "weight_decay", "eps", "momentum", "lr_decay")  # options
+    nonnegative: tuple[str, ...] = ()  # options; those of a program's own optimizer may be anything
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):

@@ -26,6 +26,7 @@ class SGD(Optimizer):
     """
 
     rate_on_device = True
+    nonnegative = ("lr", "momentum", "weight_decay")
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-3, momentum: float = 0.0, dampening: float = 0.0,
