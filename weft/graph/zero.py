@@ -10,7 +10,7 @@ import contextlib
 import math
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from msgspec import json
 
@@ -77,7 +77,7 @@ def split_elsewhere(held: Mapping[str, Tensor], split: Collection[str]) -> None:
     if current().world_size == 1:
         return
     for text in transport_of().everyone().all_gather_bytes(json.encode([*split])):
-        for name in decoded(text, list[str], "what a rank split"):
+        for name in cast(list[str], decoded(text, list[str], "what a rank split")):
             if name in held and name not in split:
                 spec = held[name].spec
                 assert spec is not None
