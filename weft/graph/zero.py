@@ -78,9 +78,7 @@ def split_elsewhere(held: Mapping[str, Tensor], split: Collection[str]) -> None:
         return
     for text in transport_of().everyone().all_gather_bytes(json.encode([*split])):
         for name in cast(list[str], decoded(text, list[str], "what a rank split")):
-            if name in held and name not in split:
-                spec = held[name].spec
-                assert spec is not None
+            if name not in split and name in held and (spec := held[name].spec) is not None:
                 split_like(held[name], _in_parts(spec))
 
 
