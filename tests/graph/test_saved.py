@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -261,6 +262,36 @@ def test_ranks_save_and_load_each_its_own(stage: int, tmp_path: Path) -> None:
             assert twin(x, target).numpy() == pytest.approx(graph(x, target).numpy())
 
     spawn_threads(2, rank)
+
+
+@pytest.mark.parametrize("with_eager", [True, False])
+@pytest.mark.parametrize("stage", [1, 2, 3])
+def test_modules_that_are_whole_take_parts(stage: int, with_eager: bool) -> None:
+    """As a graph's with ZeRO would, were it compiled: a program makes its model before it loads."""
+    P, B = flow.placement("cpu", ranks=[0, 1]), flow.sbp.broadcast
+
+    def train() -> Trains:
+        flow.manual_seed(0)
+        model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2)).to_global(placement=P, sbp=B)
+        graph = Trains(model, flow.optim.SGD(model.parameters(), lr=0.1, momentum=0.9))
+        graph.config.enable_zero(stage=stage, shard_min_size=4)
+        return graph
+
+    def rank() -> None:
+        graph, twin, x = train(), train(), flow.randn(8, 4, placement=P, sbp=B)
+        if with_eager:
+            graph(x)
+        else:
+            graph.compile(x)
+        twin.load_runtime_state_dict(graph.runtime_state_dict(with_eager=with_eager))
+        assert [twin(x).numpy() for _ in range(3)] == [graph(x).numpy() for _ in range(3)]
+        model: Any = twin.model
+        assert model[0].weight.to(nn.Parameter).sbp == (flow.sbp.split(0),)
+        for p, q in zip(model.parameters(), graph.model.parameters(), strict=True):
+            np.testing.assert_array_equal(p.numpy(), q.numpy())
+        assert Calls(model.to(nn.Module))(x).shape == (8, 2)
+
+    spawn_threads(3, rank)  # one of which has nothing of it
 
 
 def test_a_state_of_an_older_version_is_told_so(state: dict[str, Any]) -> None:

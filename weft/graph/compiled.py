@@ -204,7 +204,7 @@ class Compiled:
                 raise GraphError(
                     f"{self.lowered.job.name} was compiled with {v.name} as {v.form}, and it is {now!s} by now: a "
                     "graph's parameters and buffers keep shape, dtype and layout. Make another graph after "
-                    "model.to(...), .half(), to_global(...) and the like"
+                    "model.to(...), .half(), to_global(...), the first call of a graph with enable_zero() and the like"
                 )
 
     def _mismatch(self, given: Any) -> str:

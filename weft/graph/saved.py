@@ -36,6 +36,7 @@ from weft.graph.compiled import Compiled, Output, Program
 from weft.graph.draws import steps_of
 from weft.graph.lines import lines
 from weft.graph.run import Running, close_dropped
+from weft.graph.zero import split_elsewhere, split_like
 from weft.job.job import Job
 from weft.job.text import parse as parse_job
 from weft.job.text import show
@@ -98,11 +99,13 @@ def load(graph: Program, state: Mapping[str, Any], shared: dict[Tensor, Tensor] 
     job = _draws(state["draws"], plan)
     mine = variables_of(graph)
     theirs = {} if graph._shares is None else variables_of(graph._shares)
-    held, shared = dict[str, Tensor](), {} if shared is None else shared
+    split, held, shared = list[str](), dict[str, Tensor](), {} if shared is None else shared
     for call in _calls(plan, "variable"):
         r, v = call.results[0], _end(call)
         if v.name not in held:
             given = state["variables"].get(v.name)
+            if v.name in mine and v.spec is not None and split_like(mine[v.name], v.spec):
+                split.append(v.name)
             with _within(call):
                 if v.name in theirs and v.name not in mine:
                     made = _alike(v, theirs[v.name])
@@ -143,6 +146,7 @@ def load(graph: Program, state: Mapping[str, Any], shared: dict[Tensor, Tensor] 
     graph.numbers.update(state["numbers"])
     free = agree(lowered)
     agree_on_messages(plan)
+    split_elsewhere(mine, split)
     running = Running(lowered, names, [*written], lines().take(free))
     running.ends_with(graph)
     numbers: list[Callable[[], float]] = [lambda name=name: float(graph.numbers[name]) for name in names]
@@ -156,7 +160,7 @@ def _refuse(graph: Program, compiled: Compiled) -> None:
         why = "it reads from a loader of the program's"
     elif compiled.expected:
         why = f"build() read a value that follows from its arguments ({compiled.expected[0].line})"
-    elif graph._scaler is not None:
+    elif graph._scaler is not None and graph._scaler.is_enabled():
         why = "its loss is scaled by a scaler of the program's"
     elif any(n.op == "steer" for n in draws.steps) or any(s is not random.of(current()) for s in draws.sources):
         why = "it seeds random numbers, or draws from a generator of the program's"

@@ -9,8 +9,10 @@ from __future__ import annotations
 import contextlib
 import math
 import weakref
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from msgspec import json
 
 from weft.autograd.modes import no_grad
 from weft.core.program_line import warn
@@ -19,7 +21,10 @@ from weft.core.sbp import NdSbp, split
 from weft.core.spec import Spec
 from weft.job.builder import Builder
 from weft.ops import ops
+from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
+from weft.transport import transport_of
+from weft.transport.check import decoded
 
 
 @contextlib.contextmanager
@@ -29,7 +34,7 @@ def partition(optimizers: Iterable[Any], least: int | None, builder: Builder) ->
     if least is None:
         yield
         return
-    wholes: dict[int, tuple[weakref.ref[Tensor], NdSbp]] = current().resource("read whole", lambda rank: {})
+    wholes = _wholes()
     before: list[tuple[Tensor, Tensor, dict[str, Any], dict[str, Any]]] = []
     trained = [*_parameters(optimizers)]
     try:
@@ -38,8 +43,6 @@ def partition(optimizers: Iterable[Any], least: int | None, builder: Builder) ->
             if p.spec is not None and parts is not None:
                 state = optimizer.state[p]
                 before.append((p, p.detach(), state, dict(state)))
-                held = weakref.ref(p, lambda _, key=id(p): wholes.pop(key, None))
-                wholes[id(p)] = held, p.spec.nd_sbp
                 _split(p, state, parts)
             known, whole = wholes.get(id(p), (None, ()))
             if known is not None and known() is p:
@@ -60,7 +63,38 @@ def partition(optimizers: Iterable[Any], least: int | None, builder: Builder) ->
         raise
 
 
+def split_like(p: Tensor, spec: Spec) -> bool:
+    """Split a parameter that is whole where a loaded plan has ZeRO's parts of it; whether it was."""
+    if not isinstance(p, Parameter) or p.spec in (None, spec) or spec != _in_parts(p.spec):
+        return False
+    _split(p, {}, spec.nd_sbp)
+    return True
+
+
+def split_elsewhere(held: Mapping[str, Tensor], split: Collection[str]) -> None:
+    """Let every rank know in which layout parameters are by now, also those of which it has nothing: `split` names
+    what a loaded plan let it split."""
+    if current().world_size == 1:
+        return
+    for text in transport_of().everyone().all_gather_bytes(json.encode([*split])):
+        for name in cast(list[str], decoded(text, list[str], "what a rank split")):
+            if name not in split and name in held and (spec := held[name].spec) is not None:
+                split_like(held[name], _in_parts(spec))
+
+
+def _in_parts(spec: Spec) -> Spec:
+    return spec.replace(nd_sbp=split_of(spec, 1))
+
+
+def _wholes() -> dict[int, tuple[weakref.ref[Tensor], NdSbp]]:
+    """How each parameter that was split was laid out before, by its id."""
+    return current().resource("read whole", lambda rank: {})
+
+
 def _split(p: Tensor, state: dict[str, Any], sbp: NdSbp) -> None:
+    assert p.spec is not None
+    wholes = _wholes()
+    wholes[id(p)] = weakref.ref(p, lambda _, key=id(p): wholes.pop(key, None)), p.spec.nd_sbp
     with no_grad():
         for name, t in state.items():
             if isinstance(t, Tensor) and t.shape == p.shape:

@@ -137,6 +137,9 @@ def test_scalers_that_are_none() -> None:
     x, y = map(flow.tensor, batches()[0])
     graph(x, y).item()
     assert "loss scale" not in str(graph.job)
+    loaded = nn.Graph()
+    loaded.load_runtime_state_dict(graph.runtime_state_dict())
+    assert loaded(x, y).item() == pytest.approx(graph(x, y).item())
     with pytest.raises(GraphError, match="compiled already"):
         graph.set_grad_scaler(flow.amp.GradScaler())
     with pytest.raises(GraphError, match="takes a flow"):
