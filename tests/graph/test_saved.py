@@ -294,6 +294,28 @@ def test_modules_that_are_whole_take_parts(stage: int, with_eager: bool) -> None
     spawn_threads(3, rank)  # one of which has nothing of it
 
 
+def test_a_refused_state_leaves_modules_whole() -> None:
+    P, B = flow.placement("cpu", ranks=[0, 1]), flow.sbp.broadcast
+
+    def train(width: int) -> Trains:
+        model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, width)).to_global(placement=P, sbp=B)
+        graph = Trains(model, flow.optim.SGD(model.parameters(), lr=0.1))
+        graph.config.enable_zero(shard_min_size=4)
+        return graph
+
+    def rank() -> None:
+        graph, other = train(4), train(8)
+        graph(flow.ones(8, 4, placement=P, sbp=B))
+        before = [p.numpy() for p in other.model.parameters()]
+        with pytest.raises(CompileError, match=r"the plan wants model\.1\.weight"):
+            other.load_runtime_state_dict(graph.runtime_state_dict())
+        for p, was in zip(other.model.parameters(), before, strict=True):
+            assert p.to(nn.Parameter).sbp == (B,)
+            np.testing.assert_array_equal(p.numpy(), was)
+
+    spawn_threads(2, rank)
+
+
 def test_a_state_of_an_older_version_is_told_so(state: dict[str, Any]) -> None:
     with pytest.raises(CompileError, match="of format 1 can't run here, where it is"):
         Blank().load_runtime_state_dict({k: v for k, v in state.items() if k != "checksums"} | {"format": 1})

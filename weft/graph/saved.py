@@ -36,7 +36,7 @@ from weft.graph.compiled import Compiled, Output, Program
 from weft.graph.draws import steps_of
 from weft.graph.lines import lines
 from weft.graph.run import Running, close_dropped
-from weft.graph.zero import split_elsewhere, split_like
+from weft.graph.zero import Split, split_elsewhere, split_like, undone_if_it_fails
 from weft.job.job import Job
 from weft.job.text import parse as parse_job
 from weft.job.text import show
@@ -95,17 +95,22 @@ def load(graph: Program, state: Mapping[str, Any], shared: dict[Tensor, Tensor] 
     if graph._compiled is not None:
         raise GraphError(f"{graph.name} is compiled already; load into one that was never called")
     close_dropped()
+    with undone_if_it_fails() as split_up:
+        return _loaded(graph, state, {} if shared is None else shared, split_up)
+
+
+def _loaded(graph: Program, state: Mapping[str, Any], shared: dict[Tensor, Tensor], split_up: Split) -> Compiled:
     plan = _plan(state)
     job = _draws(state["draws"], plan)
     mine = variables_of(graph)
     theirs = {} if graph._shares is None else variables_of(graph._shares)
-    split, held, shared = list[str](), dict[str, Tensor](), {} if shared is None else shared
+    parted, held = list[str](), dict[str, Tensor]()
     for call in _calls(plan, "variable"):
         r, v = call.results[0], _end(call)
         if v.name not in held:
             given = state["variables"].get(v.name)
-            if v.name in mine and v.spec is not None and split_like(mine[v.name], v.spec):
-                split.append(v.name)
+            if v.name in mine and v.spec is not None and split_like(mine[v.name], v.spec, split_up):
+                parted.append(v.name)
             with _within(call):
                 if v.name in theirs and v.name not in mine:
                     made = _alike(v, theirs[v.name])
@@ -146,7 +151,7 @@ def load(graph: Program, state: Mapping[str, Any], shared: dict[Tensor, Tensor] 
     graph.numbers.update(state["numbers"])
     free = agree(lowered)
     agree_on_messages(plan)
-    split_elsewhere(mine, split)
+    split_elsewhere(mine, parted, split_up)
     running = Running(lowered, names, [*written], lines().take(free))
     running.ends_with(graph)
     numbers: list[Callable[[], float]] = [lambda name=name: float(graph.numbers[name]) for name in names]

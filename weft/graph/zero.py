@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 import weakref
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from msgspec import json
@@ -26,6 +26,8 @@ from weft.tensor.tensor import Tensor
 from weft.transport import transport_of
 from weft.transport.check import decoded
 
+Split = Callable[[Tensor, NdSbp, dict[str, Any]], None]  # a parameter, its new layout, its states
+
 
 @contextlib.contextmanager
 def partition(optimizers: Iterable[Any], least: int | None, builder: Builder) -> Iterator[None]:
@@ -34,16 +36,12 @@ def partition(optimizers: Iterable[Any], least: int | None, builder: Builder) ->
     if least is None:
         yield
         return
-    wholes = _wholes()
-    before: list[tuple[Tensor, Tensor, dict[str, Any], dict[str, Any]]] = []
-    trained = [*_parameters(optimizers)]
-    try:
+    wholes, trained = _wholes(), [*_parameters(optimizers)]
+    with undone_if_it_fails() as split_up:
         for optimizer, p in trained:
             parts = None if p.spec is None else split_of(p.spec, least)
-            if p.spec is not None and parts is not None:
-                state = optimizer.state[p]
-                before.append((p, p.detach(), state, dict(state)))
-                _split(p, state, parts)
+            if parts is not None:
+                split_up(p, parts, optimizer.state[p])
             known, whole = wholes.get(id(p), (None, ()))
             if known is not None and known() is p:
                 builder.read_as(p, whole)
@@ -55,35 +53,47 @@ def partition(optimizers: Iterable[Any], least: int | None, builder: Builder) ->
                 "enable_zero(shard_min_size=...) splits smaller ones"
             )
         yield
+
+
+@contextlib.contextmanager
+def undone_if_it_fails() -> Iterator[Split]:
+    """What splits a parameter and its states. If what is done with it fails, they are whole again."""
+    before: list[tuple[Tensor, Tensor, dict[str, Any], dict[str, Any]]] = []
+
+    def split_up(p: Tensor, parts: NdSbp, state: dict[str, Any]) -> None:
+        before.append((p, p.detach(), state, dict(state)))
+        _split(p, state, parts)
+
+    try:
+        yield split_up
     except BaseException:
         for p, data, state, states in before:
             p.data = data
             state.update(states)
-            wholes.pop(id(p), None)
+            _wholes().pop(id(p), None)
         raise
 
 
-def split_like(p: Tensor, spec: Spec) -> bool:
+def split_like(p: Tensor, spec: Spec, split_up: Split) -> bool:
     """Split a parameter that is whole where a loaded plan has ZeRO's parts of it; whether it was."""
-    if not isinstance(p, Parameter) or p.spec in (None, spec) or spec != _in_parts(p.spec):
+    parts = split_of(p.spec, 1) if isinstance(p, Parameter) and p.spec is not None else None
+    if parts is None or p.spec is None or spec != p.spec.replace(nd_sbp=parts):
         return False
-    _split(p, {}, spec.nd_sbp)
+    split_up(p, parts, {})
     return True
 
 
-def split_elsewhere(held: Mapping[str, Tensor], split: Collection[str]) -> None:
-    """Let every rank know in which layout parameters are by now, also those of which it has nothing: `split` names
+def split_elsewhere(held: Mapping[str, Tensor], done: Collection[str], split_up: Split) -> None:
+    """Let every rank know in which layout parameters are by now, also those of which it has nothing: `done` names
     what a loaded plan let it split."""
     if current().world_size == 1:
         return
-    for text in transport_of().everyone().all_gather_bytes(json.encode([*split])):
+    for text in transport_of().everyone().all_gather_bytes(json.encode([*done])):
         for name in cast(list[str], decoded(text, list[str], "what a rank split")):
-            if name not in split and name in held and (spec := held[name].spec) is not None:
-                split_like(held[name], _in_parts(spec))
-
-
-def _in_parts(spec: Spec) -> Spec:
-    return spec.replace(nd_sbp=split_of(spec, 1))
+            spec = held[name].spec if name in held and name not in done else None
+            parts = None if spec is None else split_of(spec, 1)
+            if spec is not None and parts is not None:
+                split_like(held[name], spec.replace(nd_sbp=parts), split_up)
 
 
 def _wholes() -> dict[int, tuple[weakref.ref[Tensor], NdSbp]]:
