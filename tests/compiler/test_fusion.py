@@ -113,7 +113,7 @@ def test_fused_runs_of_images_keep_channels_innermost(fusing: None, size: int) -
         [Step(m, inductor) for m, inductor in zip(models, (True, False), strict=True)],
     )
     for _ in range(2):
-        assert steps[0](x).item() == steps[1](x).item()
+        assert steps[0](x).item() == pytest.approx(steps[1](x).item(), rel=1e-6)  # sums begin at other addresses
     run = fused(steps[0])[0]
     assert [c.op for c in run.calls] == ["add", "relu"] and run.results[0].strides == (4 * size**2, 1, 4 * size, 4)
     assert run.option("channels_last") == ((0, 1) if size == 96 else None)
