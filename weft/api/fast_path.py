@@ -121,7 +121,7 @@ def shortened(f: F, otherwise: Callable[..., Any], given: Way | None = None) -> 
     defaults = {p.name: p.default for p in inspect.signature(f).parameters.values()}
     space |= {f"default_{n}": v for n, v in defaults.items()} | {"defaults": defaults}
     name = f.__name__
-    written: Any = written_late(name, lambda: source_of(f, way), space, f"<weft entry of {name}>")
+    written: Any = written_late(name, lambda: source_of(f, way), space, f"<weft entry of {name}>", otherwise)
     functools.update_wrapper(written, otherwise)
     written.otherwise = otherwise
     return written

@@ -40,7 +40,8 @@ def make_entry(op: Op, general: Callable[[Op, tuple[Any, ...]], Any] = call) -> 
     if op.conversion or (op.writes and not op.visible) or not op.operands:
         return _general(op)
     space = {**space_of(op), "call": general}
-    entry: Any = written_late(op.name, lambda: source_of(op), space, f"<weft entry of {op.name}>")
+    meanwhile = while_traced(op, general)
+    entry: Any = written_late(op.name, lambda: source_of(op), space, f"<weft entry of {op.name}>", meanwhile)
     return _described(entry, op)
 
 
@@ -77,6 +78,21 @@ def _general(op: Op) -> Callable[..., Any]:
 
     entry.__name__ = op.name
     return _described(entry, op)
+
+
+def while_traced(op: Op, general: Callable[[Op, tuple[Any, ...]], Any]) -> Callable[..., Any]:
+    """A call that isn't on the fast path, without generated text; NotImplemented for arguments that don't fit."""
+    own = len(op.params) - len(op.keywords)
+    defaults = {p.name: ABSENT if p.required else p.default for p in op.params}
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        named = dict(zip(op.names, args, strict=False))
+        bound = {**defaults, **named, **kwargs}
+        fits = len(args) <= own and len(bound) == len(defaults) and named.keys().isdisjoint(kwargs)
+        complete = fits and not any(a is ABSENT for a in bound.values())
+        return general(op, tuple(bound.values())) if complete else NotImplemented
+
+    return call
 
 
 def header_of(op: Op) -> list[str]:

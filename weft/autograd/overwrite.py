@@ -25,6 +25,7 @@ from weft.autograd.entry import (
     saved_by,
     tuple_of,
     wanting,
+    while_traced,
 )
 from weft.autograd.freshness import set_node
 from weft.autograd.inplace import in_place, is_plain_part, put_back, stand_in
@@ -55,7 +56,8 @@ def make_overwriting(op: Op) -> Callable[..., Any]:
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
     }  # fmt: skip
     name = f"{op.name}_"
-    return _named(written_late(name, lambda: source_of(op), space, f"<weft entry of {name}>"), op)
+    meanwhile = while_traced(op, in_place)
+    return _named(written_late(name, lambda: source_of(op), space, f"<weft entry of {name}>", meanwhile), op)
 
 
 @functools.cache

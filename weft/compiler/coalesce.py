@@ -7,6 +7,7 @@ when the chains are bound (`gather`), and the call is written for the coalesced 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 
@@ -61,13 +62,14 @@ def _move(tensors: Sequence[torch.Tensor]) -> None:
     if any(t.dtype is not first.dtype or t.device != first.device for t in tensors):
         return
     sizes = [aligned(t.nbytes) for t in tensors]
-    row = torch.zeros(sum(sizes) // first.element_size(), dtype=first.dtype, device=first.device)
-    at = 0
-    for t, size in zip(tensors, sizes, strict=True):
-        home = row.as_strided(t.shape, t.stride(), at // first.element_size())
-        home.copy_(t)
-        t.set_(home.untyped_storage(), home.storage_offset(), home.shape, home.stride())
-        at += size
+    width = first.element_size()
+    row = torch.zeros(sum(sizes) // width, dtype=first.dtype, device=first.device)
+    starts = [at // width for at in itertools.accumulate(sizes[:-1], initial=0)]
+    homes = [row.as_strided(t.shape, t.stride(), at) for t, at in zip(tensors, starts, strict=True)]
+    torch._foreach_copy_(homes, list(tensors))
+    memory = row.untyped_storage()
+    for t, at in zip(tensors, starts, strict=True):
+        t.set_(memory, at, t.shape, t.stride())
 
 
 def coalesced(lists: Sequence[Sequence[torch.Tensor]]) -> list[list[torch.Tensor]] | None:

@@ -21,6 +21,7 @@ from weft.compiler.calls.bind import Binder
 from weft.compiler.fusion import Forms
 from weft.compiler.local_node import SMALL
 from weft.compiler.options import Options
+from weft.compiler.passes.layouts import multiplications
 from weft.compiler.threads import one_is_enough
 from weft.core import dtype as dtypes
 from weft.core.device import capturing
@@ -51,7 +52,7 @@ def prepared(nodes: list[Node], leaving: Container[Value], rank: int, options: O
     threads = torch.get_num_threads()
     measured_here = inductor.asked(options) and threads > 1 and not _alike(nodes)
     one = one_is_enough(nodes, threads, *_sharing(threads) if measured_here else ())
-    if onednn.AVX512:
+    if onednn.AVX512 and any(n.op in OPS and multiplications(n) >= onednn.LEAST for n in nodes):
         onednn.share(1 if one else threads)  # now, not in a launch, whose memory is told
     if inductor.asked(options):
         device = _device(nodes)

@@ -169,8 +169,10 @@ class Running:
             with collecting.paused():
                 function = binder.bind(slots, phase, trace)
             captures = self.captures.get(binder.arena.device) if trace is None and task.kind == "compute" else None
+            if captures is None:
+                return function
             generators = self.draws.generators(task.step, binder.arena.device)
-            if captures is None or generators is None or not repeats(task.step, binder.source.cells, captures.device):
+            if generators is None or not repeats(task.step, binder.source.cells, captures.device):
                 return function
             return captures.of(function, writes(task.step, binder.memory.static), generators)
 

@@ -4,6 +4,7 @@ reader, and of one that is made in pieces, each from its maker on.
 
 from __future__ import annotations
 
+import functools
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -47,7 +48,8 @@ class Use(NamedTuple):
     view: bool
 
 
-def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
+@functools.lru_cache(maxsize=1 << 14)
+def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
     """The strides of a contiguous tensor, as in torch."""
     steps = accumulate((max(n, 1) for n in reversed(shape[1:])), mul, initial=1)
     return tuple(steps)[::-1] if shape else ()
@@ -56,8 +58,8 @@ def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
 def _view(base: Strided, op: str, args: Sequence[Any], shape: Sequence[int]) -> tuple[Strided, int] | None:
     """The layout of a view, and the byte of its operand at which it begins; None if that isn't known here."""
     sizes, strides, start = [*base.shape], [*base.strides], 0
-    if op == "reshape" and strides == [*contiguous(sizes)] and tuple(args[0]) == tuple(shape):
-        sizes, strides = [*shape], [*contiguous(shape)]
+    if op == "reshape" and strides == [*contiguous(tuple(sizes))] and tuple(args[0]) == tuple(shape):
+        sizes, strides = [*shape], [*contiguous(tuple(shape))]
     elif op in ("transpose", "permute"):
         order = list(range(len(sizes)))
         if op == "transpose":

@@ -65,6 +65,7 @@ def _copy(w: Carrier, call: Call) -> None:
     else:
         text = f"{w.source.own[source.name]}[{w.source.called('where', where)}]"
     w.source.line(f"{w.source.called(call.results[0].name, out)}.copy_({text})")
+    w.memory.static[call.results[0].name] = out
 
 
 def _merge(w: Carrier, call: Call) -> None:

@@ -27,7 +27,7 @@ from weft.core.substitution import substituted
 from weft.job.memory_order import results
 from weft.job.value import Node, Value
 from weft.ops import OPS
-from weft.ops.kernels import is_channels_last
+from weft.ops.kernels import FORMATS, is_channels_last
 from weft.plan.calls import FORM_ONLY, Call, Place, Ref, Result, Step
 from weft.plan.overwriting import overwrites
 from weft.plan.spans import Span, Strided, Use, contiguous, needed
@@ -49,6 +49,7 @@ class _Lowering:
             for v in n.operands():
                 self.last_read[v] = i
             self.made_at.update(dict.fromkeys(n.outputs, i))
+        self.copied_in = {v for v in chain.imports if self._is_copied_in(v)}
         self.constant = self._constants()
         looked_at = {n.args[0] for n in self.nodes if self._is_view(n)}
         self.rows = rows.fused(
@@ -98,6 +99,11 @@ class _Lowering:
                 found.add(n)
                 known.update(n.outputs)
         return found
+
+    def _is_copied_in(self, v: Value) -> bool:
+        """Whether a micro-batch's input is small, and copied to one place: else all that reads it would be bound to
+        memory for each micro-batch."""
+        return v in self.chain.unpacked and v.device_type == "cpu" and 0 < self.chain.bytes(v) <= SMALL
 
     def _movable(self, written: set[Value]) -> set[Value]:
         """The concatenations whose parts may have any strides: nothing is `written` contiguously, at any depth."""
@@ -171,19 +177,25 @@ class _Lowering:
                 if not planned or all(t.untyped_storage()._cdata == base.untyped_storage()._cdata for t in made):
                     found.add(n)
             else:
-                for v, t in zip(n.outputs, self._made(n), strict=True):
+                made = self._made(n) or [self._contiguous(v) for v in n.outputs]
+                for v, t in zip(n.outputs, made, strict=True):
                     self._stride(n, v, t)
         return found
 
+    def _contiguous(self, v: Value) -> torch.Tensor | None:
+        """A contiguous meta tensor of a value's form, if its strides may fit another order, too."""
+        return self._blank(v) if len(self.chain.shape(v)) in FORMATS else None
+
     def _made(self, n: Node) -> Sequence[torch.Tensor]:
-        """Meta tensors of a node's results, as its kernel makes them of operands that lie so."""
-        op, flat, given = OPS.get(n.op), [*map(self._blank, n.outputs)], n.operands()
+        """Meta tensors of a node's results, as its kernel makes them of operands that lie so; none if these are
+        contiguous, and so are the results."""
+        op, given = OPS.get(n.op), n.operands()
         if n.op == "fused":
             return self._made_together(n)
         turns = op is not None and (op.memory_order == "meta" or "channels_last" in op.names)
-        if op is None or not flat or (given and not turns and not any(map(self._strided, given))):
-            return flat
-        args = substituted(self._local(n)[0], Value, self._laid)
+        if op is None or not n.outputs or (given and not turns and not any(map(self._strided, given))):
+            return ()
+        args, flat = substituted(self._local(n)[0], Value, self._laid), [*map(self._blank, n.outputs)]
         made = results(op, args, [t.shape for t in flat], n.outputs[0].device_type)
         return [t.new_empty_strided(t.shape, strides) for t, strides in zip(flat, made, strict=True)]
 
@@ -204,8 +216,9 @@ class _Lowering:
         made = kernel_of(OPS[n.op], dict(options).get("where"))(base, *others)
         return made if isinstance(made, (tuple, list)) else (made,)
 
-    def _stride(self, n: Node, v: Value, made: torch.Tensor) -> None:
-        """Set the strides of a computed value, which its kernel has `made` so unless its memory is planned."""
+    def _stride(self, n: Node, v: Value, made: torch.Tensor | None) -> None:
+        """Set the strides of a computed value, which its kernel has `made` so unless its memory is planned; None:
+        contiguous."""
         chain = self.chain
         in_row = n in self.moves and self.moves[n].in_row
         if n in chain.crossings or n.op in ("accumulate", "pack") or in_row or v in self.row_of:
@@ -213,11 +226,11 @@ class _Lowering:
         elif v in self.joined:
             self.strides[v] = self._arranged(v).stride()
         elif self._placeable(n):
-            turned = v not in self.wholes and is_channels_last(made)
-            laid = self._arranged(v) if v in self.ordered else made if turned else self._blank(v)
-            self.strides[v] = None if self.exports.get(v) else own_strides(laid)
+            turned = made is not None and v not in self.wholes and is_channels_last(made)
+            laid = self._arranged(v) if v in self.ordered else made if turned else self._contiguous(v)
+            self.strides[v] = None if self.exports.get(v) or laid is None else own_strides(laid)
         else:
-            self.allocated[v] = own_strides(made)
+            self.allocated[v] = None if made is None else own_strides(made)
 
     def _arranged(self, v: Value) -> torch.Tensor:
         """A value as a meta tensor, its dimensions in the chosen order."""
@@ -272,6 +285,8 @@ class _Lowering:
             """When it, or a part of it, is last read."""
             return max([last.get(v, self.made_at[v]), *map(ended, parts.get(v, ()))])
 
+        for v in self.copied_in:
+            want(v, self.chain.bytes(v), 0, last.get(v, 0))
         for i, n in enumerate(nodes):
             row = self.rows.get(n)
             if row is not None:
@@ -374,7 +389,11 @@ class _Lowering:
             place = Place("register", packet.offset(v if owner is None else owner), packet.id)
             if owner is not None:
                 place = Place("register", place.offset, packet.id, step=chain.bytes(v))
-            yield Call("read", results=(self.result(v, place),), name=v.name)
+            name = f"{v.name}.given" if v in self.copied_in else v.name
+            yield Call("read", results=(self.result(v, place, name=name),), name=name)
+            if v in self.copied_in:
+                kept = self.result(v, Place("arena", self.offsets[v]))
+                yield Call("box.copy", (Ref(name),), (kept,), name=v.name)
         for v in dict.fromkeys(v for n in self.nodes for v in n.operands()):
             if v not in self.made_at and v in chain.variables:
                 yield Call("variable", (), (self.result(v, Place("variable")),), variable_options(v), v.name)

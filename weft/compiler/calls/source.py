@@ -18,6 +18,7 @@ import torch
 
 from weft.core import dtype as dtypes
 from weft.plan.calls import Call, Ref, Result
+from weft.plan.spans import contiguous
 
 HEAD: Final = 2  # the number of a function's first line in its source
 Tell = Callable[[Sequence[Call], Sequence[int]], object]  # calls, and when each began and the last ended
@@ -71,7 +72,8 @@ class Memory:
         if base is None:
             whole = memory[: memory.numel() // dtype.itemsize * dtype.itemsize].view(dtype.torch)
             base = self._bases[id(memory), r.dtype] = whole
-        return base.as_strided(r.shape, r.strided.strides, base.storage_offset() + at // dtype.itemsize)
+        strides = contiguous(r.shape) if r.strides is None else r.strides
+        return base.as_strided(r.shape, strides, base.storage_offset() + at // dtype.itemsize)
 
     def fresh(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         return torch.empty(tuple(shape), dtype=dtype, device=self.arena.device)
@@ -155,7 +157,7 @@ class Source:
     def function(self, tell: Tell | None = None) -> Callable[[], None]:
         """The compiled function over the current parameters; with timing of each call if `tell` is given."""
         assert self.code is not None
-        given = tuple(self.cells[name] for name in self.given)
+        given = tuple(map(self.cells.__getitem__, self.given))
         if tell is None:
             return FunctionType(self.code, {}, self._name, given)
         self.timed = self.timed or self._with_clock()
