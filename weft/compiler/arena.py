@@ -6,7 +6,7 @@ import bisect
 import functools
 import itertools
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -17,7 +17,6 @@ ALIGN: Final = 64
 TURNS: Final = 20  # plans to try where memory is tight
 PLACED: Final = 20_000  # blocks that they place at most, as each takes longer the more there are
 FEW: Final = 400  # blocks of which one more plan takes no time
-MANY: Final = 500  # pieces that NumPy looks through in less time than Python
 
 
 class Block(NamedTuple):
@@ -86,39 +85,35 @@ def _by_size(blocks: Sequence[Block]) -> Iterator[MemoryPlan]:
 def _in_order(blocks: Sequence[Block], order: Sequence[int], smallest: bool) -> MemoryPlan:
     """Each block in the smallest gap, or the first one, between the pieces of earlier ones that are live meanwhile;
     without a gap that is large enough, above or below all, where that takes less."""
-    offsets, bottom, top = [0] * len(blocks), 0, 0
-    placed: list[tuple[int, int, int, int]] = []
-    table = np.zeros((4, sum(max(1, len(b.pieces)) for b in blocks)), dtype=np.int64)  # the same
-
-    def taken(begin: int, end: int, first: int, last: int) -> Iterable[tuple[int, int]]:
-        """Between which bytes no block may begin, for one of its pieces."""
-        if len(placed) < MANY:
-            return [(a - end, -((begin - b) // ALIGN) * ALIGN) for a, b, i, j in placed if i <= last and j >= first]
-        begins, ends, firsts, lasts = table[:, : len(placed)]
-        at = np.nonzero((firsts <= last) & (lasts >= first))
-        return zip((begins[at] - end).tolist(), (-((begin - ends[at]) // ALIGN) * ALIGN).tolist(), strict=True)
-
+    offsets, count, bottom, top = [0] * len(blocks), 0, 0, 0
+    table = np.zeros((4, sum(max(1, len(b.pieces)) for b in blocks)), dtype=np.int64)
     for i in order:
         size = aligned(blocks[i].bytes)
         pieces = blocks[i].pieces or (Span(0, size, *blocks[i][1:3]),)
-        free, at, least = bottom, None, 0
-        lows = sorted(itertools.chain(*(taken(*piece[:4]) for piece in pieces)))
-        for low, high in lows:
-            if low >= free and (at is None or low - free < least):
-                at, least = free, low - free
-                if not smallest:
-                    break
-            if high > free:
-                free = high
-        if at is None:
-            below = min(bottom, lows[0][0] if lows else 0) // ALIGN * ALIGN
-            at = below if bottom - below < free + size - top else free
-        offsets[i] = at
-        bottom, top = min(bottom, at), max(top, at + size)
+        begins, ends, firsts, lasts = table[:, :count]
+        low, high = [], []  # no block may begin between them
         for begin, end, first, last, _ in pieces:
-            table[:, len(placed)] = now = at + begin, at + end, first, last
-            placed.append(now)
-    return MemoryPlan(tuple(at - bottom for at in offsets), aligned(max((p[1] for p in placed), default=0) - bottom))
+            at = ((firsts <= last) & (lasts >= first)).nonzero()[0]
+            low.append(begins[at] - end)
+            high.append(ends[at] + (ALIGN - 1 - begin) & -ALIGN)
+        lows, highs = (low[0], high[0]) if len(pieces) == 1 else (np.concatenate(low), np.concatenate(high))
+        upwards = lows.argsort()
+        lows = lows[upwards]
+        free = np.empty(len(lows) + 1, dtype=np.int64)
+        free[0], free[1:] = bottom, highs[upwards]
+        np.maximum.accumulate(free, out=free)
+        gaps = lows - free[:-1]
+        fits = (gaps >= 0).nonzero()[0]
+        if len(fits):
+            offsets[i] = int(free[fits[gaps[fits].argmin()] if smallest else fits[0]])
+        else:
+            above, below = int(free[-1]), (min(bottom, int(lows[0])) if len(lows) else bottom) // ALIGN * ALIGN
+            offsets[i] = below if bottom - below < above + size - top else above
+        bottom, top = min(bottom, offsets[i]), max(top, offsets[i] + size)
+        for begin, end, first, last, _ in pieces:
+            table[:, count] = offsets[i] + begin, offsets[i] + end, first, last
+            count += 1
+    return MemoryPlan(tuple(at - bottom for at in offsets), aligned(int(table[1].max(initial=0)) - bottom))
 
 
 def _in_time(blocks: Sequence[Block]) -> MemoryPlan:

@@ -106,8 +106,9 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
                 depth = max(depth, source.depth + moved)
                 if source.stream and not (stream or rate):
                     depth = max(depth, awaited.setdefault((line, source), reached.get(line, -1) + 1))
-        used, over = ({memory[v] for v in values if v in memory} for values in (operands, written(node)))
-        touched = {k for table, values in ((using, over), (writing, used)) for v in values for k in table.get(v, ())}
+        used, over = [memory[v] for v in operands if v in memory], [memory[v] for v in written(node)]
+        touched = {k for v in over for k in using.get(v, ())} if over else set()
+        touched.update(k for v in used for k in writing.get(v, ()))
         for before in touched:  # who reads a variable must find what was written by then, and nothing later
             apart = (before.micro, before.late, before.stream, before.device) != mine
             depth = max(depth, before.depth + apart)
@@ -182,7 +183,8 @@ def _put_off(
             if alike and all(k == first or k.depth > first.depth for k in writers):
                 own = found[node] = (first,)
         for v in node.operands():
-            read[v] = min(read.get(v, own[0]), own[0], key=lambda k: k.depth)
+            if v not in read or own[0].depth < read[v].depth:
+                read[v] = own[0]
 
 
 def views_again(

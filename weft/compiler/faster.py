@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import functools
 import hashlib
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Any, Final
 
@@ -52,7 +52,7 @@ def prepared(nodes: list[Node], leaving: Container[Value], rank: int, options: O
     threads = torch.get_num_threads()
     measured_here = inductor.asked(options) and threads > 1 and not _alike(nodes)
     one = one_is_enough(nodes, threads, *_sharing(threads) if measured_here else ())
-    if onednn.AVX512 and any(n.op in OPS and multiplications(n) >= onednn.LEAST for n in nodes):
+    if onednn.AVX512 and any(multiplications(n) >= onednn.LEAST for n in _forms(nodes)):
         onednn.share(1 if one else threads)  # now, not in a launch, whose memory is told
     if inductor.asked(options):
         device = _device(nodes)
@@ -63,6 +63,11 @@ def prepared(nodes: list[Node], leaving: Container[Value], rank: int, options: O
         else:
             nodes = fusion.fused(nodes, leaving, rank, functools.partial(faster, one_thread=one, device=device))
     return nodes, one
+
+
+def _forms(nodes: Sequence[Node]) -> Collection[Node]:
+    """One node for each op and shapes of operands."""
+    return {(n.op, *[v.shape for v in n.operands()]): n for n in nodes if n.op in OPS}.values()
 
 
 def _device(nodes: Sequence[Node]) -> torch.device:

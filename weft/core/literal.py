@@ -24,6 +24,7 @@ _TOKEN: Final = re.compile(  # a text, a value, or a number with a word in it, o
 )
 _ESCAPES: Final = {*"\\'\"nrtxuU"}
 _ALONE: Final = threading.Lock()  # in Python 3.11 ast.parse fails if two threads run it at once
+_PLAIN: Final = frozenset({int, bool, str, type(None)})
 LONG: Final = 4  # longer lists are abbreviated for readers
 _MADE: Final[Mapping[str, Callable[..., Any]]] = {
     "dtype": dtypes.named, "placement": placements.parse, "sbp": sbps.parse, "device": Device, "float": float,
@@ -33,6 +34,8 @@ _MADE: Final[Mapping[str, Callable[..., Any]]] = {
 
 def show(a: Any, named: Callable[[Any], str | None], most: int | None = None) -> str:
     """An argument as text; `named` gives the name of a value. Lists of more than `most` values are abbreviated."""
+    if type(a) in _PLAIN:
+        return repr(a)
     name = named(a)
     if name is not None:
         return f"%{name}"

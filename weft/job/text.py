@@ -78,9 +78,9 @@ def _call(n: Node, most: int | None = None) -> str:
     """The line without the place in the program, which may differ between ranks."""
     left = some([f"%{v.name}" for v in n.outputs], most)
     forms = some([v.form for v in n.outputs], most)
-    marks = {"@micro": n.micro, "@late": n.late, "@ranked": n.ranked, f"@stage({n.stage})": n.stage is not None}
-    marked = "".join(f" {word}" for word, on in marks.items() if on)
-    called = f"{n.op}({', '.join(_argument(a, most) for a in n.args)})"
+    marked = " @micro" * n.micro + " @late" * n.late + " @ranked" * n.ranked
+    marked += "" if n.stage is None else f" @stage({n.stage})"
+    called = f"{n.op}({', '.join([f'%{a.name}' if isinstance(a, Value) else _argument(a, most) for a in n.args])})"
     named = "" if n.outputs and n.outputs[0].name == n.name else f"{n.name}: "
     return named + (f"{left} = " if left else "") + called + (f" : {forms}" if forms else "") + marked
 

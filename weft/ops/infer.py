@@ -120,7 +120,9 @@ def _made(a: Any, device: str) -> Any:
             return torch.empty(a.shape, dtype=a.dtype.torch, device=device)
         return torch.zeros((), dtype=a.dtype.torch).expand(a.shape)
     if isinstance(a, tuple) and any(isinstance(v, Form) for v in a):
-        return [_made(v, device) for v in a]
+        forms = dict.fromkeys(v for v in a if isinstance(v, Form))  # an update has hundreds of operands of few forms
+        made = {form: _made(form, device) for form in forms}
+        return [made[v] if isinstance(v, Form) else _made(v, device) for v in a]
     return a
 
 

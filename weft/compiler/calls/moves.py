@@ -1,7 +1,7 @@
 """How a chain moves data: one rank's boxing, as calls. Pure.
 
 box.same, box.slice             a view
-box.copy                        a copy into a register that others read, or of a small input of a micro-batch to one place
+box.copy                        a copy: into a register that others read, or of a small input to the arena
 box.joined                      a concatenation whose parts were written in place
 box.merge                       the pieces received from other ranks, combined
 box.all_reduce and the others   a step of `boxing.lowering`, run by `boxing.execute`; its scratch memory is a result

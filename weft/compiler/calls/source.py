@@ -5,6 +5,7 @@ When a call is rewritten for other memory, it asks for the same names in the sam
 
 from __future__ import annotations
 
+import functools
 import keyword
 import math
 import re
@@ -24,10 +25,14 @@ HEAD: Final = 2  # the number of a function's first line in its source
 Tell = Callable[[Sequence[Call], Sequence[int]], object]  # calls, and when each began and the last ended
 
 
+_OTHERS: Final = re.compile(r"\W", re.ASCII)
+
+
+@functools.lru_cache(maxsize=1 << 12)
 def _identifier(hint: str) -> str:
     """A name for Python's source, in ASCII: digits of other scripts stand in none, and Python takes some letters for
     others."""
-    name = re.sub(r"\W", "_", hint, flags=re.ASCII).lstrip("_0123456789") or "v"
+    name = _OTHERS.sub("_", hint).lstrip("_0123456789") or "v"
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
@@ -239,8 +244,8 @@ class Source:
 
     def literal(self, hint: str, a: Any) -> str:
         """A tensor as the name of its value; anything else as a parameter."""
+        if isinstance(a, torch.Tensor):
+            return self.called(self.memory.static.first.get(id(a), hint), a)
         if isinstance(a, (list, tuple, dict)) and not (isinstance(a, tuple) and all(isinstance(v, int) for v in a)):
             return self.called(hint, a)
-        if not isinstance(a, torch.Tensor):
-            return self.expression(a)
-        return self.called(self.memory.static.first.get(id(a), hint), a)
+        return self.expression(a)
