@@ -11,8 +11,10 @@ import weft as flow
 from weft.autograd.call import call
 from weft.autograd.entry import make_entry
 from weft.autograd.node import Node
+from weft.autograd.overwrite import make_overwriting
 from weft.core import dtype as dtypes
 from weft.core.errors import WeftError
+from weft.core.late import _unwritten
 from weft.ops import OPS
 from weft.ops.declaration import Op
 from weft.tensor.blob import Alias, Blob
@@ -111,3 +113,38 @@ def test_wrong_arguments_leave_by_the_general_way() -> None:
     for way in (make_entry(OPS["relu"]), lambda x: call(OPS["relu"], (x,))):
         with pytest.raises(WeftError, match="argument 'x' must be tensor, not str"):
             way("no tensor")
+
+
+def test_calls_that_are_traced_write_no_entry() -> None:
+    """They take the general way, so a graph needn't wait until the fast one is compiled; calls that don't fit do."""
+    made: dict[str, Any] = {}
+
+    class Net(flow.nn.Graph):
+        def build(self, x: Tensor) -> Tensor:
+            y = made["clamp"](x, max=0.5)
+            made["mul_"](y, 2.0)
+            return made["softmax"](y, dim=1)
+
+    names = ("clamp", "softmax", "mul_")
+    made |= {n: make_entry(OPS[n]) for n in names[:2]} | {"mul_": make_overwriting(OPS["mul"])}
+    net, x = Net(), flow.randn(2, 3)
+    expected = (2 * x.clamp(max=0.5)).softmax(dim=1)
+    assert net(x).allclose(expected)
+    assert all(f.__code__ is _unwritten.__code__ for f in made.values())
+    made["clamp"](x, max=0.5)
+    assert made["clamp"].__code__ is not _unwritten.__code__
+    net.close()
+
+
+@pytest.mark.parametrize(("args", "options"), [((0.0, 1.0, 2.0), {}), ((), {"maximum": 1.0}), ((1.0,), {"min": 0.0})])
+def test_calls_that_do_not_fit_raise_the_same_while_traced(args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    class Net(flow.nn.Graph):
+        def build(self, x: Tensor) -> Tensor:
+            return make_entry(OPS["clamp"])(x, *args, **options)
+
+    x = flow.randn(2, 3)
+    with pytest.raises((WeftError, TypeError)) as eager:
+        make_entry(OPS["clamp"])(x, *args, **options)
+    with pytest.raises(type(eager.value)) as traced:
+        Net()(x)
+    assert str(traced.value).splitlines()[0] == str(eager.value).splitlines()[0]

@@ -12,6 +12,7 @@ import weft as flow
 from weft import nn
 from weft.compiler.calls.bind import Binder
 from weft.compiler.calls.source import Source
+from weft.compiler.local_node import SMALL
 from weft.ops import OPS
 from weft.plan.calls import Step, parse
 
@@ -72,7 +73,37 @@ def test_a_call_is_rewritten_once_for_each_copy_of_what_it_touches(monkeypatch: 
         given = x[4:] if act % 2 else x[:4]
         assert torch.equal(slots[4].view(torch.float32)[:4], given.relu() + y[:4].relu())
     each = {op: rewritten.count(op) for op in {*rewritten}}
-    assert each == {"read": 2 + 2, "relu": 2 + 6, "add": 15}
+    assert each == {"read": 2 + 2 - 2, "relu": 2 + 6 - 2, "add": 15 - 1}  # each was written once for the first
+
+
+@pytest.mark.parametrize("width", [8, 1 << 15])
+def test_a_micro_batchs_small_inputs_are_read_at_one_place(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that what reads them isn't bound to memory for each micro-batch."""
+    rewritten: list[str] = []
+    plain = Source.rewrite
+
+    def watched(self: Source, was: Any, write: Any) -> bool:
+        rewritten.append(was.call.op)
+        return plain(self, was, write)
+
+    monkeypatch.setattr(Source, "rewrite", watched)
+
+    class Net(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.config.set_gradient_accumulation_steps(4)
+
+        def build(self, x: flow.Tensor, y: flow.Tensor) -> flow.Tensor:
+            return (x.relu() + y).tanh().mean(dim=1, keepdim=True)
+
+    net, x, y = Net(), flow.randn(4, width), flow.randn(4, width)
+    small = width * 4 <= SMALL
+    for _ in range(3):
+        assert net(x, y).allclose((x.relu() + y).tanh().mean(dim=1, keepdim=True), atol=1e-6)
+    text = str(net.plan)
+    assert text.count("box.copy(") == 2 * small
+    assert {*rewritten} == {"read", "pack", *(["box.copy"] if small else ["relu", "add"])}
+    net.close()
 
 
 def test_many_calls_that_read_one_register_are_prepared_in_linear_time() -> None:

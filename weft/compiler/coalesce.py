@@ -67,9 +67,8 @@ def _move(tensors: Sequence[torch.Tensor]) -> None:
     starts = [at // width for at in itertools.accumulate(sizes[:-1], initial=0)]
     homes = [row.as_strided(t.shape, t.stride(), at) for t, at in zip(tensors, starts, strict=True)]
     torch._foreach_copy_(homes, list(tensors))
-    memory = row.untyped_storage()
-    for t, at in zip(tensors, starts, strict=True):
-        t.set_(memory, at, t.shape, t.stride())
+    for t, home in zip(tensors, homes, strict=True):
+        t.set_(home)  # pyright: ignore[reportArgumentType]  # a tensor, too
 
 
 def coalesced(lists: Sequence[Sequence[torch.Tensor]]) -> list[list[torch.Tensor]] | None:

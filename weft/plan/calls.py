@@ -173,6 +173,10 @@ class Step(msgspec.Struct, frozen=True):
         return "\n".join(lines)
 
 
+def _is_ref(a: Any) -> bool:
+    return isinstance(a, Ref)
+
+
 def _named(a: Any) -> str | None:
     return a.name if isinstance(a, Ref) else None
 
@@ -316,7 +320,7 @@ def check_op(call: Call) -> None:
             raise CompileError(f"{shown(call)}: {call.op}'s {p.name} must be a value, and is {a!r:.80}")
         if p.kind == "tensors" and not (isinstance(a, tuple) and all(v is None or isinstance(v, Ref) for v in a)):
             raise CompileError(f"{shown(call)}: {call.op}'s {p.name} must be a list of values, and is {a!r:.80}")
-        if p.kind == "attribute" and any(isinstance(v, Ref) for v in (a if isinstance(a, tuple) else (a,))):
+        if p.kind == "attribute" and (isinstance(a, Ref) or (isinstance(a, tuple) and any(map(_is_ref, a)))):
             raise CompileError(f"{shown(call)}: {call.op}'s {p.name} is no value, and here is {a!r:.80}")
     if len(call.results) != len(op.returns):
         raise CompileError(f"{shown(call)}: {call.op} makes {len(op.returns)} values, and here are {len(call.results)}")

@@ -85,6 +85,9 @@ class Binder:
                 self.source.begin(call)
                 self._call(call)
             self.source.compile()
+            for i, depends in enumerate(self.depends):
+                if depends:
+                    self._remember(i)
         return self.source.function(tell)
 
     def _rebound(self, slots: Mapping[int, torch.Tensor], phase: int) -> bool:
@@ -98,18 +101,30 @@ class Binder:
 
     def _again(self, i: int) -> bool:
         """Rewrite a call, or take what that gave for the same memory and act; False if the source would change."""
-        memory, source, written = self.memory, self.source, self.source.written[i]
-        now = {"act": memory.phase, "first": memory.phase == 0}
-        on = [memory.slots[d] if isinstance(d, int) else now[d] for d in self.depends[i]]
-        key = (i, *(id(a) if isinstance(a, torch.Tensor) else a for a in on))
-        if key not in self.known:
-            if not source.rewrite(written, self._call):
+        known = self.known.get(self._key(i))
+        if known is None:
+            if not self.source.rewrite(self.source.written[i], self._call):
                 return False
-            made = {r.name: memory.static[r.name] for r in written.call.results if r.name in memory.static}
-            self.known[key] = Rewritten({name: source.cells[name] for name in written.names}, made, on)
-        source.cells.update(self.known[key].cells)
-        memory.static.update(self.known[key].static)
+            known = self._remember(i)
+        self.source.cells.update(known.cells)
+        self.memory.static.update(known.static)
         return True
+
+    def _remember(self, i: int) -> Rewritten:
+        """Keep what a call, as it is now, has in memory."""
+        written, static, cells = self.source.written[i], self.memory.static, self.source.cells
+        made = {r.name: static[r.name] for r in written.call.results if r.name in static}
+        known = self.known[self._key(i)] = Rewritten({name: cells[name] for name in written.names}, made, self._on(i))
+        return known
+
+    def _on(self, i: int) -> list[Any]:
+        """What a call depends on, as it is now."""
+        memory = self.memory
+        now = {"act": memory.phase, "first": memory.phase == 0}
+        return [memory.slots[d] if isinstance(d, int) else now[d] for d in self.depends[i]]
+
+    def _key(self, i: int) -> tuple[Any, ...]:
+        return i, *[id(a) if isinstance(a, torch.Tensor) else a for a in self._on(i)]
 
     def explained(self, error: Exception) -> Exception:
         """The error to raise for that of a kernel: one of Weft's, which names the op, its operands and the program's

@@ -157,8 +157,8 @@ class _Lowering:
 
     def _laid(self, v: Value) -> torch.Tensor:
         """A meta tensor with a value's form and strides."""
-        blank, strides = self._blank(v), self._strided(v)
-        return blank if strides is None else blank.new_empty_strided(blank.shape, strides)
+        strides = self._strided(v)
+        return self._blank(v) if strides is None else _meta(self.chain.shape(v), strides, v)
 
     def _views(self) -> set[Node]:
         """The nodes whose results are views (a reshape may have to copy). Computes all strides."""
@@ -195,9 +195,9 @@ class _Lowering:
         turns = op is not None and (op.memory_order == "meta" or "channels_last" in op.names)
         if op is None or not n.outputs or (given and not turns and not any(map(self._strided, given))):
             return ()
-        args, flat = substituted(self._local(n)[0], Value, self._laid), [*map(self._blank, n.outputs)]
-        made = results(op, args, [t.shape for t in flat], n.outputs[0].device_type)
-        return [t.new_empty_strided(t.shape, strides) for t, strides in zip(flat, made, strict=True)]
+        args, shapes = substituted(self._local(n)[0], Value, self._laid), [*map(self.chain.shape, n.outputs)]
+        made = results(op, args, shapes, n.outputs[0].device_type)
+        return [*map(_meta, shapes, made, n.outputs)]
 
     def _made_together(self, n: Node) -> Sequence[torch.Tensor]:
         laid = {v.name: self._laid(v) for v in n.args}
@@ -459,3 +459,8 @@ class _Lowering:
 
     def _local(self, n: Node) -> tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]:
         return local_call(n, self.chain.rank)
+
+
+def _meta(shape: Shape, strides: Strides, v: Value) -> torch.Tensor:
+    """A meta tensor that lies so; torch's own `new_empty_strided` is slow there."""
+    return torch.empty_strided(shape, strides, dtype=v.dtype.torch, device="meta")
