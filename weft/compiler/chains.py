@@ -106,7 +106,7 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
                 depth = max(depth, source.depth + moved)
                 if source.stream and not (stream or rate):
                     depth = max(depth, awaited.setdefault((line, source), reached.get(line, -1) + 1))
-        used, over = [memory[v] for v in operands if v in memory], [memory[v] for v in written(node)]
+        used, over = ([memory[v] for v in values if v in memory] for values in (operands, written(node)))
         touched = {k for v in over for k in using.get(v, ())} if over else set()
         touched.update(k for v in used for k in writing.get(v, ()))
         for before in touched:  # who reads a variable must find what was written by then, and nothing later
