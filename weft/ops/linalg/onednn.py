@@ -17,8 +17,8 @@ LEAST: Final = 1 << 22  # multiplications where oneDNN is far faster, and
 SIDE: Final = 32  # rows and columns, from which on the calls save more than they cost:
 SIZE: Final = SIDE * SIDE  # elements of a matrix
 FASTER: Final = 0.75  # share of MKL's time, far from that of any CPU seen, so that ranks decide alike: to the last bit
-MANY: Final = 1 << 26  # multiplications where it takes a tenth less, with several threads, and
-DEEP: Final = 128  # so many for an element of the result, which is copied
+MANY: Final = 1 << 26  # multiplications where it takes a tenth less on AMD's CPUs, and
+DEEP: Final = 512  # so many for an element of the result, which is copied
 NARROW: Final = 64  # columns of a transposed matrix
 SLICE: Final = 1 << 19  # bytes that a call allocates where the result's memory is given
 ROWS: Final = 256  # of a slice with a large matrix, which is packed anew for each slice; fewer with a smaller one:
@@ -69,9 +69,8 @@ def takes(a: Tensor, b: Tensor, bias: Tensor | None = None) -> bool:
     fits = bias is None or (bias.shape == (n,) and bias.is_contiguous())
     if not dense or not fits:
         return False
-    threads = torch.get_num_threads()
-    somewhat = threads > 1 and work >= MANY and k >= DEEP and not _transposed(a) and _amd()
-    return somewhat or share(threads) < FASTER
+    somewhat = work >= MANY and k >= DEEP and not _transposed(a) and _amd()
+    return somewhat or share(torch.get_num_threads()) < FASTER
 
 
 def _plain(t: Tensor) -> bool:
