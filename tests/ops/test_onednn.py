@@ -77,11 +77,11 @@ def test_where_it_takes_a_tenth_less_large_products_are_its_own(monkeypatch: pyt
     monkeypatch.setattr(onednn, "share", lambda threads: 0.95)
     monkeypatch.setattr(onednn, "MANY", M * K * N)
     a, b = torch.randn(M, K), torch.randn(K, N)
-    deep, flat = (a, b), (torch.randn(M, 64), torch.randn(64, N * K // 64))
-    for threads, amd in ((1, True), (2, False), (2, True)):
-        monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)
+    monkeypatch.setattr(onednn, "DEEP", K)
+    deep, flat = (a, b), (torch.randn(M, K // 2), torch.randn(K // 2, 2 * N))
+    for amd in (False, True):
         monkeypatch.setattr(onednn, "_amd", lambda amd=amd: amd)
-        assert takes(*deep) == (threads > 1 and amd)
+        assert takes(*deep) == amd
         assert not takes(*flat) and not takes(forms(M, K)["columns"], b) and not takes(a[:-1], b)
 
 

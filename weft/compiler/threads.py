@@ -15,7 +15,7 @@ from weft.ops import OPS
 
 SHARING: Final = 20e-6  # seconds for which the cores wait for each other in one call, if that isn't measured
 GRAIN: Final = 1 << 15  # elements that other calls than products don't share
-GAIN: Final = 0.1  # more threads must save so much of the time
+GAIN: Final = 0.05  # more threads must save so much of the time
 
 
 def one_is_enough(nodes: Sequence[Node], threads: int, sharing: float = SHARING, speed: float = 1.0) -> bool:
