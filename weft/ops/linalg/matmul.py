@@ -21,7 +21,8 @@ from weft.ops.shape.joining import cat
 from weft.ops.shape.slicing import narrow
 from weft.ops.shape.views import axes, axes_at, reshape, transpose, unsqueeze
 
-LARGE: Final = 1 << 16  # elements to which MKL's product adds what was there more slowly than torch does afterwards
+# elements to which MKL's product adds what was there more slowly than torch does afterwards, if the CPU has no AVX-512
+LARGE: Final = 1 << 16
 
 
 def adjoint(x: Any) -> Any:
@@ -82,7 +83,7 @@ def _product(y: Tensor, a: Tensor, b: Tensor, bias: Tensor | None = None) -> lis
         return onednn.requests(y, a, b, bias)
     if bias is None:
         return [(torch.mm, (a, b), {"out": y})]
-    if y.numel() >= LARGE and y.dtype is torch.float32 and y.device.type == "cpu":
+    if not AVX512 and y.numel() >= LARGE and y.dtype is torch.float32 and y.device.type == "cpu":
         return [(torch.mm, (a, b), {"out": y}), (y.add_, (bias,), {})]
     return [(torch.addmm, (bias, a, b), {"out": y})]
 
