@@ -44,16 +44,22 @@ def test_calls_are_prepared_once_for_all_launches(monkeypatch: pytest.MonkeyPatc
     net.close()
 
 
-def test_a_call_is_rewritten_once_for_each_copy_of_what_it_touches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And not for each combination of the copies of all registers, of which a pipeline has hundreds."""
-    rewritten: list[str] = []
+@pytest.fixture
+def rewritten(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The ops of the calls that are written again."""
+    found: list[str] = []
     plain = Source.rewrite
 
     def watched(self: Source, was: Any, write: Any) -> bool:
-        rewritten.append(was.call.op)
+        found.append(was.call.op)
         return plain(self, was, write)
 
     monkeypatch.setattr(Source, "rewrite", watched)
+    return found
+
+
+def test_a_call_is_rewritten_once_for_each_copy_of_what_it_touches(rewritten: list[str]) -> None:
+    """And not for each combination of the copies of all registers, of which a pipeline has hundreds."""
     step = parse([
         "arena 64", "%x = read() : float32[4] register 1+0+16 each", "%y = read() : float32[4] register 2+0",
         "%u = relu(%x) : float32[4] arena+0", "%v = relu(%y) : float32[4] register 3+0",
@@ -77,16 +83,8 @@ def test_a_call_is_rewritten_once_for_each_copy_of_what_it_touches(monkeypatch: 
 
 
 @pytest.mark.parametrize("width", [8, 1 << 15])
-def test_a_micro_batchs_small_inputs_are_read_at_one_place(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_micro_batchs_small_inputs_are_read_at_one_place(width: int, rewritten: list[str]) -> None:
     """So that what reads them isn't bound to memory for each micro-batch."""
-    rewritten: list[str] = []
-    plain = Source.rewrite
-
-    def watched(self: Source, was: Any, write: Any) -> bool:
-        rewritten.append(was.call.op)
-        return plain(self, was, write)
-
-    monkeypatch.setattr(Source, "rewrite", watched)
 
     class Net(nn.Graph):
         def __init__(self) -> None:
