@@ -73,7 +73,7 @@ def test_what_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen == [False]
 
 
-def test_where_it_takes_a_tenth_less_large_products_are_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_it_takes_somewhat_less_deep_products_are_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onednn, "share", lambda threads: 0.95)
     monkeypatch.setattr(onednn, "MANY", M * K * N)
     a, b = torch.randn(M, K), torch.randn(K, N)

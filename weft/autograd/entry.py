@@ -85,14 +85,14 @@ def while_traced(op: Op, general: Callable[[Op, tuple[Any, ...]], Any]) -> Calla
     own = len(op.params) - len(op.keywords)
     defaults = {p.name: ABSENT if p.required else p.default for p in op.params}
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def meanwhile(*args: Any, **kwargs: Any) -> Any:
         named = dict(zip(op.names, args, strict=False))
         bound = {**defaults, **named, **kwargs}
         fits = len(args) <= own and len(bound) == len(defaults) and named.keys().isdisjoint(kwargs)
         complete = fits and not any(a is ABSENT for a in bound.values())
         return general(op, tuple(bound.values())) if complete else NotImplemented
 
-    return call
+    return meanwhile
 
 
 def header_of(op: Op) -> list[str]:

@@ -95,7 +95,7 @@ def _in_order(blocks: Sequence[Block], order: Sequence[int], smallest: bool) -> 
         for begin, end, first, last, _ in pieces:
             at = ((firsts <= last) & (lasts >= first)).nonzero()[0]
             low.append(begins[at] - end)
-            high.append(ends[at] + (ALIGN - 1 - begin) & -ALIGN)
+            high.append(-((begin - ends[at]) // ALIGN) * ALIGN)
         lows, highs = (low[0], high[0]) if len(pieces) == 1 else (np.concatenate(low), np.concatenate(high))
         upwards = lows.argsort()
         lows = lows[upwards]
