@@ -58,7 +58,7 @@ def test_what_torch_traced_trains(way: Callable[[Any, Any], Any]) -> None:
     x = flow.from_torch(ids)
 
     def losses(lib: Any, model: Any, graph: bool = False) -> list[float]:
-        optimizer = lib.optim.SGD(model.parameters(), lr=0.1)
+        optimizer = lib.optim.SGD(model.parameters(), lr=0.01)
         step = Trains(model, optimizer) if graph else None
         torch.manual_seed(1)
         found = []
