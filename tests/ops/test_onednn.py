@@ -11,12 +11,14 @@ import pytest
 import torch
 
 import weft as flow
-from tests.graphs import Trains
+from tests.graphs import Calls, Trains
 from weft import nn
 from weft.ops.linalg import onednn
 from weft.ops.linalg.onednn import requests, takes
 from weft.plan import scratch
+from weft.plan.plan import parse
 from weft.plan.scratch import Watch
+from weft.plan.usage import usage
 
 pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch was built without oneDNN")
 
@@ -39,7 +41,7 @@ def forms(rows: int, columns: int) -> dict[str, torch.Tensor]:
 def test_it_multiplies_into_given_memory(
     size: int, add: bool, bias: torch.Tensor | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(onednn, "SLICE", size)
+    monkeypatch.setattr(onednn, "SLICE", (size, size))
     for a in forms(M, K).values():
         for b in (torch.randn(K, N), torch.randn(N, K).t()):
             for out in (torch.ones(M, N), torch.ones(M, 2 * N)[:, N:]):
@@ -77,12 +79,13 @@ def test_where_it_takes_somewhat_less_deep_products_are_its_own(monkeypatch: pyt
     monkeypatch.setattr(onednn, "share", lambda threads: 0.95)
     monkeypatch.setattr(onednn, "MANY", M * K * N)
     a, b = torch.randn(M, K), torch.randn(K, N)
-    monkeypatch.setattr(onednn, "DEEP", K)
+    monkeypatch.setattr(onednn, "DEEP", (K, K // 2))
     deep, flat = (a, b), (torch.randn(M, K // 2), torch.randn(K // 2, 2 * N))
     for amd in (False, True):
         monkeypatch.setattr(onednn, "_amd", lambda amd=amd: amd)
         assert takes(*deep) == amd
-        assert not takes(*flat) and not takes(forms(M, K)["columns"], b) and not takes(a[:-1], b)
+        assert not takes(*flat) and takes(*flat, roomy=True) == amd
+        assert not takes(forms(M, K)["columns"], b, roomy=True) and not takes(a[:-1], b, roomy=True)
 
 
 def test_it_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,3 +134,21 @@ def test_gradients_and_a_graph_are_torchs(taken: bool, monkeypatch: pytest.Monke
         assert torch.allclose(p, q.to_torch(), atol=1e-5) and torch.allclose(p, r.to_torch(), atol=1e-5)
     text = str(graph.memory())
     assert ("linear" in text) == taken, text  # what its slices allocate is in the plan
+
+
+def test_slices_are_larger_where_speed_counts_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matmul, "AVX512", True)
+    monkeypatch.setattr(onednn, "share", lambda threads: 0.0)
+    scratch._measured.cache_clear()
+    layer, x = nn.Linear(192, 768), flow.randn(256, 192)
+    told = []
+    for asked, budget in ((False, 0), (True, 0), (True, 1)):
+        graph = Calls(layer)
+        graph.config.enable_inductor(asked)
+        if budget:
+            graph.config.set_memory_budget(told[-1].total - budget)
+        assert torch.allclose(graph(x).to_torch(), layer(x).detach().to_torch(), atol=1e-5)
+        assert parse(str(graph.plan)) == graph.plan and (", roomy" in str(graph.plan)) == (asked and not budget)
+        told.append(usage(graph.plan))
+    part, whole, limited = (u.allocated for u in told)
+    assert whole >= 256 * 768 * 4 > max(part, limited)

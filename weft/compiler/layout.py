@@ -117,6 +117,7 @@ class Chain:
     variables  values whose memory is a tensor of the user, with its strides if it isn't contiguous
     unpacked   from a micro-batch's value to the input that it is a slice of
     one_thread whether its calls are too small for several threads
+    roomy      whether kernels may allocate more, to take less time
     tight      whether less memory is worth copies, and more time to plan it
     backend    of the transport
     """
@@ -135,6 +136,7 @@ class Chain:
     arrivals: dict[tuple[Node, int], Packet] = field(default_factory=dict)
     departures: dict[tuple[Node, int], Packet] = field(default_factory=dict)
     one_thread: bool = False
+    roomy: bool = False
 
     def shape(self, v: Value) -> Shape:
         return v.local_shape(self.rank)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from weft.compiler import chains, faster
+from weft.compiler import chains, faster, inductor
 from weft.compiler.calls.program import lower_chain
 from weft.compiler.chain_graph import ChainGraph
 from weft.compiler.chains import Key
@@ -90,10 +90,9 @@ class _Lowering:
         self.strides = strides_of(job)
         self.unpacked = {n.outputs[0]: n.args[0] for n in job.nodes if n.op == "unpack"}
         variables = {v: self.strides.get(v) for v in self.memory}
-        self.chains = {
-            k: Chain(self.title(k), rank, variables, self.micro, self.unpacked, options.tight, options.backend)
-            for k in self.mine
-        }
+        given = variables, self.micro, self.unpacked, options.tight, options.backend
+        roomy = inductor.asked(options) and not options.limited
+        self.chains = {k: Chain(self.title(k), rank, *given, roomy=roomy) for k in self.mine}
         for node, keys in self.chains_of.items():
             for k in keys:
                 if k in self.chains:

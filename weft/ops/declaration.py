@@ -221,7 +221,8 @@ class Op:
     prepared = _told("prepare")
     """For memory that stays: like `out`, but returns the call to make each time, (function, args, kwargs), a list of
     several, or None. Without an `out`: the kernel's bare call, for operands that have passed its checks.
-    `prepared(None)`: there is no such call, though the op's family has one."""
+    `prepared(None)`: there is no such call, though the op's family has one. With a parameter `roomy` it is told
+    whether the calls may allocate more, to take less time."""
     inplace = _told("inplace_kernel")
     """The kernel that overwrites the first operand: makes `name_` and `inplace=True`."""
     ranked = _told("ranked_kernel")
@@ -269,6 +270,17 @@ class Op:
                 else f"{self.name}() got several values for argument {twice[0]!r}"
             )
         return tuple(bound)
+
+    def requests(self, outs: Sequence[Any], args: Sequence[Any], roomy: bool = False) -> list[Any]:
+        """The calls, (function, args, kwargs), to make each time for memory that stays; empty if there are none."""
+        if self.prepare is None:
+            return []
+        found = self.prepare(*outs, *args, **({"roomy": True} if roomy and self._knows_roomy else {}))
+        return found if isinstance(found, list) else [found] if found else []
+
+    @functools.cached_property
+    def _knows_roomy(self) -> bool:
+        return self.prepare is not None and "roomy" in inspect.signature(self.prepare).parameters
 
     def compute(self, args: Sequence[Any], kernel: Callable[..., Any] | None = None) -> Any:
         """What the kernel, or another one of the op, returns for complete arguments."""

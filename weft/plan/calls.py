@@ -147,18 +147,20 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """The calls of one act of a chain, over an arena of so many bytes, on one of torch's threads or all."""
+    """The calls of one act of a chain, over an arena of so many bytes, on one of torch's threads or all; `roomy`: its
+    kernels may allocate more, to take less time."""
 
     calls: tuple[Call, ...] = ()
     arena: int = 0
     one_thread: bool = False
+    roomy: bool = False
 
     def __str__(self) -> str:
         return "\n".join([self.head, *map(str, self.calls)])
 
     @property
     def head(self) -> str:
-        return f"arena {self.arena}{', one thread' * self.one_thread}"
+        return f"arena {self.arena}{', one thread' * self.one_thread}{', roomy' * self.roomy}"
 
     def folded(self) -> str:
         """Abbreviated text: the first members of long lists, and the first and the last of many variables in a row."""
@@ -202,7 +204,7 @@ def check_bytes(n: int, where: str = "") -> None:
 def parse(lines: Sequence[str], numbers: Sequence[int] = ()) -> Step:
     """The inverse of str(step); `numbers` are those of its lines, for errors."""
     numbers = numbers or range(1, len(lines) + 1) or (1,)
-    head = re.fullmatch(r"arena (\d+)(, one thread)?", lines[0]) if lines else None
+    head = re.fullmatch(r"arena (\d+)(, one thread)?(, roomy)?", lines[0]) if lines else None
     if head is None:
         raise CompileError(f"line {numbers[0]}: what a chain does begins like `arena 4096`; this is {lines[:1]!r}")
     check_bytes(int(head[1]), f"line {numbers[0]}: ")
@@ -214,7 +216,7 @@ def parse(lines: Sequence[str], numbers: Sequence[int] = ()) -> Step:
         except (*MALFORMED, WeftError) as cause:
             raise CompileError(f"line {number}: {cause} in {line!r:.{LONG}}") from None
         calls[len(calls) - within :] = [replace(calls[-1], calls=(*calls[-1].calls, call)) if within else call]
-    return Step(tuple(calls), int(head[1]), bool(head[2]))
+    return Step(tuple(calls), int(head[1]), bool(head[2]), bool(head[3]))
 
 
 def _call(line: str) -> Call:

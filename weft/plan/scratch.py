@@ -29,9 +29,9 @@ from weft.plan.calls import Call, Ref, Result, root
 from weft.plan.spans import contiguous
 
 
-def meanwhile(call: Call, forms: Mapping[str, Result], run: bool = False) -> int:
+def meanwhile(call: Call, forms: Mapping[str, Result], run: bool = False, roomy: bool = False) -> int:
     """The peak of bytes that a call allocates, unplanned results included. `run`: by running it on the CPU, unless the
-    program declared its op."""
+    program declared its op. `roomy`: where it may allocate more, to take less time."""
     op = OPS.get(call.op)
     if call.op == "fused":
         return call.option("scratch", 0) + sum(r.bytes for r in _turned(call, forms))
@@ -46,9 +46,9 @@ def meanwhile(call: Call, forms: Mapping[str, Result], run: bool = False) -> int
     try:
         if run and op.built_in:
             with contextlib.suppress(Exception):  # such values may be impossible
-                return sliced + _measured(call.op, args, into, "cpu", torch.get_num_threads())
+                return sliced + _measured(call.op, args, into, "cpu", torch.get_num_threads(), roomy)
         inside = op.workspace(*(_blank(a, "meta") for a in args)) if op.workspace is not None else 0
-        return sliced + inside + _measured(call.op, args, into, "meta", 1)
+        return sliced + inside + _measured(call.op, args, into, "meta", 1, roomy)
     except Exception:  # a kernel that reads values doesn't run on meta tensors: only its results are counted
         return sum(r.bytes for r in call.results if not straight)
 
@@ -118,17 +118,15 @@ def _viewed(name: str, args: tuple[Any, ...]) -> tuple[tuple[tuple[int, ...], tu
 
 @functools.lru_cache(maxsize=4096)
 def _measured(
-    name: str, args: tuple[Any, ...], outs: tuple[tuple[tuple[int, ...], str], ...], device: str, threads: int
-) -> int:
+    name: str, args: tuple[Any, ...], outs: tuple[tuple[tuple[int, ...], str], ...], device: str, threads: int,
+    roomy: bool,
+) -> int:  # fmt: skip
     op = OPS[name]
     alike: dict[_Form, torch.Tensor] = {}  # one tensor for all operands of one form: nobody looks at the results
     given = [_blank(a, device, alike) for a in args]
     into = [_blank(_Form(shape, dtype, None), device) for shape, dtype in outs]
     run: Callable[[], Any]
-    requests: list[Any] = []
-    if op.prepare is not None and (into or not op.returns):
-        found = op.prepare(*into, *given)
-        requests = found if isinstance(found, list) else [found] if found else []
+    requests = op.requests(into, given, roomy) if into or not op.returns else []
     if requests:
         run = lambda: [function(*positional, **keywords) for function, positional, keywords in requests]  # noqa: E731
     elif into:

@@ -143,7 +143,7 @@ def _part(task: Task, on_cpu: bool) -> Part:
         made = sum(r.bytes for r in call.results if r.place.kind == "made")
         if not (call.op in OPS and OPS[call.op].view):
             constants += sum(r.bytes for r in call.results if r.place.kind == "constant")
-        inside = meanwhile(call, forms, run=on_cpu) + call.option("allocates", 0)
+        inside = meanwhile(call, forms, on_cpu, step.roomy) + call.option("allocates", 0)
         beyond = held + max(made, inside)
         if beyond > most:
             most, where = beyond, call

@@ -309,11 +309,9 @@ class Binder:
 
     def _prepared(self, call: Call, op: Op, args: tuple[Any, ...], outs: Sequence[torch.Tensor]) -> list[str]:
         """The low-level calls that the op makes for this memory, with their views taken in advance."""
-        assert op.prepare is not None
-        found = op.prepare(*outs, *[self.memory.known(a) for a in args])
         made = call.results[0].name if call.results else call.name
         texts = []
-        for function, positional, keywords in found if isinstance(found, list) else [found] if found else []:
+        for function, positional, keywords in op.requests(outs, [*map(self.memory.known, args)], self.step.roomy):
             parts = [self.source.literal(f"{call.name}_{i}", a) for i, a in enumerate(positional)]
             parts += [f"{k}={self.source.literal(made, a)}" for k, a in keywords.items()]
             name = getattr(function, "__name__", call.op).partition(".")[0]

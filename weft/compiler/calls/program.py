@@ -374,7 +374,7 @@ class _Lowering:
             calls += self._calls(n)
             for v in n.outputs:
                 calls += self._exported(n, v)
-        return Step(tuple(calls), self.arena, self.chain.one_thread)
+        return Step(tuple(calls), self.arena, self.chain.one_thread, self.chain.roomy)
 
     def result(self, v: Value, place: Place, shape: Shape | None = None, name: str | None = None) -> Result:
         laid = place.kind in ("register", "arena", "variable", "made") and shape is None

@@ -69,18 +69,18 @@ def _(y, a, b):
 
 
 @matmul.prepared
-def _(y, a, b):
+def _(y, a, b, roomy=False):
     if a.dim() == 3 == b.dim() and a.shape[0] == b.shape[0]:
         return torch.bmm, (a, b), {"out": y}
     if b.dim() == 2 and (a.dim() == 2 or (a.dim() > 2 and a.is_contiguous())):
-        return _product(_place(y), _rows(a), b)
+        return _product(_place(y), _rows(a), b, roomy=roomy)
     return None
 
 
-def _product(y: Tensor, a: Tensor, b: Tensor, bias: Tensor | None = None) -> list[Any]:
+def _product(y: Tensor, a: Tensor, b: Tensor, bias: Tensor | None = None, roomy: bool = False) -> list[Any]:
     """The calls that write a @ b + bias into given memory."""
-    if AVX512 and onednn.writes(a, b, bias):
-        return onednn.requests(y, a, b, bias)
+    if AVX512 and onednn.writes(a, b, bias, roomy):
+        return onednn.requests(y, a, b, bias, roomy=roomy)
     if bias is None:
         return [(torch.mm, (a, b), {"out": y})]
     if not AVX512 and y.numel() >= LARGE and y.dtype is torch.float32 and y.device.type == "cpu":
@@ -176,10 +176,10 @@ def _(y, x, weight, bias):
 
 
 @linear.prepared
-def _(y, x, weight, bias):
+def _(y, x, weight, bias, roomy=False):
     if weight.dim() == 1 or (x.dim() != 2 and not (x.is_contiguous() and x.dim() > 2)):
         return None
-    return _product(_place(y), _rows(x), weight.t(), bias)
+    return _product(_place(y), _rows(x), weight.t(), bias, roomy)
 
 
 linear.reads(lambda node: node.edges[0] is not None or node.edges[1] is not None)
@@ -231,10 +231,10 @@ def _(dw, dy, x):
 
 
 @linear_weight_grad.prepared
-def _(dw, dy, x):
+def _(dw, dy, x, roomy=False):
     if not (dy.is_contiguous() and x.is_contiguous() and x.dim() > 1):
         return None
-    return _product(dw, _rows(dy).t(), _rows(x))
+    return _product(dw, _rows(dy).t(), _rows(x), roomy=roomy)
 
 
 @linear_weight_grad.grad

@@ -18,9 +18,9 @@ SIDE: Final = 32  # rows and columns, from which on the calls save more than the
 SIZE: Final = SIDE * SIDE  # elements of a matrix
 FASTER: Final = 0.75  # share of MKL's time, far from that of any CPU seen, so that ranks decide alike: to the last bit
 MANY: Final = 1 << 26  # multiplications where it takes less on AMD's CPUs with AVX-512, and
-DEEP: Final = 512  # so many for an element of the result, which is copied
+DEEP: Final = 512, 256  # so many for an element of the result, which is copied; fewer in larger slices
 NARROW: Final = 64  # columns of a transposed matrix
-SLICE: Final = 1 << 19  # bytes that a call allocates where the result's memory is given
+SLICE: Final = 1 << 19, 1 << 21  # bytes that a call allocates where the result's memory is given; if it may be roomy
 ROWS: Final = 256  # of a slice with a large matrix, which is packed anew for each slice; fewer with a smaller one:
 PACKED: Final = 1 << 13  # one for so many elements
 
@@ -55,7 +55,7 @@ def share(threads: int) -> float:
     return min(took[1]) / min(took[0])
 
 
-def takes(a: Tensor, b: Tensor, bias: Tensor | None = None) -> bool:
+def takes(a: Tensor, b: Tensor, bias: Tensor | None = None, roomy: bool = False) -> bool:
     """Whether oneDNN is to compute a @ b + bias: of tensors without data, as it would of the CPU's."""
     if a.dim() != 2 or b.dim() != 2:
         return False
@@ -69,7 +69,7 @@ def takes(a: Tensor, b: Tensor, bias: Tensor | None = None) -> bool:
     fits = bias is None or (bias.shape == (n,) and bias.is_contiguous())
     if not dense or not fits:
         return False
-    somewhat = work >= MANY and k >= DEEP and not _transposed(a) and _amd()
+    somewhat = work >= MANY and k >= DEEP[roomy] and not _transposed(a) and _amd()
     return somewhat or share(torch.get_num_threads()) < FASTER
 
 
@@ -90,22 +90,25 @@ def product(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
     return _LINEAR(a, b.t(), bias, *_AS_IT_IS)
 
 
-def writes(a: Tensor, b: Tensor, bias: Tensor | None = None) -> bool:
+def writes(a: Tensor, b: Tensor, bias: Tensor | None = None, roomy: bool = False) -> bool:
     """Whether oneDNN is to write a @ b + bias into given memory. What is narrow takes as long to be transposed, in
     slices, as it saves."""
-    return takes(a, b, bias) and not (_transposed(a) and a.shape[1] <= NARROW)
+    return takes(a, b, bias, roomy) and not (_transposed(a) and a.shape[1] <= NARROW)
 
 
 def _transposed(a: Tensor) -> bool:
     return a.stride(0) == 1 != a.stride(1)
 
 
-def requests(out: Tensor, a: Tensor, b: Tensor, bias: Tensor | None = None, add: bool = False) -> list[Any]:
-    """The calls that write a @ b + bias into given memory, or add it to what is there, slice by slice of its rows."""
+def requests(
+    out: Tensor, a: Tensor, b: Tensor, bias: Tensor | None = None, add: bool = False, roomy: bool = False
+) -> list[Any]:
+    """The calls that write a @ b + bias into given memory, or add it to what is there, slice by slice of its rows.
+    `roomy`: of larger slices."""
     transposed, weight = _transposed(a), b.t()
     write = Tensor.add_ if add else Tensor.copy_
     copies = 2 if transposed else int(not a.is_contiguous())
-    rows = max(SLICE // 4 // (b.shape[1] + copies * a.shape[1]), min(b.numel() // PACKED, ROWS))
+    rows = max(SLICE[roomy] // 4 // (b.shape[1] + copies * a.shape[1]), min(b.numel() // PACKED, ROWS))
     parts = zip(out.split(rows), a.split(rows), strict=True)
     return [(_slice, (write, y, x.t() if transposed else x, transposed, weight, bias), {}) for y, x in parts]
 
