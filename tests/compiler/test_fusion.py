@@ -16,6 +16,7 @@ from tests.graph.training import test_random_training as training
 from weft import nn
 from weft.compiler import faster, fusion, inductor
 from weft.core.rank import current
+from weft.ops.linalg import onednn
 from weft.plan import parse
 from weft.plan.calls import Call
 from weft.plan.usage import usage
@@ -236,8 +237,57 @@ def test_runs_grow_across_products(fusing: None) -> None:
     graph = Step(model(), True)
     graph.compile(flow.ones(4, 8))
     assert [[c.op for c in run.calls] for run in fused(graph)] == [
-        ["gelu", "layer_norm"], ["relu", "square", "mean"], ["mul", "expand", "mul", "mul", "relu_grad", "sum_to"],
-        ["layer_norm_grad", "gelu_grad", "sum_to"],
+        ["add", "gelu", "layer_norm"], ["add", "relu", "square", "mean"],
+        ["mul", "expand", "mul", "mul", "relu_grad", "sum_to"], ["layer_norm_grad", "gelu_grad", "sum_to"],
+    ]  # fmt: skip
+
+
+class Biased(nn.Graph):
+    """Layers that are read by a run, by a view first, by a product first, by two runs, and at the end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        flow.manual_seed(0)
+        self.layers = nn.ModuleList([nn.Linear(8, 8) for _ in range(5)])
+
+    def build(self, x: Any) -> Any:
+        a, b, c, d, e = self.layers
+        x = a(x).sin().cos()
+        y = b(x)
+        x = y.view(2, 2, 8).sin().cos().view(4, 8)
+        y = c(x)
+        x = y @ y.t() @ y.sin().cos()
+        y = d(x)
+        x = y.sin().cos() @ y.t() + y.exp().square() @ y.t()
+        return e(flow.cat([x, x], 1))
+
+
+@pytest.mark.parametrize("parts", [None, "broadcast", "rows"])
+def test_a_bias_is_added_where_the_product_is_read_first(fusing: None, parts: str | None) -> None:
+    graphs, x = [Biased(), Biased()], flow.ones(4, 8)
+    graphs[1].config.enable_inductor()
+    if parts is not None:
+        placement = flow.placement("cpu", [0])
+        for g in graphs:
+            g.layers.to_global(placement, flow.sbp.broadcast)
+        x = x.to_global(placement, flow.sbp.split(0) if parts == "rows" else flow.sbp.broadcast)
+    found, expected = (g(x).to_torch() for g in reversed(graphs))
+    assert torch.allclose(found, expected, atol=1e-6)
+    biased = {c.name: c.args[2] is not None for t in graphs[1].plan.tasks for c in t.step.calls if c.op == "linear"}
+    assert list(biased.values()) == [False, True, True, False, True]
+    assert [[c.op for c in run.calls] for run in fused(graphs[1])] == [
+        ["add", "sin", "cos"], ["sin", "cos"], ["sin", "cos"], ["add", "sin", "cos"], ["exp", "square"],
+    ]  # fmt: skip
+    assert parse(str(graphs[1].plan)) == graphs[1].plan
+
+
+def test_a_bias_stays_in_a_kernel_that_adds_it_meanwhile(fusing: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onednn, "AVX512", True)
+    monkeypatch.setattr(onednn, "takes", lambda x, weight, bias, roomy: tuple(bias.shape) == (8,))
+    graph = Step(model(), True)
+    graph.compile(flow.ones(4, 8))
+    assert [[c.op for c in run.calls] for run in fused(graph)][:2] == [
+        ["add", "gelu", "layer_norm"], ["relu", "square", "mean"]
     ]  # fmt: skip
 
 
@@ -284,9 +334,9 @@ def test_a_run_is_fused_on_all_ranks_or_on_none(fusing: None, monkeypatch: pytes
     graph.compile(flow.ones(4, 8))
     found, agreed = fused(graph), faster.votes()
     assert found and any(agreed.values()) and not faster.outvoted([agreed, {}])
-    assert faster.outvoted([{text: False for text in agreed}])
-    again = Step(model(), True)
-    again.compile(flow.ones(4, 8))
+    for again in (Step(model(), True), Step(model(), True)):  # first a bias is left to the product
+        assert faster.outvoted([dict.fromkeys(faster.votes(), False)])
+        again.compile(flow.ones(4, 8))
     assert not fused(again) and not any(faster.votes().values())
 
 

@@ -18,6 +18,7 @@ from weft.boxing.part import device_of
 from weft.compiler import fusion, inductor
 from weft.compiler.arena import aligned
 from weft.compiler.calls.bind import Binder
+from weft.compiler.calls.source import Memory
 from weft.compiler.fusion import Forms
 from weft.compiler.local_node import SMALL
 from weft.compiler.options import Options
@@ -61,7 +62,9 @@ def prepared(nodes: list[Node], leaving: Container[Value], rank: int, options: O
                 f"config.enable_inductor() has no effect: it needs a C++ compiler (g++), on CUDA Triton, and {why}"
             )
         else:
-            nodes = fusion.fused(nodes, leaving, rank, functools.partial(faster, one_thread=one, device=device))
+            biased = {n for n in nodes if _biased(n, rank, roomy=not options.limited)}
+            measure = functools.partial(faster, one_thread=one, device=device)
+            nodes = fusion.fused(nodes, leaving, rank, measure, biased)
     return nodes, one
 
 
@@ -101,14 +104,27 @@ def warn_once(what: str) -> None:
     warn(what)
 
 
-def faster(call: Call, forms: Forms, one_thread: bool, device: torch.device = CPU) -> int | None:
-    """The bytes that the fused call allocates, if it is faster than its calls one by one, on this machine."""
+def _biased(n: Node, rank: int, roomy: bool) -> bool:
+    """Whether it is a product whose kernel adds the bias in a pass of its own: MKL's, not oneDNN's nor CUDA's."""
+    if n.op != "linear" or n.args[2] is None or any(v.spec and rank not in v.spec.placement for v in n.operands()):
+        return False
+    y = n.outputs[0]
+    whole = y.spec is None or not any(sbp.is_partial for sbp in y.spec.nd_sbp)
+    x, weight, bias = (torch.empty(v.local_shape(rank), dtype=v.dtype.torch, device="meta") for v in n.operands())
+    if not whole or y.device_type != "cpu" or y.dtype.torch is not torch.float32 or min(x.dim(), weight.dim()) < 2:
+        return False
+    return not (onednn.AVX512 and onednn.takes(x.flatten(0, -2), weight.t(), bias, roomy))
+
+
+def faster(call: Call, forms: Forms, biases: int, one_thread: bool, device: torch.device = CPU) -> int | None:
+    """The bytes that the fused call allocates, if it is faster than its calls one by one, on this machine. The first
+    ones add so many biases."""
     threads = 1 if one_thread else torch.get_num_threads()
-    key = inductor.key_of(call, [forms[a.name] for a in call.args], threads, device)
+    key = inductor.key_of(call, [forms[a.name] for a in call.args], threads, device), biases
     with inductor.lock:
         if key not in measured:
             try:
-                measured[key], allocated[key] = _wins(call, forms, one_thread, device)
+                measured[key], allocated[key] = _wins(call, forms, biases, one_thread, device)
             except Exception as why:
                 measured[key] = False
                 warn(f"a run of calls stays as it is, {inductor.ops_of(call)}: {why!s:.200}")
@@ -123,22 +139,26 @@ def votes() -> dict[str, bool]:
 
 def outvoted(others: Iterable[Mapping[str, bool]]) -> bool:
     """Don't fuse what was slower on another rank: ranks that compute the same must agree to the last bit. Returns
-    whether that changes anything here."""
-    against = {text for found in others for text, fast in found.items() if not fast}
+    whether that changes anything on any rank, as this may have others measured in its place."""
     mine = votes()
+    every = [mine, *others]
+    against = {text for found in every for text, fast in found.items() if not fast}
     with inductor.lock:
-        changed = [key for key, text in zip(list(measured), mine, strict=True) if measured[key] and text in against]
-        measured.update(dict.fromkeys(changed, False))
-    return bool(changed)
+        measured.update((key, False) for key, text in zip(list(measured), mine, strict=True) if text in against)
+    return any(fast and text in against for found in every for text, fast in found.items())
 
 
-def _wins(call: Call, forms: Forms, one_thread: bool, device: torch.device) -> tuple[bool, int]:
+def _wins(call: Call, forms: Forms, biases: int, one_thread: bool, device: torch.device) -> tuple[bool, int]:
     """Time both, over memory of the same forms; and the bytes that the first allocates."""
     heads = tuple(Call("variable", (), (forms[a.name],), name=a.name) for a in call.args)
     together, size = _placed([call], 0, forms)
     apart, end = _placed(call.calls, size, forms)
     arena = torch.zeros(end, dtype=torch.uint8, device=device)
     variables = {name: _numbers(r).to(device) for name, r in forms.items()}
+    for c in apart[:biases]:  # in place, which takes about as long as within the product's kernel
+        product, bias = (variables[a.name] for a in c.args)
+        variables[c.args[0].name] = Memory(arena).placed(c.results[0]).copy_(product)
+        bias.zero_()  # what is added again and again stays as it is
     draws: Any = None
     steps = [Step((*heads, *calls), end, one_thread) for calls in (together, apart)]
     functions = [Binder(f"measured{i}", s, 0, arena, variables, None, draws).bind({}, 0) for i, s in enumerate(steps)]

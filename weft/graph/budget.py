@@ -121,8 +121,8 @@ def _lowered(job: Job, options: Options, watch: Callable[[str, Job], Any] | None
     rank = current()
     draws.check(job, rank.world_size, options)
     found = lower(job, rank.index, rank.world_size, options)
-    if rank.world_size > 1 and inductor.asked(options) and faster.outvoted(_all_gathered(faster.votes())):
-        return lower(job, rank.index, rank.world_size, options)
+    while rank.world_size > 1 and inductor.asked(options) and faster.outvoted(_all_gathered(faster.votes())):
+        found = lower(job, rank.index, rank.world_size, options)
     return found
 
 
