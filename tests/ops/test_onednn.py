@@ -82,7 +82,7 @@ def test_where_it_takes_somewhat_less_deep_products_are_its_own(monkeypatch: pyt
     monkeypatch.setattr(onednn, "DEEP", (K, K // 2))
     deep, flat = (a, b), (torch.randn(M, K // 2), torch.randn(K // 2, 2 * N))
     for amd in (False, True):
-        monkeypatch.setattr(onednn, "_amd", lambda amd=amd: amd)
+        monkeypatch.setattr(onednn, "amd", lambda amd=amd: amd)
         assert takes(*deep) == amd
         assert not takes(*flat) and takes(*flat, roomy=True) == amd
         assert not takes(forms(M, K)["columns"], b, roomy=True) and not takes(a[:-1], b, roomy=True)

@@ -21,8 +21,9 @@ from weft.ops.shape.joining import cat
 from weft.ops.shape.slicing import narrow
 from weft.ops.shape.views import axes, axes_at, reshape, transpose, unsqueeze
 
-# elements to which MKL's product adds what was there more slowly than torch does afterwards, if the CPU has no AVX-512
-LARGE: Final = 1 << 16
+# elements to which MKL's product adds what was there more slowly than torch does afterwards: of Intel's CPUs with
+# AVX-512, and of those without
+LARGE: Final = 1 << 12, 1 << 16
 
 
 def adjoint(x: Any) -> Any:
@@ -83,7 +84,8 @@ def _product(y: Tensor, a: Tensor, b: Tensor, bias: Tensor | None = None, roomy:
         return onednn.requests(y, a, b, bias, roomy=roomy)
     if bias is None:
         return [(torch.mm, (a, b), {"out": y})]
-    if not AVX512 and y.numel() >= LARGE and y.dtype is torch.float32 and y.device.type == "cpu":
+    apart = y.numel() >= LARGE[not AVX512] and y.dtype is torch.float32 and y.device.type == "cpu"
+    if apart and not (AVX512 and onednn.amd()):
         return [(torch.mm, (a, b), {"out": y}), (y.add_, (bias,), {})]
     return [(torch.addmm, (bias, a, b), {"out": y})]
 

@@ -31,7 +31,7 @@ AVX512: Final = _LINEAR is not None and torch.backends.cpu.get_cpu_capability() 
 
 
 @functools.cache
-def _amd() -> bool:
+def amd() -> bool:
     """Whether the CPU is one of AMD's."""
     try:
         with open("/proc/cpuinfo") as text:
@@ -69,7 +69,7 @@ def takes(a: Tensor, b: Tensor, bias: Tensor | None = None, roomy: bool = False)
     fits = bias is None or (bias.shape == (n,) and bias.is_contiguous())
     if not dense or not fits:
         return False
-    somewhat = work >= MANY and k >= DEEP[roomy] and not _transposed(a) and _amd()
+    somewhat = work >= MANY and k >= DEEP[roomy] and not _transposed(a) and amd()
     return somewhat or share(torch.get_num_threads()) < FASTER
 
 
