@@ -14,6 +14,7 @@ import torch
 import weft as flow
 from weft.core.rank import current
 from weft.transport import transport_of
+from weft.transport.c10d_connections import Waiter
 from weft.transport.shared.shm import ShmTransport
 
 NOTICED = 30.0  # seconds, where everything else runs at the same time
@@ -102,3 +103,29 @@ def held_until_the_deadline() -> None:
 
 def test_no_longer_than_the_deadline(world: Any) -> None:
     assert world("held_until_the_deadline", 2, "shm").said(0) == "True\n"
+
+
+class HeldUp:
+    """A work of Gloo's whose end is noticed late."""
+
+    def __init__(self, work: Any) -> None:
+        self.work = work
+
+    def wait(self) -> None:
+        self.work.wait()
+        time.sleep(1.0)
+
+
+def noticed_late(kind: str) -> None:
+    x = flow.arange(3.0, placement=flow.placement("cpu", [0]), sbp=flow.sbp.broadcast)
+    if current().index == 0:
+        return sends(kind, x)
+    add = Waiter.add
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Waiter, "add", lambda self, work, message=None: add(self, HeldUp(work), message))
+        print(takes(kind, x).tolist())
+
+
+@pytest.mark.parametrize("kind", ["send", "unwaited", "line", "channel", "boxing"])
+def test_what_gloo_has_received_counts_after_the_senders_end(world: Any, kind: str) -> None:
+    assert world("noticed_late", 2, "c10d", kind).well()[1] == "[0.0, 1.0, 2.0]\n"

@@ -19,12 +19,13 @@ from weft.transport.check import PROGRAM, Call, Diverged, checking, group_key
 from weft.transport.forked import refuse_in_children
 from weft.transport.hosts import SlowLink, imagined
 from weft.transport.stuck import STUCK, Need, Waiting, Watcher, say, waits_of
-from weft.transport.whole import PeerFailed, at_once, broken, broken_message, collective, flat, form
+from weft.transport.whole import PeerEnded, PeerFailed, at_once, broken, broken_message, collective, flat, form
 
 SPINS = 60  # polls before the first yield: the other side usually is microseconds away
 YIELDING = 0.002  # seconds of yielding the core between polls; then naps, so that a slow peer costs nothing
 NAP, LONGEST_NAP = 50e-6, 2e-3  # seconds
 LOOK_AROUND = 0.005  # seconds between checks for dead peers and the deadline: torchrun ends all 0.1 s after the first
+ARRIVING = 2.0  # seconds for what a rank sent before it ended
 LONGEST = 1e9  # seconds, or 31 years: what locks and c10d can wait
 SPEAK = 5.0  # seconds between messages about absent ranks
 CALLS = 4096  # descriptions of calls kept per group
@@ -436,7 +437,10 @@ class Transport(ABC):
                     self.look_around(needed)
                     watcher.look()
                 except PeerFailed as failure:
-                    if ready():  # it arrived before the peer's end
+                    until = now + ARRIVING * isinstance(failure, PeerEnded)
+                    while not (arrived := ready()) and time.monotonic() < until:
+                        time.sleep(NAP)
+                    if arrived:  # it was sent before the peer's end
                         return
                     raise PeerFailed(f"{failure}; rank {self.rank} was waiting for {_said(what)}") from None
                 if now - start > limit and not ready():

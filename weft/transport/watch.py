@@ -21,6 +21,7 @@ from weft.transport.rendezvous import Meeting
 from weft.transport.roll import LATE, Lost, first_failure, tell_failure
 from weft.transport.secret import Signed
 from weft.transport.whereabouts import whereabouts
+from weft.transport.whole import PeerEnded
 
 BEAT = 0.5  # seconds
 SILENCE = 6.0  # seconds without a heartbeat after which a rank counts as dead
@@ -136,7 +137,7 @@ class Watch:
             raise PeerFailed(self.failure)
         for rank in needed:
             if rank in self._roll.ended:
-                raise PeerFailed(f"rank {rank} has ended")
+                raise PeerEnded(f"rank {rank} has ended")
 
     def settle(self, needed: Sequence[int]) -> None:
         """After a broken connection: wait until the cause is known, and raise that."""

@@ -36,6 +36,10 @@ class PeerFailed(RankError):
     """Another rank raised or died; this one only detected it."""
 
 
+class PeerEnded(PeerFailed):
+    """Another rank ended well, while this one waits for it. What it sent before may still be on its way."""
+
+
 def raised(error: BaseException) -> str:
     """A short text for the others of an error that ends a rank: its first line, if it has one."""
     try:
