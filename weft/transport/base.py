@@ -437,7 +437,7 @@ class Transport(ABC):
                     self.look_around(needed)
                     watcher.look()
                 except PeerFailed as failure:
-                    until = now + ARRIVING * isinstance(failure, PeerEnded)
+                    until = now + min(ARRIVING, limit) * isinstance(failure, PeerEnded)
                     while not (arrived := ready()) and time.monotonic() < until:
                         time.sleep(NAP)
                     if arrived:  # it was sent before the peer's end
