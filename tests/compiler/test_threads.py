@@ -12,8 +12,11 @@ import torch
 import weft as flow
 from weft import nn
 from weft.compiler import faster
+from weft.compiler.threads import one_is_enough
 from weft.core import one_thread
+from weft.core.device import Device
 from weft.core.one_thread import alone
+from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.plan import parse
 
@@ -53,6 +56,13 @@ def asks(width: int, inductor: bool = False) -> bool:
 
 def test_small_products_ask_for_one_thread_and_large_ones_for_all(threads: None) -> None:
     assert [asks(width) for width in (8, 64, 512)] == [True, True, False]
+
+
+@pytest.mark.parametrize(("device", "expected"), [("cpu", True), ("cuda:0", False)])
+def test_an_update_elsewhere_leaves_the_cpus_threads(device: str, expected: bool) -> None:
+    weight, grad = (Value(name, (4,), flow.float32, None, Device(device)) for name in "wg")
+    args = (weight,), (grad,), (), 0.1, 0.0, 0.0, 0.0, False, False
+    assert one_is_enough([Node("update", "sgd_update", args, ())], 8) == expected
 
 
 @pytest.mark.parametrize(("sharing", "expected"), [(1e-5, True), (1e-6, False)])

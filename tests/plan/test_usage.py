@@ -12,13 +12,14 @@ from torch import Tensor
 
 import weft as flow
 from bench.memory import peak, peak_of
-from tests.graphs import Trains
+from tests.graphs import Calls, Trains
 from weft import nn
 from weft.ops import OPS
 from weft.ops.declaration import op
 from weft.plan import scratch
 from weft.plan.calls import Call, Place, Ref, Result
 from weft.plan.overwriting import overwrites
+from weft.plan.plan import parse
 from weft.plan.scratch import Watch, _measured, meanwhile
 from weft.plan.usage import usage
 from weft.testing import registry
@@ -414,3 +415,17 @@ def test_the_outputs_of_a_launch_are_told() -> None:
 @pytest.mark.parametrize("hosts", ["1", "2"])
 def test_what_inline_collectives_allocate_is_told(hosts: str, world: Any) -> None:
     world("holds_what_plans_tell", 4, "c10d", env={HOSTS: hosts}).well()
+
+
+@pytest.mark.parametrize("kind", ["cpu", "cuda"])
+def test_global_values_are_measured_where_they_lie(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels of a plan for CUDA, which may be large, don't run on the CPU to measure what they allocate."""
+    layer, place = nn.Linear(4, 4), flow.placement("cpu", [0])
+    graph = Calls(layer.to_global(place, flow.sbp.broadcast))
+    graph.compile(flow.ones(2, 4, placement=place, sbp=flow.sbp.broadcast))
+    plan = parse(str(graph.plan).replace("cpu", kind))
+    assert plan.placement is not None and plan.placement.type == kind
+    ran = []
+    monkeypatch.setattr("weft.plan.usage.meanwhile", lambda call, forms, on_cpu, roomy: ran.append(on_cpu) or 0)
+    usage(plan)
+    assert set(ran) == {kind == "cpu"}

@@ -50,13 +50,13 @@ allocated: dict[Any, int] = {}  # bytes by a call of a kernel on the CPU, result
 
 def prepared(nodes: list[Node], leaving: Container[Value], rank: int, options: Options) -> tuple[list[Node], bool]:
     """A chain's nodes, fused where that is faster, if the options ask for it; and whether one thread is enough."""
-    threads = torch.get_num_threads()
-    measured_here = inductor.asked(options) and threads > 1 and not _alike(nodes)
+    threads, device = torch.get_num_threads(), _device(nodes)
+    on_cpu = device.type == "cpu"
+    measured_here = on_cpu and inductor.asked(options) and threads > 1 and not _alike(nodes)
     one = one_is_enough(nodes, threads, *_sharing(threads) if measured_here else ())
-    if onednn.AVX512 and any(multiplications(n) >= onednn.LEAST for n in _forms(nodes)):
+    if on_cpu and onednn.AVX512 and any(multiplications(n) >= onednn.LEAST for n in _forms(nodes)):
         onednn.share(1 if one else threads)  # now, not in a launch, whose memory is told
     if inductor.asked(options):
-        device = _device(nodes)
         if why := inductor.missing(device.type):
             warn_once(
                 f"config.enable_inductor() has no effect: it needs a C++ compiler (g++), on CUDA Triton, and {why}"
@@ -75,7 +75,7 @@ def _forms(nodes: Sequence[Node]) -> Collection[Node]:
 
 def _device(nodes: Sequence[Node]) -> torch.device:
     """The device of a chain."""
-    for v in (v for n in nodes for v in n.outputs):
+    for v in (v for n in nodes for v in (n.outputs or n.operands())):
         return v.device.torch if v.spec is None else device_of(v.spec.placement).torch
     return CPU
 

@@ -21,7 +21,7 @@ GAIN: Final = 0.05  # more threads must save so much of the time
 def one_is_enough(nodes: Sequence[Node], threads: int, sharing: float = SHARING, speed: float = 1.0) -> bool:
     """`sharing` and `speed`, of products as a multiple of the estimate, may be measured."""
     calls = [n for n in nodes if n.op in OPS]
-    if any(v.device_type != "cpu" for n in calls for v in n.outputs):
+    if any(v.device_type != "cpu" for n in calls for v in (n.outputs or n.operands())):
         return False
     saved = total = 0.0
     known: dict[Any, tuple[float, bool]] = {}  # by form: the seconds of a call, and whether threads share it

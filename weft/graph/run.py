@@ -23,7 +23,6 @@ from weft.core import collecting
 from weft.core.device import Device
 from weft.core.dispatch import hooks
 from weft.core.errors import GraphError
-from weft.core.placement import Placement
 from weft.core.rank import current
 from weft.graph.draws import Draws
 from weft.graph.ends import inputs_of, outputs_of
@@ -36,7 +35,7 @@ from weft.job.value import Value
 from weft.ops import OPS
 from weft.plan.calls import Call, Result
 from weft.plan.ids import rank_of
-from weft.plan.plan import Plan, Task
+from weft.plan.plan import Task
 from weft.runtime.actor import Turn
 from weft.runtime.executor import NAP, Executor, Ticket
 from weft.tensor.blob import Blob, blob_of
@@ -73,7 +72,8 @@ class Running:
     def __init__(self, lowered: Lowered, numbers: list[str], written: list[int], line: GraphLine) -> None:
         self.lowered, self.numbers = lowered, numbers
         self.written = written  # indices of the arguments that the program overwrites
-        self.device = _device(lowered.plan)
+        placement = lowered.plan.placement
+        self.device = torch.device("cpu") if placement is None else device_of(placement).torch  # of what names none
         self.rank, self.transport, self.vm = current(), transport_of(), vm_of()
         self.lent, self.line = line, line.line  # a separate line, as eager calls overlap with launches
         own = {t.stream for t in lowered.plan.tasks if t.kind == "collective"}  # streams with separate lines
@@ -461,15 +461,6 @@ def _bare(error: BaseException) -> BaseException:
         return copy.copy(error)
     except Exception:  # of a class that can't be copied
         return GraphError(repr(error))
-
-
-def _device(plan: Plan) -> torch.device:
-    """The device of this rank's registers that name none: that of its global values."""
-    for call in (c for t in plan.tasks for c in t.step.calls):
-        form = call.option("form")
-        if form is not None and isinstance(form[2], Placement) and plan.rank in form[2]:
-            return device_of(form[2]).torch
-    return torch.device("cpu")
 
 
 def _torch(device: str) -> torch.device:

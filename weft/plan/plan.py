@@ -31,6 +31,7 @@ import msgspec
 
 from weft.core import dtype as dtypes
 from weft.core.errors import CompileError, WeftError
+from weft.core.placement import Placement
 from weft.core.reading import MALFORMED
 from weft.plan import calls
 from weft.plan.calls import Call, Step
@@ -165,6 +166,13 @@ class Plan(msgspec.Struct, frozen=True):
     def shared_on(self) -> str:
         """The device of that memory."""
         return next((r.device for r in self.registers if r.offsets), "")
+
+    @property
+    def placement(self) -> Placement | None:
+        """Where this rank's global values lie, and so what names no device; None if it has none: then on the CPU."""
+        forms = (c.option("form") for t in self.tasks for c in t.step.calls)
+        placements = (form[2] for form in forms if form is not None)
+        return next((p for p in placements if isinstance(p, Placement) and self.rank in p), None)
 
     def peers(self, call: Call) -> tuple[int, ...]:
         """The ranks among which a call moves data: those that it names, or the readers of the register it writes."""

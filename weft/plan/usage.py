@@ -75,9 +75,10 @@ def usage(plan: Plan) -> Usage:
     parts: list[Part] = []
     arenas: dict[int, int] = {}  # by stream
     allocate: dict[int, dict[int, int]] = {}
+    on_cpu = plan.placement is None or plan.placement.type == "cpu"  # what names no device
     for t in plan.tasks:
         if t.step.calls:
-            part, stream = _part(t, not t.device), t.id >> ids.BITS["task"]  # of a device
+            part, stream = _part(t, on_cpu and not t.device), t.id >> ids.BITS["task"]  # of a device
             parts.append(part)
             arenas[stream] = max(arenas.get(stream, 0), part.arena)
             if part.allocated:

@@ -49,7 +49,8 @@ class _Lowering:
             for v in n.operands():
                 self.last_read[v] = i
             self.made_at.update(dict.fromkeys(n.outputs, i))
-        self.copied_in = {v for v in chain.imports if self._is_copied_in(v)}
+        on_cpu = all(v.device_type == "cpu" for v in self.made_at)
+        self.copied_in = {v for v in chain.imports if on_cpu and self._is_copied_in(v)}
         self.constant = self._constants()
         looked_at = {n.args[0] for n in self.nodes if self._is_view(n)}
         self.rows = rows.fused(

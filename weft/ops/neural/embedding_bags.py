@@ -50,12 +50,13 @@ def embedding_bags(
     _check_bags(weight, ids, starts, factors)
     given = weight.contiguous(), *_places(ids, starts)
     try:
-        y, _, *kept = aten._embedding_bag(
+        y, _, sizes, winners = aten._embedding_bag(
             *given, False, MODES.index(mode), False, factors, False, _padding(padding_idx)
         )
     except (IndexError, RuntimeError) as error:
         raise out_of_range("embedding_bag", ids, weight.shape[0]) or error from None
-    return y, *kept
+    # where nothing has won, CUDA's kernel keeps nothing
+    return y, sizes, winners if mode == "max" or len(winners) else torch.empty_like(sizes)
 
 
 def _check_bags(rows: Tensor, ids: Tensor, starts: Tensor, factors: Tensor | None, each: bool = False) -> None:
@@ -153,9 +154,12 @@ def embedding_bags_factors_grad(
         raise error
     if weight.shape[1:] != dy.shape[1:]:
         raise ShapeError(f"embedding_bag: gradients have {dy.shape[1]} columns, and the weight {weight.shape[1]}")
-    none = ids.new_empty(0)
+    bags = ids.new_empty(0)  # which row is in which bag: the CPU's kernel finds it, CUDA's doesn't
+    if ids.is_cuda:
+        numbers = torch.arange(len(ids), dtype=starts.dtype, device=ids.device)
+        bags = (torch.searchsorted(starts.contiguous(), numbers, right=True) - 1).to(ids.dtype)
     return aten._embedding_bag_per_sample_weights_backward(
-        dy.contiguous(), weight.contiguous(), *_places(ids, starts), none, MODES.index("sum"), _padding(padding_idx)
+        dy.contiguous(), weight.contiguous(), *_places(ids, starts), bags, MODES.index("sum"), _padding(padding_idx)
     )
 
 
