@@ -15,6 +15,7 @@ from bench.memory import peak
 from tests.graph.training import test_random_training as training
 from weft import nn
 from weft.compiler import faster, fusion, inductor
+from weft.compiler.passes import early_updates
 from weft.core.rank import current
 from weft.ops.linalg import onednn
 from weft.plan import parse
@@ -279,6 +280,28 @@ def test_a_bias_is_added_where_the_product_is_read_first(fusing: None, parts: st
         ["add", "sin", "cos"], ["sin", "cos"], ["sin", "cos"], ["add", "sin", "cos"], ["exp", "square"],
     ]  # fmt: skip
     assert parse(str(graphs[1].plan)) == graphs[1].plan
+
+
+def test_a_bias_that_is_updated_before_the_product_is_read_stays_in_it(
+    fusing: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("MOST", "PIECE", "FAST", "ALL"):  # as of large layers: each is updated as soon as it can be
+        monkeypatch.setattr(early_updates, name, 1)
+
+    class Late(Step):
+        def build(self, x: Any) -> Any:
+            first, second = self.model
+            h = first(x)
+            y = second(h * 2)
+            second(h).square().mean().backward()
+            return y.detach().square().sin()
+
+    x, results = flow.ones(2, 8), []
+    for inductor in (True, False):
+        flow.manual_seed(0)
+        graph = Late(nn.Sequential(nn.Linear(8, 16), nn.Linear(16, 8)), inductor)
+        results.append(graph(x).to_torch())
+    assert torch.allclose(*results, atol=1e-6)
 
 
 def test_a_bias_stays_in_a_kernel_that_adds_it_meanwhile(fusing: None, monkeypatch: pytest.MonkeyPatch) -> None:

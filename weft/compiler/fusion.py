@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Final
 
 from weft.boxing.signature import Signature
-from weft.compiler.local_node import SMALL, local_call, refs
+from weft.compiler.local_node import SMALL, local_call, refs, written
 from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.plan.calls import Call, Place, Ref, Result
@@ -42,7 +42,7 @@ def fused(
     for n in nodes:
         for v in n.operands():
             reads.setdefault(v, []).append(n)
-    products = {v: n for n in nodes if n in biased for v in n.outputs}
+    products: dict[Value, Node] = {}  # made, not yet read, and no variable has been written since
     found: list[Node] = []
     without: dict[Node, Node] = {}
     for run in _runs(nodes, rank):
@@ -59,9 +59,13 @@ def fused(
             else:
                 joined = _joined(run, [], needed, rank, faster) or run
         found += joined
-        for n in run:  # what has been read has been made
+        for n in run:
             for v in n.operands():
                 products.pop(v, None)
+            if written(n):
+                products.clear()
+            if n in biased:
+                products.update(dict.fromkeys(n.outputs, n))
     return [without.get(n, n) for n in found]
 
 
