@@ -363,6 +363,18 @@ def test_a_run_is_fused_on_all_ranks_or_on_none(fusing: None, monkeypatch: pytes
     assert not fused(again) and not any(faster.votes().values())
 
 
+def test_ranks_vote_while_another_thread_measures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faster, "measured", {"known": True})
+
+    class Others(dict[str, bool]):
+        def items(self) -> Any:
+            faster.measured["meanwhile"] = True
+            return super().items()
+
+    assert faster.outvoted([Others(dict.fromkeys(faster.votes(), False))])
+    assert faster.measured == {"known": False, "meanwhile": True}
+
+
 def program(slow: str) -> None:
     """On two ranks, of which one finds that nothing is faster."""
     rank = current().index

@@ -134,7 +134,11 @@ def faster(call: Call, forms: Forms, biases: int, one_thread: bool, device: torc
 def votes() -> dict[str, bool]:
     """This rank's measurements so far, under keys that are the same on every rank."""
     with inductor.lock:
-        return {hashlib.sha256(repr(key).encode()).hexdigest(): found for key, found in measured.items()}
+        return {_text(key): found for key, found in measured.items()}
+
+
+def _text(key: Any) -> str:
+    return hashlib.sha256(repr(key).encode()).hexdigest()
 
 
 def outvoted(others: Iterable[Mapping[str, bool]]) -> bool:
@@ -144,7 +148,7 @@ def outvoted(others: Iterable[Mapping[str, bool]]) -> bool:
     every = [mine, *others]
     against = {text for found in every for text, fast in found.items() if not fast}
     with inductor.lock:
-        measured.update((key, False) for key, text in zip(list(measured), mine, strict=True) if text in against)
+        measured.update((key, False) for key in [*measured] if _text(key) in against)  # other threads add some
     return any(fast and text in against for found in every for text, fast in found.items())
 
 
