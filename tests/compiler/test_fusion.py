@@ -297,9 +297,9 @@ def test_a_bias_that_is_updated_before_the_product_is_read_stays_in_it(
             return y.detach().square().sin()
 
     x, results = flow.ones(2, 8), []
-    for inductor in (True, False):
+    for asked in (True, False):
         flow.manual_seed(0)
-        graph = Late(nn.Sequential(nn.Linear(8, 16), nn.Linear(16, 8)), inductor)
+        graph = Late(nn.Sequential(nn.Linear(8, 16), nn.Linear(16, 8)), asked)
         results.append(graph(x).to_torch())
     assert torch.allclose(*results, atol=1e-6)
 
