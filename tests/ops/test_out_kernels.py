@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 import torch
 
+import weft as flow
+from tests.graphs import Calls
+from weft import nn
 from weft.ops import OPS
 from weft.ops.neural import attention
 from weft.testing import registry
@@ -104,3 +107,10 @@ def test_causal_gradients_by_blocks_are_those_of_torch(
         assert len(blocks) == 2
         torch.testing.assert_close(found, want, rtol=1e-4, atol=1e-5)
         torch.testing.assert_close(into, found, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("shape", [(8,), (1, 8), (4, 8), (2, 4, 8)])
+def test_a_graph_adds_a_bias_that_is_no_vector(shape: tuple[int, ...]) -> None:
+    x, weight, bias = flow.randn(2, 4, 8), flow.randn(8, 8), flow.randn(*shape)
+    found = Calls(nn.functional.linear)(x, weight, bias)
+    assert torch.allclose(found.to_torch(), nn.functional.linear(x, weight, bias).to_torch(), atol=1e-6)

@@ -171,7 +171,7 @@ def _(x, weight, bias):
 
 @linear.out
 def _(y, x, weight, bias):
-    if weight.dim() == 1:
+    if weight.dim() == 1 or (bias is not None and bias.dim() > 1 and x.dim() > 2):
         y.copy_(torch.nn.functional.linear(x, weight, bias))
     else:
         _write(_place(y), _rows(x), weight.t(), bias)
@@ -180,6 +180,8 @@ def _(y, x, weight, bias):
 @linear.prepared
 def _(y, x, weight, bias, roomy=False):
     if weight.dim() == 1 or (x.dim() != 2 and not (x.is_contiguous() and x.dim() > 2)):
+        return None
+    if bias is not None and bias.dim() > 1 and x.dim() > 2:  # it isn't one for rows
         return None
     return _product(_place(y), _rows(x), weight.t(), bias, roomy)
 
