@@ -358,7 +358,7 @@ def test_a_run_is_fused_on_all_ranks_or_on_none(fusing: None, monkeypatch: pytes
     found, agreed = fused(graph), faster.votes()
     assert found and any(agreed.values()) and not faster.outvoted([agreed, {}])
     for again in (Step(model(), True), Step(model(), True)):  # first a bias is left to the product
-        assert faster.outvoted([dict.fromkeys(faster.votes(), False)])
+        assert faster.outvoted([faster.votes(), dict.fromkeys(faster.votes(), False)])
         again.compile(flow.ones(4, 8))
     assert not fused(again) and not any(faster.votes().values())
 
@@ -371,7 +371,7 @@ def test_ranks_vote_while_another_thread_measures(monkeypatch: pytest.MonkeyPatc
             faster.measured["meanwhile"] = True
             return super().items()
 
-    assert faster.outvoted([Others(dict.fromkeys(faster.votes(), False))])
+    assert faster.outvoted([faster.votes(), Others(dict.fromkeys(faster.votes(), False))])
     assert faster.measured == {"known": False, "meanwhile": True}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import functools
 import hashlib
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from time import perf_counter
 from typing import Any, Final
 
@@ -141,11 +141,9 @@ def _text(key: Any) -> str:
     return hashlib.sha256(repr(key).encode()).hexdigest()
 
 
-def outvoted(others: Iterable[Mapping[str, bool]]) -> bool:
-    """Don't fuse what was slower on another rank: ranks that compute the same must agree to the last bit. Returns
-    whether that changes anything on any rank, as this may have others measured in its place."""
-    mine = votes()
-    every = [mine, *others]
+def outvoted(every: Sequence[Mapping[str, bool]]) -> bool:
+    """Don't fuse what was slower on a rank: those that compute the same must agree to the last bit. `every` rank's
+    votes, from which all see alike whether they differ; if so, others may be measured in its place."""
     against = {text for found in every for text, fast in found.items() if not fast}
     with inductor.lock:
         measured.update((key, False) for key in [*measured] if _text(key) in against)  # other threads add some

@@ -171,7 +171,7 @@ def _(x, weight, bias):
 
 @linear.out
 def _(y, x, weight, bias):
-    if weight.dim() == 1 or (bias is not None and bias.dim() > 1 and x.dim() > 2):
+    if weight.dim() == 1 or _for_no_row(bias, x):
         y.copy_(torch.nn.functional.linear(x, weight, bias))
     else:
         _write(_place(y), _rows(x), weight.t(), bias)
@@ -179,11 +179,14 @@ def _(y, x, weight, bias):
 
 @linear.prepared
 def _(y, x, weight, bias, roomy=False):
-    if weight.dim() == 1 or (x.dim() != 2 and not (x.is_contiguous() and x.dim() > 2)):
-        return None
-    if bias is not None and bias.dim() > 1 and x.dim() > 2:  # it isn't one for rows
+    if weight.dim() == 1 or _for_no_row(bias, x) or (x.dim() != 2 and not (x.is_contiguous() and x.dim() > 2)):
         return None
     return _product(_place(y), _rows(x), weight.t(), bias, roomy)
+
+
+def _for_no_row(bias: Tensor | None, x: Tensor) -> bool:
+    """Whether what is added differs between the rows of x, which aren't those of a matrix."""
+    return bias is not None and bias.dim() > 1 and x.dim() > 2
 
 
 linear.reads(lambda node: node.edges[0] is not None or node.edges[1] is not None)
