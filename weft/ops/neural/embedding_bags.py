@@ -56,7 +56,7 @@ def embedding_bags(
     except (IndexError, RuntimeError) as error:
         raise out_of_range("embedding_bag", ids, weight.shape[0]) or error from None
     # where nothing has won, CUDA's kernel keeps nothing
-    return y, sizes, winners if mode == "max" or len(winners) else torch.empty_like(sizes)
+    return y, sizes, winners if mode == "max" or len(winners) else sizes.clone()
 
 
 def _check_bags(rows: Tensor, ids: Tensor, starts: Tensor, factors: Tensor | None, each: bool = False) -> None:
