@@ -306,7 +306,7 @@ def test_a_bias_that_is_updated_before_the_product_is_read_stays_in_it(
 
 def test_a_bias_stays_in_a_kernel_that_adds_it_meanwhile(fusing: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onednn, "AVX512", True)
-    monkeypatch.setattr(onednn, "takes", lambda x, weight, bias, roomy: tuple(bias.shape) == (8,))
+    monkeypatch.setattr(onednn, "writes", lambda x, weight, bias, roomy: tuple(bias.shape) == (8,))
     graph = Step(model(), True)
     graph.compile(flow.ones(4, 8))
     assert [[c.op for c in run.calls] for run in fused(graph)][:2] == [

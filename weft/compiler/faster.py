@@ -113,7 +113,7 @@ def _biased(n: Node, rank: int, roomy: bool) -> bool:
     x, weight, bias = (torch.empty(v.local_shape(rank), dtype=v.dtype.torch, device="meta") for v in n.operands())
     if not whole or y.device_type != "cpu" or y.dtype.torch is not torch.float32 or min(x.dim(), weight.dim()) < 2:
         return False
-    return not (onednn.AVX512 and onednn.takes(x.flatten(0, -2), weight.t(), bias, roomy))
+    return not (onednn.AVX512 and onednn.writes(x.flatten(0, -2), weight.t(), bias, roomy))
 
 
 def faster(call: Call, forms: Forms, biases: int, one_thread: bool, device: torch.device = CPU) -> int | None:

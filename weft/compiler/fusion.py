@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
-from weft.boxing.signature import Signature
 from weft.compiler.local_node import SMALL, local_call, refs, written
 from weft.job.value import Node, Value
 from weft.ops import OPS
@@ -78,8 +78,8 @@ def _parts(n: Node) -> tuple[Node, Node]:
     add.name, add.op, add.args = f"{n.name}-bias", "add", (between, bias)
     if chosen is not None:
         *inputs, last = chosen.inputs
-        product.signature = Signature(chosen.placement, tuple(inputs), chosen.outputs, chosen.ranked)
-        add.signature = Signature(chosen.placement, (*chosen.outputs, last), chosen.outputs, False)
+        product.signature = replace(chosen, inputs=tuple(inputs))
+        add.signature = replace(chosen, inputs=(*chosen.outputs, last), ranked=False)
     return product, add
 
 
