@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 import weft as flow
 from weft.core.errors import GraphError
@@ -60,3 +61,10 @@ def test_layouts_are_part_of_the_form() -> None:
         ]
 
     spawn_threads(2, body)
+
+
+def test_a_graph_runs_inside_torchs_modes() -> None:
+    """Which call Python from torch's kernels."""
+    graph, x = Adds(), flow.ones(2, 3)
+    with FlopCounterMode(display=False):
+        assert [graph(x, x).tolist() for _ in range(3)] == [[[2.0] * 3] * 2] * 3

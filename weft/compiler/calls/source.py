@@ -5,6 +5,7 @@ When a call is rewritten for other memory, it asks for the same names in the sam
 
 from __future__ import annotations
 
+import builtins
 import functools
 import keyword
 import math
@@ -22,6 +23,7 @@ from weft.plan.calls import Call, Ref, Result
 from weft.plan.spans import contiguous
 
 HEAD: Final = 2  # the number of a function's first line in its source
+SPACE: Final[dict[str, Any]] = {"__builtins__": builtins}  # which torch needs to call its modes' Python
 Tell = Callable[[Sequence[Call], Sequence[int]], object]  # calls, and when each began and the last ended
 
 
@@ -164,10 +166,10 @@ class Source:
         assert self.code is not None
         given = tuple(map(self.cells.__getitem__, self.given))
         if tell is None:
-            return FunctionType(self.code, {}, self._name, given)
+            return FunctionType(self.code, SPACE, self._name, given)
         self.timed = self.timed or self._with_clock()
         code, calls = self.timed
-        return FunctionType(code, {}, self._name, (*given, perf_counter_ns, partial(tell, calls)))
+        return FunctionType(code, SPACE, self._name, (*given, perf_counter_ns, partial(tell, calls)))
 
     def _with_clock(self) -> tuple[CodeType, list[Call]]:
         lines: list[tuple[str, Call]] = []
