@@ -30,7 +30,7 @@ class LocalWorld:
         self.size = size
         self.changed = threading.Condition()
         self.store: dict[str, bytes] = {}
-        self.mail: dict[tuple[int, int, str], deque[Tensor]] = {}
+        self.mail: dict[tuple[int, int, str], deque[tuple[Tensor, Marks]]] = {}
         self.tables: dict[tuple[tuple[int, ...], str], _Table] = {}
         self.rings: dict[tuple[str, int, int, int], _Ring] = {}  # with only one end open
         self.notes: list[str] = [""] * size
@@ -59,7 +59,7 @@ class _Table:
 
 
 class _Offer:
-    __slots__ = ("tag", "tensors", "lent", "word", "wanted")
+    __slots__ = ("tag", "tensors", "lent", "word", "wanted", "made", "read")
 
     def __init__(
         self, tag: tuple[object, ...], tensors: Sequence[Tensor], lent: bool, word: int, wanted: Sequence[Tensor]
@@ -67,6 +67,26 @@ class _Offer:
         self.tag, self.lent, self.word = tag, lent, word
         self.tensors: Sequence[Tensor] = tensors
         self.wanted = [t.numel() for t in wanted]  # of each member, in an all-to-all
+        self.made = _marks(tensors)
+        self.read: Marks = []  # after what the member has read of the others' tensors
+
+
+Marks = list[tuple[torch.device, Any]]  # with an event each
+
+
+def _marks(tensors: Sequence[Tensor]) -> Marks:
+    """For each CUDA device of these tensors, an event after all that this thread has queued on it."""
+    return [(d, torch.cuda.current_stream(d).record_event()) for d in {t.device for t in tensors if t.is_cuda}]
+
+
+def _wait_for(marks: Marks, tensors: Sequence[Tensor] = ()) -> None:
+    """Let this thread's streams wait for another's; these tensors of the other's are read until then."""
+    for device, event in marks:
+        stream = torch.cuda.current_stream(device)
+        stream.wait_event(event)
+        for t in tensors:
+            if t.device == device:
+                t.record_stream(stream)
 
 
 class LocalTransport(Transport):
@@ -97,10 +117,10 @@ class LocalTransport(Transport):
     def _exchange(self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]], line: str) -> None:
         mail, changed = self.world.mail, self.world.changed
         if sends:
-            copies = [(dst, t.clone()) for dst, t in sends]
+            copies = [(dst, copy, _marks([copy])) for dst, copy in ((dst, t.clone()) for dst, t in sends)]
             with changed:
-                for dst, t in copies:
-                    mail.setdefault((self.rank, dst, line), deque()).append(t)
+                for dst, copy, marks in copies:
+                    mail.setdefault((self.rank, dst, line), deque()).append((copy, marks))
                     self._sent[dst, line] += 1
                 changed.notify_all()
         for src, t in receives:
@@ -113,10 +133,11 @@ class LocalTransport(Transport):
                     lambda box=box: box, f"a tensor from rank {src}", (src,),
                     waiting=lambda what=what, need=need: (line, what, [need], self.promises(line)),
                 )  # fmt: skip
-            got = box.popleft()
+            got, marks = box.popleft()
             self._received[src, line] += 1
             if got.shape != t.shape or got.dtype != t.dtype:
                 raise RankError(unlike(src, self.rank, (got.dtype, got.shape), (t.dtype, t.shape)))
+            _wait_for(marks, [got])
             t.copy_(got)
 
     def channel(self, key: str, src: int, dst: int, shape: Sequence[int], dtype: torch.dtype, copies: int) -> Channel:
@@ -217,6 +238,8 @@ class LocalGroup(Group):
         if any(one.tag != tag or one.word != word for one in offers):
             key = f"diverged/{group_key(self.ranks, self._line)}/{turn}"
             raise differ(transport, key, self.ranks, turn, _shown(tag), self._fingerprints.behind())
+        for one in offers:
+            _wait_for(one.made, one.tensors)
         return offers
 
     def _arrive(self, turn: int, tag: tuple[object, ...]) -> None:
@@ -238,8 +261,12 @@ class LocalGroup(Group):
     def _wait_for_readers(self, offers: list[_Offer], tag: tuple[object, ...]) -> None:
         """Wait until all have read the lent tensors, which their owners may change afterwards."""
         if any(one.lent for one in offers):
+            mine = offers[self.index]
+            mine.read = _marks([t for one in offers for t in one.tensors])
             self._arrive(self._table.turns[self.index] + 1, tag)
-            offers[self.index].tensors = ()
+            for one in offers:
+                _wait_for(one.read)
+            mine.tensors = ()
 
     @collective
     def all_reduce(self, t: Tensor, reduce: str = "sum") -> None:
