@@ -18,6 +18,7 @@ from tests.graphs import Calls
 from weft import nn
 from weft.core.errors import TraceError
 from weft.launch import spawn_threads
+from weft.transport.hosts import HOSTS
 
 
 class Keeper(nn.Module):
@@ -128,7 +129,11 @@ def test_a_buffer_that_build_replaces_is_kept(forward: Callable[[Any, Any], Any]
     agree(both(forward))
 
 
-def test_so_it_is_on_two_ranks() -> None:
+@pytest.mark.parametrize("hosts", ["1", "2"])
+def test_so_it_is_on_two_ranks(hosts: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between hosts collectives are tasks, with chains before and after them."""
+    monkeypatch.setenv(HOSTS, hosts)
+
     def run() -> list[Any]:
         return [both(forward, flow.placement("cpu", ranks=[0, 1])) for forward in KEEPING]
 

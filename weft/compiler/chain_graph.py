@@ -25,10 +25,13 @@ class ChainGraph:
     talking    chains with collectives inside
     """
 
-    def __init__(self, chains_of: dict[Node, tuple[Key, ...]], keys: list[Key], variables: dict[Value, Value]) -> None:
+    def __init__(
+        self, chains_of: dict[Node, tuple[Key, ...]], keys: list[Key], variables: dict[Value, Value],
+        held: dict[Value, Value],
+    ) -> None:  # fmt: skip
         self.keys = keys
         data = dict.fromkeys(_data(chains_of))
-        self.orders = dict.fromkeys(_orders(keys, data))
+        self.orders = dict.fromkeys((*_orders(keys, data), *_overwritten(chains_of, variables, held)))
         self.data = data | self.orders
         self.talking = {ks[0] for n, ks in chains_of.items() if len(ks) == 1 and _talks(n)}
         reads: dict[Key, set[Value]] = {}
@@ -99,6 +102,22 @@ def _orders(keys: list[Key], data: Iterable[tuple[Key, Key]]) -> Iterator[tuple[
             yield before[line], k
         if not k.stream:
             before[line] = k
+
+
+def _overwritten(
+    chains_of: dict[Node, tuple[Key, ...]], variables: dict[Value, Value], held: dict[Value, Value]
+) -> Iterator[tuple[Key, Key]]:
+    """Let results that are overwritten be read before that, or after it."""
+    wrote: dict[Value, Key] = {}
+    read: dict[Value, list[Key]] = {}
+    for n, (k, *_) in chains_of.items():
+        over = {held[v] for v in written(n) if v not in variables}
+        for v in {held[v] for v in n.operands() if v in held and v not in variables}:
+            before = [wrote[v]] if v in wrote else []
+            if v in over:
+                before, wrote[v], read[v] = before + read.get(v, []), k, []
+            read.setdefault(v, []).append(k)
+            yield from ((b, k) for b in before if b != k)
 
 
 def _talks(node: Node) -> bool:

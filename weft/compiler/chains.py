@@ -64,6 +64,17 @@ def variables_of(job: Job) -> dict[Value, Value]:
     return found
 
 
+def held_of(job: Job) -> dict[Value, Value]:
+    """What a node overwrites, and views of it, to whose memory it is: variables, and results that are written later."""
+    base: dict[Value, Value] = {}
+    for n in job.nodes:
+        if n.view and isinstance(n.args[0], Value):
+            base.update(dict.fromkeys(n.outputs, base.get(n.args[0], n.args[0])))
+    over = {base.get(v, v) for n in job.nodes for v in written(n)}
+    results = {v: base.get(v, v) for n in job.nodes for v in n.outputs if base.get(v, v) in over}
+    return results | variables_of(job)
+
+
 def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict[Node, tuple[Key, ...]]:
     """The chains of each node that runs: one, or two where it crosses from one placement to another."""
     found: dict[Node, tuple[Key, ...]] = {}
@@ -71,11 +82,11 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
     cut: dict[Line, int] = {}  # the least depth of what follows
     awaited: dict[tuple[Line, Key], int] = {}  # the depth of the first reader of a stream's chain
     made_in: dict[Value, Key | None] = {}  # the chain that makes a value; None: it is there before any chain runs
-    memory = variables_of(job)
-    using: dict[Value, set[Key]] = {}  # the chains that read or write a variable,
+    memory, held = variables_of(job), held_of(job)
+    using: dict[Value, set[Key]] = {}  # the chains that read or write what is overwritten,
     writing: dict[Value, set[Key]] = {}  # and those that write it
     prepared: dict[Line, int] = {}  # the greatest depth of what runs once a launch before micro-batches, or beside them
-    later = _after_micro_batches(job, memory) if job.micro_batches > 1 else {}
+    later = _after_micro_batches(job, memory, held) if job.micro_batches > 1 else {}
     for node in (*(n for n in job.nodes if n not in later), *later):
         if node.op in NO_CHAIN or is_alias(node, memory):
             made_in.update(dict.fromkeys(node.outputs))
@@ -106,10 +117,10 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
                 depth = max(depth, source.depth + moved)
                 if source.stream and not (stream or rate):
                     depth = max(depth, awaited.setdefault((line, source), reached.get(line, -1) + 1))
-        used, over = ([memory[v] for v in values if v in memory] for values in (operands, written(node)))
+        used, over = ([held[v] for v in values if v in held] for values in (operands, written(node)))
         touched = {k for v in over for k in using.get(v, ())} if over else set()
         touched.update(k for v in used for k in writing.get(v, ()))
-        for before in touched:  # who reads a variable must find what was written by then, and nothing later
+        for before in touched:  # who reads it must find what was written by then, and nothing later
             apart = (before.micro, before.late, before.stream, before.device) != mine
             depth = max(depth, before.depth + apart)
         if node in later:
@@ -130,20 +141,20 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
         found[node] = keys
         for v in node.outputs:
             made_in[v] = keys[-1]
-    _put_off(job, found, memory, writing)
+    _put_off(job, found, held, writing)
     return {n: found[n] for n in job.nodes if n in found} if later else found
 
 
-def _after_micro_batches(job: Job, memory: Mapping[Value, Value]) -> dict[Node, None]:
+def _after_micro_batches(job: Job, memory: Mapping[Value, Value], held: Mapping[Value, Value]) -> dict[Node, None]:
     """What runs once a launch and needs all micro-batches, or overwrites what such a node read. In a chain with what is
     prepared for them it would make micro-batches wait for the last one."""
     made: set[Value] = set()
     read: set[Value] = set()
     later: dict[Node, None] = {}
     for node in job.nodes:
-        over = {memory[v] for v in written(node) if v in memory}
+        over = {held[v] for v in written(node)}
         if not node.micro and node.op not in LEAVING:
-            used = {memory.get(v, v) for v in node.operands()} | over
+            used = {held.get(v, v) for v in node.operands()} | over
             if made.isdisjoint(used) and read.isdisjoint(over):
                 continue
             if node.op not in NO_CHAIN and not is_alias(node, memory):
@@ -166,10 +177,10 @@ def beats(job: Job, streams: Mapping[Node, str], found: Mapping[Node, tuple[Key,
 
 
 def _put_off(
-    job: Job, found: dict[Node, tuple[Key, ...]], memory: Mapping[Value, Value], writing: Mapping[Value, set[Key]]
+    job: Job, found: dict[Node, tuple[Key, ...]], held: Mapping[Value, Value], writing: Mapping[Value, set[Key]]
 ) -> None:
     """Move backward nodes that read only forward values (recomputation, say) into the chain that first reads them: else
-    they would be computed, and kept, too early. A read of a variable stays before the write."""
+    they would be computed, and kept, too early. A read of what is overwritten stays before the write."""
     read: dict[Value, Key] = {}
     for node in reversed(job.nodes):
         if node not in found:
@@ -179,7 +190,7 @@ def _put_off(
         if wanted and len(own) == 1 and (node.late or node.extra.get("backward")):
             first = min(wanted, key=lambda k: k.depth)
             alike = all(getattr(first, k) == getattr(own[0], k) for k in ("placement", "micro", "stream", "device"))
-            writers = {k for v in node.operands() if v in memory for k in writing.get(memory[v], ())}
+            writers = {k for v in node.operands() if v in held for k in writing.get(held[v], ())}
             if alike and all(k == first or k.depth > first.depth for k in writers):
                 own = found[node] = (first,)
         for v in node.operands():

@@ -79,7 +79,7 @@ class _Lowering:
             for n in job.nodes
             if n not in self.chains_of and n.outputs and n.outputs[0] in self.memory and n.op != "variable"
         ]
-        self.graph = ChainGraph(self.chains_of, self.keys, self.memory)
+        self.graph = ChainGraph(self.chains_of, self.keys, self.memory, chains.held_of(job))
         self.pipeline = Pipeline(job, chains.beats(job, streams, self.chains_of), self.micro)
         self.roles = roles(self.chains_of)
         self.packets: dict[int, Packet] = {}
