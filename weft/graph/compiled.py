@@ -32,6 +32,7 @@ from weft.tensor.counters import counters
 from weft.tensor.tensor import Tensor, of_shard, of_torch
 from weft.tensor.written import mark
 from weft.transport.check import Check, check_of
+from weft.vm import vm_of
 
 
 class Program(Protocol):
@@ -127,7 +128,13 @@ class Compiled:
         if self.overwrites:
             mark(self.overwrites)
         self.launches += 1
-        self.running.launch(inputs, [n() for n in self.numbers], blobs, self.reads, self.writes)
+        numbers, streams = [n() for n in self.numbers], self.running.streams
+        if streams is None or streams.device.current() == streams.own:
+            self.running.launch(inputs, numbers, blobs, self.reads, self.writes)
+        else:  # the program chose another stream
+            with streams.between():
+                self.running.launch(inputs, numbers, blobs, self.reads, self.writes)
+                vm_of().drain()
         if self.scaler is not None:
             self.scaler.expect(tensors[-1])
         for optimizer, _ in self.scheduled:

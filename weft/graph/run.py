@@ -29,7 +29,9 @@ from weft.graph.ends import inputs_of, outputs_of
 from weft.graph.feed import Feed, Reader, follow
 from weft.graph.lines import GraphLine
 from weft.graph.on_cuda.captured import Captures, repeats, writes
-from weft.graph.on_cuda.device_streams import Cuda, in_order
+from weft.graph.on_cuda.device import Cuda
+from weft.graph.on_cuda.device_streams import Streams, in_order
+from weft.graph.on_cuda.staged import Staged
 from weft.graph.waits import Waits
 from weft.job.value import Value
 from weft.ops import OPS
@@ -93,6 +95,11 @@ class Running:
         self.arenas: dict[tuple[int, str], torch.Tensor] = {}  # by stream and device
         self.binders: dict[int, Binder] = {}  # by task id; rebuilt when a variable gets other memory
         self.chains: list[dict[Any, Callable[[], None]]] = []
+        devices = [self.device, *(_torch(t.device) for t in lowered.plan.tasks if t.device)]
+        cuda = next((d for d in devices if d.type == "cuda"), None)
+        self.captures = {} if cuda is None else {cuda: Captures(cuda)}
+        self.streams = None if cuda is None else Streams(lowered.plan, Cuda(cuda))
+        self.staged: dict[int, Staged] = {}  # by register
         self._registers()
         self.ended = self.dropped = False
         self.feeds: list[Feed] = []
@@ -104,12 +111,9 @@ class Running:
         self.launches = 0
         self.brief = False  # the last launch took less time than handing it to another thread
         acts = {t.id: self._chain(t) for t in lowered.plan.tasks if t.kind in CHAINS} | self._ends() | self._readers()
-        devices = [self.device, *(_torch(t.device) for t in lowered.plan.tasks if t.device)]
-        cuda = next((d for d in devices if d.type == "cuda"), None)
-        self.captures = {} if cuda is None else {cuda: Captures(cuda)}
-        if cuda is not None:
+        if self.streams is not None:
             on_host = {r.id for r in lowered.plan.registers if r.bytes and self._at(r.device).type == "cpu"}
-            acts = in_order(lowered.plan, acts, Cuda(cuda), on_host)
+            acts = in_order(lowered.plan, acts, self.streams, on_host, self.staged)
         deadline, look, everyone = self.transport.deadline, self.waits.look, range(self.transport.world_size)
         elsewhere = partial(waits_of, self.transport, everyone)
         self.executor = Executor(lowered.plan, acts, self.channels, deadline=deadline, watch=look, elsewhere=elsewhere)
@@ -129,6 +133,8 @@ class Running:
             key = task.stream, task.device
             if task.step.calls and (key not in self.arenas or self.arenas[key].nbytes < task.step.arena):
                 self.arenas[key] = torch.empty(task.step.arena, dtype=torch.uint8, device=self._at(task.device))
+        if self.streams is not None:
+            self.streams.fork()
 
     def _registers(self) -> None:
         plan = self.lowered.plan
@@ -137,7 +143,11 @@ class Running:
         for r in plan.registers:
             source, (target, *_) = rank_of(r.producer), [*map(rank_of, r.consumers), rank_of(r.producer)]
             if source != target:
-                channel = self.channels[r.id] = self.lent.channel(source, target, r.bytes, r.copies)
+                channel, at = self.lent.channel(source, target, r.bytes, r.copies), self._at(r.device)
+                if r.bytes and self.streams is not None and at.type == "cuda":
+                    device, sends = self.streams.device, source == self.rank.index
+                    channel = self.staged[r.id] = Staged(channel, r.bytes, at, device, sends)
+                self.channels[r.id] = channel
                 self.memory[r.id] = [channel.buffer(i)[: max(r.bytes, 1)] for i in range(r.copies)]
             elif r.offsets:
                 self.memory[r.id] = [shared[at : at + r.bytes] for at in r.offsets]
@@ -147,6 +157,8 @@ class Running:
                 self.memory[r.id] = [
                     torch.zeros(r.bytes, dtype=torch.uint8, device=at, pin_memory=pinned) for _ in range(r.copies)
                 ]
+        if self.streams is not None:
+            self.streams.fork()
 
     # ---- acts ------------------------------------------------------------------------------------------
 
@@ -418,8 +430,12 @@ class Running:
             feed.close()
         try:
             self.executor.close()
+            if self.streams is not None:
+                self.streams.join()
         finally:
             if self.executor.closing:
+                for channel in self.staged.values():
+                    channel.end(self.transport.deadline if self.executor.error is None else 0.0)
                 self.rank.resources.pop(self.key, None)  # what it holds is free when the graph is
         if self.executor.closing and not self.ended:
             self.ended = True

@@ -74,16 +74,41 @@ def synchronize(device: Any = None) -> None:
             torch.cuda.synchronize(_index(device))
 
 
-Stream, Event = torch.cuda.Stream, torch.cuda.Event  # kernels are torch's, and so are their streams
-current_stream = _asks("current_stream", Stream, "The stream of this thread's ops on a device.")
-default_stream = _asks("default_stream", Stream, "The stream that ops use unless `stream` says otherwise.")
+Stream = torch.cuda.Stream  # kernels are torch's, and so are their streams
+
+
+class Event(torch.cuda.Event):
+    """A mark in a stream: `record()` puts it behind all that the program has asked of it."""
+
+    def record(self, stream: Any = None) -> None:
+        vm_of().drain()
+        super().record(stream)
+
+
+def current_stream(device: Any = None) -> torch.cuda.Stream:
+    """The stream of this thread's ops on a device, with all that the program has asked of it."""
+    vm_of().drain()
+    return torch.cuda.current_stream(_index(device))
+
+
+def default_stream(device: Any = None) -> torch.cuda.Stream:
+    """The stream that ops use unless `stream` says otherwise; likewise."""
+    vm_of().drain()
+    return torch.cuda.default_stream(_index(device))
 
 
 @contextlib.contextmanager
 def stream(stream: torch.cuda.Stream | None) -> Iterator[None]:
     """A context manager: this thread's ops use another stream; None changes nothing. Order streams by `wait_stream`."""
+    vm_of().drain()
     with torch.cuda.stream(stream):
         yield
+
+
+def set_stream(stream: torch.cuda.Stream) -> None:
+    """Let this thread's ops use another stream from now on."""
+    vm_of().drain()
+    torch.cuda.set_stream(stream)
 
 
 def manual_seed(seed: int) -> None:
@@ -214,7 +239,7 @@ list_gpu_processes = _asks(
 
 # torch's own: what neither takes nor returns tensors
 device_count, init, is_initialized = torch.cuda.device_count, torch.cuda.init, torch.cuda.is_initialized
-empty_cache, set_stream = torch.cuda.empty_cache, torch.cuda.set_stream
+empty_cache = torch.cuda.empty_cache
 nvtx, StreamContext, ExternalStream = torch.cuda.nvtx, torch.cuda.StreamContext, torch.cuda.ExternalStream
 cudart, ipc_collect, get_arch_list = torch.cuda.cudart, torch.cuda.ipc_collect, torch.cuda.get_arch_list
 get_gencode_flags, get_allocator_backend = torch.cuda.get_gencode_flags, torch.cuda.get_allocator_backend

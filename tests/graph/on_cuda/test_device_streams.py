@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from weft.graph.on_cuda.device_streams import in_order
+from weft.graph.on_cuda.device_streams import Streams, in_order
 from weft.plan.net import Net
 from weft.runtime.actor import Turn
 from weft.runtime.executor import Executor
@@ -86,7 +86,7 @@ def test_kernels_of_several_streams_keep_the_order_of_registers(seed: int, copie
         return call
 
     acts = {t.id: act(t.name, [p.register for p in t.consumes], [p.register for p in t.produces]) for t in plan.tasks}
-    executor = Executor(plan, in_order(plan, acts, device), deadline=60)
+    executor = Executor(plan, in_order(plan, acts, Streams(plan, device)), deadline=60)
     executor.launch(6).wait()
     executor.close()
     device.drain(random.Random(seed))

@@ -110,9 +110,9 @@ CASES = {
 SPLIT = {"up.weight": S(0), "up.bias": S(0), "down.weight": S(1)}
 
 
-def train(case: Case) -> tuple[list[float], dict[str, np.ndarray], str]:
+def train(case: Case, kind: str = "cpu") -> tuple[list[float], dict[str, np.ndarray], str]:
     flow.manual_seed(7)
-    places = [flow.placement("cpu", ranks=list(r)) for r in case.ranks]
+    places = [flow.placement(kind, ranks=list(r)) for r in case.ranks]
     uneven = BATCH - BATCH % case.micro
     model = Model(len(places), case.dropout, case.tied, norm=not case.tensor)
     for stage, place in zip(model.stages, places, strict=True):
@@ -128,10 +128,10 @@ def train(case: Case) -> tuple[list[float], dict[str, np.ndarray], str]:
             block.to(nn.graph.GraphModule).activation_checkpointing = True
     sbp = S(0) if len(places[0].members) > 1 and not case.tensor else B
     losses = [graph(flow.tensor(x[:uneven], placement=places[0], sbp=sbp)) for x in DATA]  # all in flight
-    everywhere = flow.env.all_device_placement("cpu")
+    everywhere = flow.env.all_device_placement(kind)
     means = [loss.mean().to_global(placement=everywhere, sbp=B).item() for loss in losses]
     found = {
-        name: p.detach().to_global(placement=everywhere, sbp=B).to_local().numpy()
+        name: p.detach().to_global(placement=everywhere, sbp=B).to_local().cpu().numpy()
         for name, p in model.named_parameters()
     }
     return means, found, str(graph.plan)

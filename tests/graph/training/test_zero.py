@@ -61,8 +61,8 @@ OPTIMIZERS: dict[str, Any] = {
 }
 
 
-def train(zero: Any, optimizer: str, ranks: Any, x_sbp: Any, micro_batches: int) -> Any:
-    place = flow.placement("cpu", ranks)
+def train(zero: Any, optimizer: str, ranks: Any, x_sbp: Any, micro_batches: int, kind: str = "cpu") -> Any:
+    place = flow.placement(kind, ranks)
     model = model_on(place)
     opt = OPTIMIZERS[optimizer](list(model.parameters()))
     graph = Train(model, opt, zero, micro_batches)
