@@ -13,6 +13,8 @@ import functools
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeVar
 
+import torch
+
 from weft.core.errors import ArgumentError, OptionError
 from weft.core.placement import Placement
 from weft.core.rank import current
@@ -57,8 +59,8 @@ def fully_shard(
     the same mesh, by tensor parallelism, are split inside their parts.
 
     With a `MixedPrecisionPolicy` whole parameters and gradients have other dtypes than the shards. Parameters on the
-    meta device become uninitialized shards, for `module.to_empty(device="cpu")` and an initialization. Offload policies
-    have no effect, as shards are on the CPU.
+    meta device become uninitialized shards, for `module.to_empty(device=...)` and an initialization. Offload policies
+    have no effect on modules on the CPU, and are refused on CUDA.
 
     The module gets PyTorch's methods `unshard()`, `reshard()`, `set_requires_gradient_sync(bool)`,
     `set_requires_all_reduce(bool)`, `set_reshard_after_forward(bool)`, `set_gradient_divide_factor(factor)`,
@@ -80,7 +82,9 @@ def fully_shard(
             f"fully_shard takes a mesh of one axis, over which it splits, or of two, for replicas and for splits; this "
             f"one has {mesh.ndim}: {mesh}"
         )
-    place = Placement("cpu", range(current().world_size)) if mesh is None else mesh.placement
+    place = Placement(_kind(modules), range(current().world_size)) if mesh is None else mesh.placement
+    if place.type == "cuda" and getattr(offload_policy, "pin_memory", None) is not None:
+        raise OptionError("fully_shard(offload_policy=CPUOffloadPolicy()): shards of modules on CUDA stay there")
     ignored = {id(p) for p in ignored_params or ()}
     policy = MixedPrecisionPolicy.of(mp_policy)
     parts = Parts(modules, place, ignored, reshard_after_forward, policy, mesh)
@@ -95,6 +99,13 @@ def fully_shard(
     return module
 
 
+def _kind(modules: list[Module]) -> str:
+    """The type of device of their parameters; of those on the meta device, where they will be."""
+    found = (p.placement.type if p.is_global else p.device.type for m in modules for p in m.parameters())
+    usual = "cuda" if torch.cuda.is_available() else "cpu"
+    return next((kind for kind in found if kind != "meta"), usual)
+
+
 def _set(module: Module, name: str, value: bool, *, recurse: bool = True) -> None:
     for inner in module.modules() if recurse else (module,):
         if KEY in stored(inner):
@@ -102,15 +113,18 @@ def _set(module: Module, name: str, value: bool, *, recurse: bool = True) -> Non
 
 
 class UnshardHandle:
-    """What `unshard(async_op=True)` gives: who reads the parameters waits for them by itself."""
+    """What `unshard(async_op=True)` gives: who reads the parameters waits for them by itself, except on CUDA."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
 
     def wait(self) -> None:
-        pass
+        self._parts.settle()
 
 
 def _unshard(parts: Parts, async_op: bool = False) -> UnshardHandle | None:
     parts.unshard(ahead=async_op)
-    return UnshardHandle() if async_op else None
+    return UnshardHandle(parts) if async_op else None
 
 
 def scatter_gradients(module: Any) -> None:

@@ -1,9 +1,9 @@
 """The parameters of one `fully_shard` call: gathered before forward and backward, freed after them, their gradients
 scattered.
 
-Over a network a module's parameters are gathered while the module before it computes: the one that followed it the last
-time; and gradients are scattered while backward goes on. A thread of its own does so, for which readers wait. Over
-shared memory it would take the modules' cores.
+Over a network and on CUDA a module's parameters are gathered while the module before it computes: the one that followed
+it the last time; and gradients are scattered while backward goes on. Over shared memory it would take the modules'
+cores.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from weft.autograd.sweep import accumulate
 from weft.autograd.trees import leaves, mapped
 from weft.boxing.execute import execute, execute_together
 from weft.boxing.lowering import LocalStep
+from weft.boxing.part import device_of
 from weft.compiler import buckets
 from weft.core import dtype as dtypes
 from weft.core.dispatch import here, hooks
@@ -32,6 +33,7 @@ from weft.core.rank import current
 from weft.core.stored import stored
 from weft.nn.module.module import Module
 from weft.ops import ops
+from weft.parallel.beside import BESIDE, UnderWay, begin
 from weft.parallel.policies import MixedPrecisionPolicy
 from weft.parallel.sharded import KEY, Sharded, own_parameters
 from weft.tensor.blob import blob_of
@@ -40,11 +42,8 @@ from weft.tensor.tensor import Tensor
 from weft.transport import transport_of
 from weft.transport.base import Group
 from weft.transport.line import Line
-from weft.vm import vm_of
-from weft.vm.instruction import Instruction
 
 LINE: Final = "parts"  # a separate line, as gathers and scatters overlap with the program's own collectives
-BESIDE: Final = "collective:parts"  # another one, and the stream, of what goes on beside a module that computes
 SCATTERS: Final = 2  # at most so many at a time, as each holds its gradients
 
 
@@ -56,6 +55,9 @@ class Parts:
         policy: MixedPrecisionPolicy, mesh: Any = None,
     ) -> None:  # fmt: skip
         self.modules, self.place, self.policy = modules, place, policy
+        self.device = device_of(place)
+        self.overlaps = self.device.type == "cuda" or transport_of().overlaps
+        self.coming: UnderWay | None = None  # what is gathered ahead
         self.waiting: list[Module] = []  # of several modules, those that the present forward has not begun yet,
         self.seen: list[int] = []  # and the versions of the parts that were gathered for it
         self.reshard_after_forward, self.requires_gradient_sync, self.requires_all_reduce = again, True, True
@@ -74,7 +76,7 @@ class Parts:
         module = modules[0] if len(modules) == 1 else Module()
         for i, inner in enumerate(modules if len(modules) > 1 else ()):
             module.add_module(str(i), inner)
-        own = own_parameters(module, ignored, mesh)
+        own = own_parameters(module, ignored, mesh, place)
         self.members = [Sharded(name, p, place, at, policy.param_dtype, mesh) for name, p, at in own]
         most = buckets.limit(sum(s.bytes for s in self.members))
         self.alone = [s for s in self.members if s.split and buckets.travels_alone(s.bytes, most)]
@@ -101,7 +103,8 @@ class Parts:
     # ---- whole and not -------------------------------------------------------------------------------
 
     def unshard(self, ahead: bool = False) -> None:
-        """All-gather the parameters; `ahead`: where it may, a stream does, and who reads them waits for it."""
+        """All-gather the parameters; `ahead`: where it may, beside what computes."""
+        self.settle()
         for s in self.members:
             s.adopt()
             hooks.wait_write(blob_of(s.whole))
@@ -116,11 +119,9 @@ class Parts:
             for several, shards, wholes in moves:
                 self._box("all_gather", several, shards, wholes, line)
 
-        if ahead and split and transport_of().overlaps:
-            vm_of().submit(
-                "collective", BESIDE, functools.partial(gather, self.line_beside), [blob_of(s.part) for s in split],
-                mut2=[blob_of(s.whole) for s in split], name="all_gather",
-            )  # fmt: skip
+        if ahead and split and self.overlaps:
+            reads, writes = [blob_of(s.part) for s in split], [blob_of(s.whole) for s in split]
+            self.coming = begin(gather, self.line_beside, self.device, reads, writes, "all_gather")
         else:
             gather(self.line)
         for s in self.members:
@@ -143,7 +144,7 @@ class Parts:
         )
         before, shape = tuple(given[0].shape), tuple(outs[0].shape)
         step = LocalStep(
-            kind, current().index, dtypes.of_torch(given[0].dtype), "cpu", before, shape, self.ranks,
+            kind, current().index, dtypes.of_torch(given[0].dtype), self.place.type, before, shape, self.ranks,
             self.group.index, dim=0, reduce="sum",
         )  # fmt: skip
         if len(several) == 1:
@@ -151,8 +152,15 @@ class Parts:
         else:
             execute_together(step, given, outs, line)
 
+    def settle(self) -> None:
+        """Before whole parameters are used, or freed."""
+        coming, self.coming = self.coming, None
+        if coming is not None and self.device.type == "cuda":
+            coming.wait()
+
     def reshard(self) -> None:
         """Put the shards back, and free the whole parameters."""
+        self.settle()
         if not self.is_whole:
             return
         self.is_whole, self.fetched = False, None
@@ -162,6 +170,7 @@ class Parts:
 
     def write_back(self) -> None:
         """Take the values of whole parameters as those of the shards."""
+        self.settle()
         for s in self.members:
             s.write_back()
 
@@ -175,7 +184,7 @@ class Parts:
         if running.last is not None and running.way == way:
             running.last.follows[way] = self
         running.way, running.last = way, self
-        usual = [self.follows[way]] if way in self.follows and transport_of().overlaps else []
+        usual = [self.follows[way]] if way in self.follows and self.overlaps else []
         for parts in self.ahead.get(way, usual):
             if parts.fetched is None and (not parts.is_whole or parts.some_gone):
                 parts.unshard(ahead=True)
@@ -192,6 +201,8 @@ class Parts:
         if found is not None and found != self.versions():
             self.reshard()
             return False
+        if found is not None:
+            self.settle()
         return found is not None
 
     # ---- forward -------------------------------------------------------------------------------------
@@ -319,13 +330,13 @@ class Parts:
                 torch._foreach_div_(outs, divisor)
                 torch._foreach_copy_(means, outs)
 
-        if transport_of().overlaps:
+        if self.overlaps:
             scatters = _running().scatters
             if len(scatters) == SCATTERS:
                 scatters.popleft().wait()
-            action, read, made = functools.partial(scatter, self.line_beside), map(blob_of, grads), map(blob_of, found)
             name = "reduce_scatter" if several[0].split else "all_reduce"
-            scatters.append(vm_of().submit("collective", BESIDE, action, [*read], mut2=[*made], name=name))
+            reads, writes = map(blob_of, grads), map(blob_of, found)
+            scatters.append(begin(scatter, self.line_beside, self.device, reads, writes, name))
         else:
             scatter(self.line)
         for s, mean in zip(several, () if held else found, strict=False):
@@ -364,6 +375,8 @@ class Parts:
                     waiting.setdefault(s.data.dtype if s.split and s not in self.alone else s, []).append(s)
         for several in waiting.values():
             self._scatter(several)
+        for under_way in _running().scatters if self.device.type == "cuda" else ():
+            under_way.wait()
         more, self.more = self.more, []
         for part, mean in more:
             accumulate(part, mean, False)
@@ -380,7 +393,7 @@ class _Running:
         self.way = ""
         self.last: Parts | None = None
         self.fetched: list[Parts] = []
-        self.scatters: deque[Instruction] = deque(maxlen=SCATTERS)
+        self.scatters: deque[UnderWay] = deque(maxlen=SCATTERS)
 
     def end(self) -> None:
         """At the end of the way: free what was gathered ahead in vain."""

@@ -7,6 +7,7 @@ from typing import Any, Final
 import torch
 
 from weft.autograd import no_grad
+from weft.boxing.part import device_of
 from weft.core.dispatch import hooks
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError
@@ -46,9 +47,9 @@ class Sharded:
         with no_grad():
             if p.is_meta:
                 part = creation.empty(tuple(p.shape), dtype=p.dtype, placement=place, sbp=self.layout)
-                whole = torch.empty(tuple(p.shape), dtype=kind.torch)
+                whole = torch.empty(tuple(p.shape), dtype=kind.torch, device=device_of(place).torch)
             else:
-                given = of_torch(local_data(p.detach(), "fully_shard").clone())
+                given = of_torch(local_data(p.detach(), "fully_shard").clone().to(device_of(place).torch))
                 comm.broadcast(given, place.members[0], place.members)
                 same = ops.from_local(given, place, self.alike, tuple(given.shape))
                 part = ops.clone(ops.to_global(same, place, self.layout))
@@ -126,7 +127,7 @@ class Sharded:
 
 
 def own_parameters(
-    module: Module, ignored: set[int], mesh: Any
+    module: Module, ignored: set[int], mesh: Any, place: Placement
 ) -> list[tuple[str, Parameter, list[tuple[Module, str]]]]:
     """A module's parameters that no inner module has sharded, each with all its holders in the module."""
     found: dict[int, tuple[str, Parameter, list[tuple[Module, str]]]] = {}
@@ -151,7 +152,7 @@ def own_parameters(
             if p.is_global and (mesh is None or mesh.inside(p.placement) is None):
                 raise ArgumentError(MOVED.format(full, f"global already, {p.placement} {p.sbp}"))
             kind = p.placement.type if p.is_global else p.device.type
-            if kind not in ("cpu", "meta"):
-                raise ArgumentError(MOVED.format(full, f"on {kind}; only parameters on the CPU are split eagerly"))
+            if kind not in (place.type, "meta"):
+                raise ArgumentError(MOVED.format(full, f"on {kind}, and is to be split over {place}"))
             found.setdefault(id(p), (full, p, []))[2].append((inner, name))
     return list(found.values())
