@@ -30,6 +30,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 PINNED = re.findall(r"^torch==(\S+)", (Path(__file__).parents[1] / "constraints-dev.txt").read_text(), re.MULTILINE)[0]
 LACKING = {  # by marker: whether it is so here, and why its tests are skipped then
     "cuda": (not torch.cuda.is_available(), "torch sees no CUDA device"),
+    "hardware": (torch.cuda.is_available() and "emulated" in torch.cuda.get_device_name(), "the device is emulated"),
     "pinned": (torch.__version__.partition("+")[0] != PINNED, f"its tables are written from torch {PINNED}"),
 }
 

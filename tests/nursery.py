@@ -2,7 +2,7 @@
 
 A line of JSON on stdin, {"target": "file.py:function", "args": [...], "ranks": [{"env": {...}, "log": path}, ...]}, is
 answered with the ranks' process ids, and later with a line [rank, wait status] for each. A rank with "errors", another
-path, keeps its standard error there.
+path, keeps its standard error there. With the word "emulated", they have emulated CUDA devices.
 """
 
 from __future__ import annotations
@@ -19,9 +19,15 @@ from pathlib import Path
 import pytest  # noqa: F401  (what tests' files import)
 import torch._dynamo  # noqa: F401  (what torch.optim imports)
 
-import weft  # noqa: F401
-from weft.launch.call import main
-from weft.launch.processes import follow
+sys.path[0] = str(Path(__file__).parents[1])  # as for the tests themselves: this folder has a `bench`, too
+if "emulated" in sys.argv:
+    from tests import emulated
+
+    emulated.install()
+
+import weft  # noqa: E402, F401
+from weft.launch.call import main  # noqa: E402
+from weft.launch.processes import follow  # noqa: E402
 
 KEPT = ("log", "errors")
 
@@ -54,7 +60,6 @@ def become(parent: int, rank: dict, target: str, args: list[str]) -> None:
 
 
 def nurse() -> None:
-    sys.path[0] = str(Path(__file__).parents[1])  # as for the tests themselves: this folder has a `bench`, too
     signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the tests' own process inherited
     parent = os.getpid()
     gc.collect()

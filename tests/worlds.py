@@ -73,7 +73,11 @@ Start = Callable[..., World]
 
 @pytest.fixture(scope="session")
 def nursery() -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, str(Path(__file__).parent / "nursery.py")]
+    yield from nursing()
+
+
+def nursing(*words: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, str(Path(__file__).parent / "nursery.py"), *words]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(
         command,

@@ -10,6 +10,7 @@ pytestmark = pytest.mark.cuda
 MIB = 2**20
 
 
+@pytest.mark.hardware
 def test_there_is_a_device() -> None:
     assert flow.cuda.is_available() and flow.cuda.device_count() >= 1
     assert flow.cuda.get_device_name() and flow.cuda.get_device_properties().total_memory > MIB
@@ -22,6 +23,7 @@ def test_there_is_a_device() -> None:
     assert 0 < free <= total
 
 
+@pytest.mark.hardware
 def test_memory_is_counted_while_a_tensor_lives() -> None:
     flow.cuda.synchronize()
     before = flow.cuda.memory_allocated()
@@ -37,6 +39,7 @@ def test_memory_is_counted_while_a_tensor_lives() -> None:
     assert flow.cuda.memory_reserved() <= held <= flow.cuda.max_memory_reserved()
 
 
+@pytest.mark.hardware
 def test_backward_gives_its_memory_back() -> None:
     flow.cuda.synchronize()
     x = flow.ones(MIB, device="cuda", requires_grad=True)
@@ -103,6 +106,7 @@ def test_a_copy_that_nobody_waits_for() -> None:
     assert [float(t.mean()) for t in there] == [float(i) for i in range(8)]
 
 
+@pytest.mark.hardware
 def test_what_the_device_and_its_memory_tell() -> None:
     cuda = flow.cuda
     assert cuda.get_arch_list() and not cuda.is_current_stream_capturing()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -180,6 +181,41 @@ def test_an_overwritten_parameter_is_noticed() -> None:
         y.backward()
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_a_program_with_streams_of_its_own(late: bool) -> None:
+    """What a launch reads comes from one, and its result is read on one; if it is late, another thread launches it."""
+    net, side = Weight(flow.ones(4, device=DEVICE)), flow.cuda.Stream()
+    step, seen = Train(net, flow.optim.SGD(net.parameters(), lr=0.5)), []
+    for i in range(6):
+        x = flow.full((4,), float(i), device=DEVICE)
+        side.wait_stream(flow.cuda.current_stream())
+        if i % 2:
+            with flow.cuda.stream(side):
+                loss = step(x * 1)
+                time.sleep(0.03 * late)
+                seen.append((loss + 1).item())
+        else:
+            loss = step(x)
+            time.sleep(0.03 * late)
+            side.wait_stream(flow.cuda.current_stream())
+            with flow.cuda.stream(side):
+                seen.append((loss + 1).item())
+        flow.cuda.current_stream().wait_stream(side)
+    assert seen == [1.0, 5.0, 5.0, -5.0, -31.0, -79.0] and net.w.tolist() == [-6.5] * 4
+
+
+def test_events_time_a_launch() -> None:
+    start, end = (flow.cuda.Event(enable_timing=True) for _ in range(2))
+    net = Weight(flow.ones(1 << 20, device=DEVICE))
+    step, x = Train(net, flow.optim.SGD(net.parameters(), lr=0.5)), flow.ones(1 << 20, device=DEVICE)
+    for _ in range(3):
+        start.record()
+        step(x)
+        end.record()
+    end.synchronize()
+    assert start.elapsed_time(end) > 0
+
+
 class Weight(nn.Module):
     def __init__(self, w: Any, drop: float = 0.0) -> None:
         super().__init__()
@@ -251,6 +287,7 @@ def test_graphs_that_are_dropped_give_their_memory_back() -> None:
     assert sizes[-1] <= sizes[2] + 1024
 
 
+@pytest.mark.hardware
 def test_fused_kernels_write_in_place_and_compute_the_same(
     captured: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:

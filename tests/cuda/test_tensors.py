@@ -104,6 +104,7 @@ def test_a_seed_repeats_draws() -> None:
     assert draw() == draw()
 
 
+@pytest.mark.hardware
 def test_two_devices_in_one_op_are_refused() -> None:
     with pytest.raises(DeviceError, match=r"(?s)operands are on cpu and cuda:0.*x\.to"):
         flow.add(flow.ones(2), flow.ones(2, device=DEVICE))
@@ -167,6 +168,7 @@ def test_attention_by_fused_kernels(dtype: torch.dtype, t: int, s: int, width: i
         assert (e - g).norm() <= (2e-2 if dtype == torch.bfloat16 else 1e-5) * e.norm()
 
 
+@pytest.mark.hardware
 @pytest.mark.parametrize("dtype", [flow.float32, flow.float16, flow.bfloat16])
 def test_attention_takes_no_memory_for_scores(dtype: flow.dtype) -> None:
     q = flow.randn(2, 8, 2048, 64, device=DEVICE, dtype=dtype, requires_grad=True)

@@ -1,0 +1,257 @@
+"""Ranks with a CUDA device each, over NCCL: what they compute is what the CPU's ranks compute.
+
+Where there are fewer devices, they are emulated: NCCL's calls go to Gloo, and each access to memory is checked for
+whether it waits for those before it on other streams.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import weft as flow
+from tests.graph.training import test_pipelines as pipelines
+from tests.graph.training import test_zero as zero
+from tests.parallel import test_fsdp as fsdp
+from tests.worlds import Start
+from weft import nn
+from weft.nn.parallel import DistributedDataParallel
+
+B, P, S = flow.sbp.broadcast, flow.sbp.partial_sum, flow.sbp.split
+DEVICES = torch.cuda.device_count() or 4
+KIND = "cuda"
+GRID: list[Any] = [[0, 1], [2, 3]]
+
+
+def ranks(n: int) -> Any:
+    return pytest.mark.skipif(n > DEVICES, reason=f"needs {n} CUDA devices")
+
+
+def moves(size: int) -> None:
+    """Every way between two layouts, of sizes that split evenly and not, inside a group, to and from the host."""
+    place, host = (flow.placement(kind, ranks=list(range(size))) for kind in (KIND, "cpu"))
+    for shape, dtype in (((8, 4), torch.float32), ((5, 3), torch.int64), ((7, 2), torch.float16)):
+        whole = torch.arange(float(np.prod(shape))).reshape(shape).to(dtype)
+        for src, dst in itertools.product((B, S(0), S(1), P), repeat=2):
+            x = flow.tensor(whole.numpy(), placement=place, sbp=B).to_global(sbp=src)
+            assert x.to_local().is_cuda
+            for to in (place, host):
+                y = x.to_global(placement=to, sbp=dst)
+                assert y.to_local().is_cuda is (to is place)
+                np.testing.assert_array_equal(y.numpy(), whole.numpy(), err_msg=f"{src} to {dst} on {to}")
+            back = x.to_global(placement=host, sbp=src).to_global(placement=place, sbp=dst)
+            np.testing.assert_array_equal(back.numpy(), whole.numpy())
+
+
+def moves_on_a_grid() -> None:
+    place, line = flow.placement(KIND, ranks=GRID), flow.placement(KIND, ranks=[1, 2])
+    whole = torch.arange(48.0).reshape(8, 6)
+    layouts = [[a, b] for a in (B, S(0), S(1), P) for b in (B, S(0), S(1), P)]
+    for i, src in enumerate(layouts):
+        x = flow.tensor(whole.numpy(), placement=place, sbp=[B, B]).to_global(sbp=src)
+        for dst in (layouts[(3 * i + 1) % 16], layouts[(7 * i + 2) % 16]):
+            y = x.to_global(sbp=dst)
+            np.testing.assert_array_equal(y.numpy(), whole.numpy(), err_msg=f"{src} to {dst}")
+        there = x.to_global(placement=line, sbp=S(0))
+        np.testing.assert_array_equal(there.to_global(placement=place, sbp=src).numpy(), whole.numpy())
+
+
+@ranks(2)
+@pytest.mark.parametrize("size", [2, 4])
+def test_layouts_change_over_nccl(size: int, world: Start) -> None:
+    if size > DEVICES:
+        pytest.skip(f"needs {size} CUDA devices")
+    world("moves_main", size, "c10d", str(size)).well()
+
+
+@ranks(4)
+def test_layouts_of_a_grid(world: Start) -> None:
+    world("moves_on_a_grid", 4, "c10d").well()
+
+
+def moves_main(size: str) -> None:
+    moves(int(size))
+
+
+# ---- training -------------------------------------------------------------------------------------------
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.token, self.norm = nn.Embedding(11, 16), nn.LayerNorm(16)
+        self.up, self.down, self.head = nn.Linear(16, 32), nn.Linear(32, 16), nn.Linear(16, 11)
+
+    def forward(self, ids: Any, targets: Any) -> Any:
+        x = self.token(ids)
+        x = x + self.down(nn.functional.gelu(self.up(self.norm(x))))
+        return nn.functional.cross_entropy(self.head(x).reshape(-1, 11), targets.reshape(-1))
+
+
+class Train(nn.Graph):
+    def __init__(self, net: Any, optimizer: Any, pieces: int) -> None:
+        super().__init__()
+        self.net = net
+        self.add_optimizer(optimizer)
+        self.config.set_gradient_accumulation_steps(pieces)
+
+    def build(self, *batch: Any) -> Any:
+        loss = self.net(*batch)
+        loss.backward()
+        return loss
+
+
+def batches(n: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    rng = torch.Generator().manual_seed(1)
+    return [tuple(torch.randint(0, 11, (8, 6), generator=rng) for _ in range(2)) for _ in range(n)]  # type: ignore[misc]
+
+
+def alone() -> list[float]:
+    flow.manual_seed(0)
+    net = Net()
+    optimizer, losses = flow.optim.AdamW(net.parameters(), lr=0.01), []
+    for batch in batches(6):
+        loss = net(*map(flow.from_torch, batch))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def data_parallel(way: str, size: str) -> None:
+    """Eagerly, as a graph (one launch waited for, or all in flight), and wrapped as torch's programs wrap it."""
+    n, rank = int(size), flow.env.get_rank()
+    place = flow.placement(KIND, ranks=list(range(n)))
+    flow.manual_seed(0)
+    net: Any = Net()
+    net = DistributedDataParallel(net.to(KIND)) if way == "wrapped" else net.to_global(placement=place, sbp=B)
+    optimizer = flow.optim.AdamW(net.parameters(), lr=0.01)
+    graph = Train(net, optimizer, 2 if way == "pieces" else 1) if way in ("graph", "pieces") else None
+    losses: list[Any] = []
+    for batch in batches(6):
+        mine = [flow.from_torch(t.chunk(n)[rank]).to(KIND) for t in batch]
+        if way != "wrapped":
+            mine = [t.to_global(placement=place, sbp=S(0)) for t in mine]
+        if graph is not None:
+            losses.append(graph(*mine))
+            continue
+        loss = net(*mine)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+    if way == "wrapped":
+        for loss in losses:
+            flow.comm.all_reduce(loss.div_(n))
+    found = [float(loss.mean().item()) for loss in losses]
+    np.testing.assert_allclose(found, alone(), rtol=1e-4)
+
+
+@pytest.mark.parametrize("way", ["eager", "graph", "pieces", "wrapped"])
+@pytest.mark.parametrize("size", [2, 4])
+def test_data_parallel(way: str, size: int, world: Start) -> None:
+    if size > DEVICES:
+        pytest.skip(f"needs {size} CUDA devices")
+    world("data_parallel", size, "c10d", way, str(size)).well()
+
+
+def in_parts(stage: str, optimizer: str, layout: str) -> None:
+    mesh, x_sbp, micro_batches = zero.LAYOUTS[layout]
+    asked = {"stage": int(stage), "shard_min_size": 4}
+    found = zero.train(asked, optimizer, mesh, x_sbp, micro_batches, KIND)
+    expected = zero.train(None, optimizer, mesh, x_sbp, micro_batches, "cpu")
+    np.testing.assert_allclose(found[0], expected[0], atol=1e-5)
+    for a, b in zip(found[1], expected[1], strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-5)
+
+
+@pytest.mark.parametrize("stage", [1, 2, 3])
+@pytest.mark.parametrize(("optimizer", "layout"), [("AdamW", "data"), ("clipped", "grid"), ("AdamW", "batches")])
+def test_zero(stage: int, optimizer: str, layout: str, world: Start) -> None:
+    size = int(np.max(zero.LAYOUTS[layout][0])) + 1
+    if size > DEVICES:
+        pytest.skip(f"needs {size} CUDA devices")
+    world("in_parts", size, "c10d", str(stage), optimizer, layout).well()
+
+
+def pipeline(name: str) -> None:
+    case = pipelines.CASES[name]
+    means, found, _ = pipelines.train(case, KIND)
+    parts = 1 if case.tensor else len(case.ranks[0])
+    losses, wanted = pipelines.alone(len(case.ranks), case.micro, case.dropout, case.tied, not case.tensor, parts)
+    np.testing.assert_allclose(means, losses, rtol=1e-4)
+    for key, value in wanted.items():
+        np.testing.assert_allclose(found[key], value, rtol=1e-3, atol=1e-5, err_msg=key)
+
+
+@pytest.mark.parametrize(
+    "name", ["1f1b", "interleaved", "zero bubble, interleaved", "tied", "data-parallel", "tensor-parallel"]
+)
+def test_pipelines(name: str, world: Start) -> None:
+    size = 1 + max(r for stage in pipelines.CASES[name].ranks for r in stage)
+    if size > DEVICES:
+        pytest.skip(f"needs {size} CUDA devices")
+    world("pipeline", size, "c10d", name).well()
+
+
+class Passes(nn.Graph):
+    """What one rank makes, the next reads; nothing comes back."""
+
+    def __init__(self, places: list[Any]) -> None:
+        super().__init__()
+        self.places = places
+
+    def build(self, x: Any) -> Any:
+        for place in self.places:
+            x = (x.to_global(placement=place, sbp=B) * 2).cumsum(0)
+        return x
+
+
+def passing() -> None:
+    places = [flow.placement(KIND, ranks=[r]) for r in (0, 1)]
+    graph, whole = Passes(places), torch.arange(12.0).reshape(4, 3)
+    outs = [graph(flow.tensor((whole + i).numpy(), placement=places[0], sbp=B)) for i in range(8)]  # all in flight
+    for i, y in enumerate(outs):
+        wanted = 4 * (whole + i).cumsum(0).cumsum(0)
+        np.testing.assert_allclose(y.to_global(placement=places[0], sbp=B).numpy(), wanted.numpy())
+
+
+@ranks(2)
+def test_registers_between_ranks_are_overwritten_late_enough(world: Start) -> None:
+    world("passing", 2, "c10d").well()
+
+
+def fully_sharded(optimizer: str, batches: str, clip: str, again: str) -> None:
+    """On each rank a part of every batch: what one trains on all of it."""
+    n, rank = int(batches), flow.env.get_rank()
+    size = flow.env.get_world_size()
+    flow.manual_seed(0)
+    net = fsdp.sharded(fsdp.Net().to(KIND), reshard_after_forward={"yes": True, "no": False}.get(again))
+    data = torch.tensor(fsdp.DATA).view(n, size, -1, 5)[:, rank].reshape(-1, 5)
+    fsdp.train(net, flow.tensor(data.tolist()).to(KIND), optimizer, n, clip == "clip")
+    for p, q in zip(net.parameters(), fsdp.alone(optimizer, n, clip == "clip"), strict=True):
+        assert p.is_global and p.to_local().is_cuda
+        torch.testing.assert_close(torch.tensor(p.numpy()), torch.tensor(q), rtol=1e-4, atol=1e-5)
+    assert fsdp.held(net) == 0
+
+
+@pytest.mark.parametrize(
+    ("size", "optimizer", "batches", "clip", "again"),
+    [
+        (2, "AdamW", 1, "", ""),
+        (3, "AdamW", 2, "clip", "yes"),
+        (2, "momentum", 1, "clip", "no"),
+        (2, "LAMB", 2, "", "yes"),
+    ],
+)
+def test_fully_sharded_data_parallel(
+    size: int, optimizer: str, batches: int, clip: str, again: str, world: Start
+) -> None:
+    if size > DEVICES:
+        pytest.skip(f"needs {size} CUDA devices")
+    world("fully_sharded", size, "c10d", optimizer, str(batches), clip, again).well()
