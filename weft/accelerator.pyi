@@ -2,7 +2,7 @@
 
 """`flow.accelerator`: the accelerator device, which is CUDA's where there is one."""
 
-from torch.cuda import device_count as device_count, set_stream as set_stream
+from torch.cuda import device_count as device_count
 from torch.cuda.memory import empty_cache as empty_cache
 from weft.system.accelerator import (
     current_accelerator as current_accelerator, current_device_index as current_device_idx,
@@ -14,5 +14,5 @@ from weft.system.cuda import (
     max_memory_reserved as max_memory_reserved, memory_allocated as memory_allocated,
     memory_reserved as memory_reserved, memory_stats as memory_stats,
     reset_accumulated_memory_stats as reset_accumulated_memory_stats,
-    reset_peak_memory_stats as reset_peak_memory_stats, synchronize as synchronize
+    reset_peak_memory_stats as reset_peak_memory_stats, set_stream as set_stream, synchronize as synchronize
 )
