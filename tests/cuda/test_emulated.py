@@ -57,6 +57,24 @@ def one_rank() -> None:
     torch.cuda.current_stream().wait_stream(side)
     assert (y + x).tolist() == [4.0, 4.0, 3.0, 3.0]
 
+    for lent in (False, True):
+        torch.cuda.synchronize()
+        with torch.cuda.stream(side):
+            y = torch.ones(1 << 10, device="cuda")
+        torch.cuda.current_stream().wait_stream(side)
+        y * 2
+        if lent:
+            y.record_stream(torch.cuda.current_stream())
+        address, others, found = y.data_ptr(), [], False
+        del y
+        with torch.cuda.stream(side):
+            for _ in range(100):
+                try:
+                    others.append(torch.ones(1 << 10, device="cuda"))
+                except Race as race:
+                    found = "freed too early" in str(race)
+        assert found is not lent or (not lent and address not in [t.data_ptr() for t in others])
+
     graph, made = torch.cuda.CUDAGraph(), None
     with torch.cuda.graph(graph):
         made = (x + 1) @ x

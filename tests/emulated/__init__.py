@@ -94,7 +94,8 @@ def install() -> None:
 
 def _resized(storage: Any, size: int) -> Any:
     made = torch._C.StorageBase.resize_(storage, size)
-    streams.accesses.pop(storage.data_ptr(), None)  # others' that had this memory before
+    if size and streams.accesses[storage.data_ptr()]:
+        streams.reuse(storage.data_ptr(), current_stream(), "resize_")
     return made
 
 

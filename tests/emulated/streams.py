@@ -38,6 +38,8 @@ here = _Here()
 host: Clock = {}
 guard = threading.RLock()
 accesses: defaultdict[int, list[Access]] = defaultdict(list)  # by the address of the memory
+owners: dict[int, int] = {}  # the stream that has allocated it,
+lent: defaultdict[int, set[int]] = defaultdict(set)  # and those for which it is kept until they are done
 
 
 def index_of(device: Any) -> int:
@@ -153,16 +155,34 @@ def synchronize(device: Any = None) -> None:
             found.clear()
 
 
+def keep(t: Tensor, stream: Stream) -> None:
+    """Free the memory of t only when the stream is done with it."""
+    lent[t.untyped_storage().data_ptr()].add(stream.stream_id)
+
+
+def reuse(address: int, stream: Stream, what: str) -> None:
+    """A stream allocates memory. What it has freed there before must not be in use by others."""
+    if owners.get(address) == stream.stream_id:
+        for _, _, _, other, time, before in accesses[address]:
+            if stream.clock.get(other, 0) < time and other not in lent[address]:
+                raise Race(f"{what} gets memory on stream {stream.stream_id} that was freed too early for {before} "
+                           f"on stream {other}")  # fmt: skip
+    accesses[address].clear()
+    lent[address].clear()
+    owners[address] = stream.stream_id
+
+
 def touch(t: Tensor, writes: bool, stream: Stream, what: str, fresh: bool = False) -> None:
-    """Note an access, and check that it comes after all those that it must. `fresh` memory has had none."""
+    """Note an access, and check that it comes after all those that it must. `fresh` memory was allocated by it."""
     if not t.numel() or t.layout is not torch.strided:
         return
     low = t.storage_offset() * t.itemsize
     high = low + (sum((n - 1) * s for n, s in zip(t.shape, t.stride(), strict=True)) + 1) * t.itemsize
     with guard:
-        found = accesses[t.untyped_storage().data_ptr()]
+        address = t.untyped_storage().data_ptr()
         if fresh:
-            found.clear()
+            reuse(address, stream, what)
+        found = accesses[address]
         kept: list[Access] = []
         for a in found:
             first, end, wrote, other, time, before = a

@@ -11,7 +11,7 @@ from torch.nn.attention import SDPBackend
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tests.emulated.streams import Stream, current_stream, here, host, index_of, merge, permitted, touch
+from tests.emulated.streams import Stream, current_stream, here, host, index_of, keep, merge, permitted, touch
 
 aten = torch.ops.aten
 # What takes operands of several devices; what waits for its result, as its form depends on values; what says itself
@@ -40,7 +40,7 @@ class OnCuda(Tensor):
         Tensor.data.__set__(self, value)
 
     def record_stream(self, stream: Stream) -> None:
-        """Nothing: memory is given back late enough."""
+        keep(self, stream)
 
     def get_device(self) -> int:
         return self.at
