@@ -29,9 +29,7 @@ from weft.graph.ends import inputs_of, outputs_of
 from weft.graph.feed import Feed, Reader, follow
 from weft.graph.lines import GraphLine
 from weft.graph.on_cuda.captured import Captures, repeats, writes
-from weft.graph.on_cuda.device import Cuda
 from weft.graph.on_cuda.device_streams import Streams, in_order
-from weft.graph.on_cuda.staged import Staged
 from weft.graph.waits import Waits
 from weft.job.value import Value
 from weft.ops import OPS
@@ -44,6 +42,7 @@ from weft.tensor.blob import Blob, blob_of
 from weft.tensor.counters import counters
 from weft.tensor.written import mark
 from weft.transport import Line, transport_of
+from weft.transport.staged import Cuda, Staged
 from weft.transport.stuck import waits_of
 from weft.vm import vm_of
 from weft.vm.dependency import join, pending, untouched, writable

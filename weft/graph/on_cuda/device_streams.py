@@ -11,10 +11,9 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from weft.graph.on_cuda.device import Device
-from weft.graph.on_cuda.staged import Staged
 from weft.plan.plan import Plan, Port, Task
 from weft.runtime.actor import Turn
+from weft.transport.staged import Device, Staged
 
 Act = Callable[[Turn], None]
 
