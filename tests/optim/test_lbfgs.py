@@ -60,3 +60,32 @@ def test_what_cannot_be_is_said() -> None:
         flow.optim.LBFGS([x], line_search_fn="wolfe")
     with pytest.raises(OptionError, match="per-parameter options"):
         flow.optim.LBFGS([{"params": [x]}, {"params": [flow.nn.Parameter(flow.ones(1))]}])
+
+
+def test_a_loaded_history_is_the_parameters_own() -> None:
+    """Of its dtype, and not the memory of the state that was loaded."""
+
+    def trained(x: flow.nn.Parameter, state: dict[str, Any] | None = None) -> flow.optim.LBFGS:
+        optimizer = flow.optim.LBFGS([x], max_iter=3)
+        if state is not None:
+            optimizer.load_state_dict(state)
+
+        def closure() -> flow.Tensor:
+            optimizer.zero_grad()
+            loss = (x.square() - 1).square().sum()
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
+        return optimizer
+
+    start = [2.0, 3.0]
+    x = flow.nn.Parameter(flow.tensor(start, dtype=flow.float64))
+    state = trained(x).state_dict()
+    before = [t.tolist() for t in state["state"][0]["old_dirs"]]
+    y = flow.nn.Parameter(x.detach().float())
+    found = trained(y, state).state_dict()["state"][0]["old_dirs"]
+    assert {t.dtype for t in found} == {flow.float32} and len(found) > len(before)
+    assert [t.tolist() for t in state["state"][0]["old_dirs"]] == before
+    trained(x, state)
+    assert flow.allclose(x.float(), y, atol=1e-3)

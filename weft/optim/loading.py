@@ -25,6 +25,8 @@ def placed_state(what: str, value: Any, p: Tensor, placed: dict[Any, Tensor], na
     key = id(value), home and home.placement
     if isinstance(value, torch.Tensor):
         value = of_torch(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)([placed_state(what, v, p, placed, False) for v in value])
     if not isinstance(value, Tensor):
         return value
     known = placed.get(key)
