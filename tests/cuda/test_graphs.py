@@ -6,6 +6,7 @@ import gc
 import itertools
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -168,6 +169,30 @@ def test_other_memory_for_a_parameter_and_eager_steps_between(captured: list[boo
         by_hand.step()
         assert step(*batch).item() == pytest.approx(loss.item(), rel=1e-4)
     assert captured == [True, True]
+
+
+class Blank(nn.Graph):
+    """One that knows no model."""
+
+    def build(self, *batch: Any) -> Any:
+        raise AssertionError("it is loaded")
+
+
+@pytest.mark.parametrize("is_global", [False, True])
+def test_a_saved_plan_goes_on(is_global: bool, tmp_path: Path) -> None:
+    place, net = flow.placement(DEVICE, ranks=[0]), made()
+    if is_global:
+        net = net.to_global(placement=place, sbp=flow.sbp.broadcast)
+    step, twin = Train(net, flow.optim.AdamW(net.parameters(), lr=0.01)), Blank()
+    given: list[Any] = batches(6)
+    if is_global:
+        given = [tuple(t.to_global(placement=place, sbp=flow.sbp.split(0)) for t in batch) for batch in given]
+    for batch in given[:3]:
+        step(*batch)
+    flow.save(step.runtime_state_dict(), tmp_path / "state")
+    twin.load_runtime_state_dict(flow.load(tmp_path / "state"))
+    for batch in given[3:]:
+        assert twin(*batch).numpy().item() == pytest.approx(step(*batch).numpy().item(), rel=1e-5)
 
 
 def test_an_overwritten_parameter_is_noticed() -> None:

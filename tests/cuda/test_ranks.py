@@ -7,6 +7,7 @@ whether it waits for those before it on other streams.
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,35 @@ def test_layouts_of_a_grid(world: Start) -> None:
 
 def moves_main(size: str) -> None:
     moves(int(size))
+
+
+class Blank(nn.Graph):
+    """One that knows no model."""
+
+    def build(self, x: Any) -> Any:
+        raise AssertionError("it is loaded")
+
+
+def goes_on(folder: str) -> None:
+    case = pipelines.CASES["interleaved"]
+    places = [flow.placement(KIND, ranks=list(r)) for r in case.ranks]
+    model = pipelines.Model(len(places))
+    for stage, place in zip(model.stages, places, strict=True):
+        stage.to_global(placement=place, sbp=B)
+    graph, twin, given = pipelines.Train(model, case.micro, places), Blank(), pipelines.DATA
+    xs = [flow.tensor(x, placement=places[0], sbp=B) for x in given]
+    graph(xs[0])
+    path = f"{folder}/{flow.env.get_rank()}"
+    flow.save(graph.runtime_state_dict(), path)
+    twin.load_runtime_state_dict(flow.load(path))
+    for x in xs[1:]:
+        one, other = (g(x).to_global(placement=places[0], sbp=B).numpy() for g in (graph, twin))
+        np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+@ranks(2)
+def test_a_saved_pipeline_goes_on(world: Start, tmp_path: Path) -> None:
+    world("goes_on", 2, "c10d", str(tmp_path)).well()
 
 
 # ---- training -------------------------------------------------------------------------------------------

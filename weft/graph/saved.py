@@ -344,7 +344,8 @@ def _variable(v: Value, strides: tuple[int, ...] | None, held: Any, known: Tenso
         )
     given = _data(held)
     if known is None:  # memory of its own: what is given may be that of the graph which was saved
-        data = given.new_empty_strided(shape, strides or contiguous(shape)).copy_(given)
+        at = (v.device if v.spec is None else device_of(v.spec.placement)).torch
+        data = torch.empty_strided(shape, strides or contiguous(shape), dtype=given.dtype, device=at).copy_(given)
         return of_torch(data) if v.spec is None else of_shard(data, v.spec)
     _data(_alike(v, known)).copy_(given)
     return known
