@@ -6,6 +6,7 @@ whether it waits for those before it on other streams.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from tests.parallel import test_fsdp as fsdp
 from tests.worlds import Start
 from weft import nn
 from weft.nn.parallel import DistributedDataParallel
+from weft.transport import transport_of
 
 B, P, S = flow.sbp.broadcast, flow.sbp.partial_sum, flow.sbp.split
 DEVICES = torch.cuda.device_count() or 4
@@ -32,10 +34,11 @@ def ranks(n: int) -> Any:
     return pytest.mark.skipif(n > DEVICES, reason=f"needs {n} CUDA devices")
 
 
-def moves(size: int) -> None:
+def moves(size: str) -> None:
     """Every way between two layouts, of sizes that split evenly and not, inside a group, to and from the host."""
-    place, host = (flow.placement(kind, ranks=list(range(size))) for kind in (KIND, "cpu"))
-    for shape, dtype in (((8, 4), torch.float32), ((5, 3), torch.int64), ((7, 2), torch.float16)):
+    place, host = (flow.placement(kind, ranks=list(range(int(size)))) for kind in (KIND, "cpu"))
+    kinds = (torch.float32, torch.int64, torch.float16, torch.int16, torch.bool, torch.complex64)
+    for shape, dtype in zip(((8, 4), (5, 3), (7, 2), (4, 3), (5, 2), (3, 4)), kinds, strict=True):
         whole = torch.arange(float(np.prod(shape))).reshape(shape).to(dtype)
         for src, dst in itertools.product((B, S(0), S(1), P), repeat=2):
             x = flow.tensor(whole.numpy(), placement=place, sbp=B).to_global(sbp=src)
@@ -66,7 +69,7 @@ def moves_on_a_grid() -> None:
 def test_layouts_change_over_nccl(size: int, world: Start) -> None:
     if size > DEVICES:
         pytest.skip(f"needs {size} CUDA devices")
-    world("moves_main", size, "c10d", str(size)).well()
+    world("moves", size, "c10d", str(size)).well()
 
 
 @ranks(4)
@@ -74,8 +77,49 @@ def test_layouts_of_a_grid(world: Start) -> None:
     world("moves_on_a_grid", 4, "c10d").well()
 
 
-def moves_main(size: str) -> None:
-    moves(int(size))
+def messages() -> None:
+    """Of two of several ranks, and around a ring."""
+    rank, n = flow.env.get_rank(), flow.env.get_world_size()
+    x, y = flow.full((3,), float(rank), device=KIND), flow.zeros(3, device=KIND)
+    if rank == 0:
+        flow.comm.send(x + 5, 1)
+    elif rank == 1:
+        flow.comm.recv(0, out=y)
+        assert y.tolist() == [5.0] * 3
+    after, before = (rank + 1) % n, (rank - 1) % n
+    for first in (True, False):
+        if first is (rank % 2 == 0):
+            flow.comm.send(x, after)
+        else:
+            flow.comm.recv(before, out=y)
+            assert y.tolist() == [float(before)] * 3
+
+
+REDUCTIONS = {"sum": torch.add, "prod": torch.mul, "max": torch.maximum, "min": torch.minimum,
+              "band": torch.bitwise_and, "bor": torch.bitwise_or, "bxor": torch.bitwise_xor}  # fmt: skip
+
+
+def sums() -> None:
+    """Every reduction, of dtypes that NCCL has and of others."""
+    rank, n = flow.env.get_rank(), flow.env.get_world_size()
+    group = transport_of().group(tuple(range(n)))
+    for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.int16, torch.bool, torch.uint8):
+        parts = [(torch.arange(6).reshape(2, 3) % (r + 2)).to(dtype) for r in range(n)]
+        for name, function in REDUCTIONS.items():
+            if (dtype.is_floating_point and name in ("band", "bor", "bxor")) or (
+                dtype == torch.bool and name == "prod"
+            ):
+                continue
+            t = parts[rank].to(KIND)
+            group.all_reduce(t, name)
+            wanted = functools.reduce(function, parts)
+            assert t.cpu().equal(wanted), (dtype, name, t, wanted)
+
+
+@ranks(4)
+@pytest.mark.parametrize("what", ["messages", "sums"])
+def test_messages_and_sums(what: str, world: Start) -> None:
+    world(what, 4, "c10d").well()
 
 
 class Blank(nn.Graph):

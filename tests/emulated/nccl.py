@@ -12,6 +12,11 @@ from tests.emulated.streams import Stream, current_stream
 from tests.emulated.streams import touch as access
 from tests.emulated.tensors import OnCuda, tensors
 
+DTYPES = {
+    torch.int8, torch.uint8, torch.bool, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32,
+    torch.float64, torch.float8_e4m3fn, torch.float8_e5m2,
+}  # fmt: skip
+
 
 class _Work:
     def __init__(self, works: Sequence[Any], stream: Stream) -> None:
@@ -43,6 +48,8 @@ class Nccl:
             raise RuntimeError(f"No backend type associated with device type cpu, in {what}")
         if not all(t.is_contiguous() for t in every):
             raise ValueError("Tensors must be contiguous")
+        if not DTYPES.issuperset(t.dtype for t in every):
+            raise TypeError("Input tensor data type is not supported for NCCL process group")
         (index,) = {t.at for t in every}
         stream = self.streams.setdefault(index, Stream(index))
         stream.wait_stream(current_stream(index))
@@ -58,6 +65,8 @@ class Nccl:
         return None
 
     def allreduce(self, ts: Any, *options: Any) -> Any:
+        if options and options[0].reduceOp in (dist.ReduceOp.BAND, dist.ReduceOp.BOR, dist.ReduceOp.BXOR):
+            raise ValueError(f"Cannot use {options[0].reduceOp} with NCCL")
         return self._call("allreduce", ts, (), lambda: self.gloo.allreduce(ts, *options))
 
     def allgather(self, outs: Any, ts: Any) -> Any:
@@ -72,9 +81,9 @@ class Nccl:
     def recv(self, ts: Any, peer: int, tag: int) -> Any:
         return self._call("recv", ts, (), lambda: self.gloo.recv(ts, peer, 0))
 
-    def _start_coalescing(self, device: torch.device) -> None:
+    def _start_coalescing(self) -> None:
         self.together = []
 
-    def _end_coalescing(self, device: torch.device) -> Any:
+    def _end_coalescing(self) -> Any:
         works, self.together = self.together or [], None
         return _Work([w for each in works for w in each.works], works[0].stream) if works else None

@@ -26,7 +26,7 @@ from weft.core.errors import ArgumentError, RankError
 from weft.core.rank import Rank
 from weft.transport.base import Channel, Group, PeerFailed
 from weft.transport.c10d_channel import C10dChannel
-from weft.transport.c10d_connections import FIRST_TAG, MESSAGES, Coalesced, Connected, Connections, Waiter, end
+from weft.transport.c10d_connections import FIRST_TAG, MESSAGES, Coalesced, Connected, Connections, Key, Waiter, end
 from weft.transport.c10d_group import C10dGroup
 from weft.transport.check import PROGRAM
 from weft.transport.hosts import SlowLink, slow_link, until
@@ -182,9 +182,13 @@ class C10dTransport(Connected):
                 said, tag = self._message(self.rank, dst, t, line)
                 needs.append(Need(dst, "recv " + said, 1))
                 posts.append(("send", dst, _something(t.contiguous()), tag))
-        ranks = among or tuple(range(self.world_size))
-        with Coalesced(self, ranks, [post[2] for post in posts], line):
-            works = self._post(posts, line, ranks, bool(among))
+        keyed = [(self._key(post, line, among), post) for post in posts]
+        apart = {key for key, _ in keyed if key[1] == "cuda"}
+        works: list[tuple[int, Any, bool]] = []
+        for key in sorted(apart):  # in an order that all ranks have, as they connect
+            with Coalesced(self, key):
+                works += self._post([each for each in keyed if each[0] == key])
+        works += self._post([each for each in keyed if each[0] not in apart])
         self._finish_exchange(works, line, needs)
         if self.link is not None:
             self._carry(posts)
@@ -215,26 +219,26 @@ class C10dTransport(Connected):
         self._posted[src, dst, line].append(("send " if src == self.rank else "recv ") + said)
         return said, MESSAGES | crc32(said.encode()) & MESSAGES - 1
 
-    def _post(
-        self, posts: Sequence[tuple[str, int, Tensor, int]], line: str, ranks: tuple[int, ...], all_come: bool
-    ) -> list[tuple[int, Any, bool]]:
+    def _key(self, post: tuple[str, int, Tensor, int], line: str, among: tuple[int, ...]) -> Key:
+        """The connection over which a message goes: of a group whose ranks all come, or of the two."""
+        _, peer, t, _ = post
+        return among or (min(self.rank, peer), max(self.rank, peer)), t.device.type, line
+
+    def _post(self, keyed: Sequence[tuple[Key, tuple[str, int, Tensor, int]]]) -> list[tuple[int, Any, bool]]:
         """Start each transfer as soon as its peer has connected, in any order."""
-        keys = [
-            (ranks if all_come or t.is_cuda else (min(self.rank, peer), max(self.rank, peer)), t.device.type, line)
-            for _, peer, t, _ in posts
-        ]
         works: dict[int, tuple[int, Any, bool]] = {}
 
         def started() -> bool:
-            there = {key for key in set(keys) if self._connections.connected(key)}  # once: order within one matters
-            for i, (way, peer, t, tag) in enumerate(posts):
-                if i not in works and keys[i] in there:
-                    works[i] = peer, self.start(way, keys[i][0], t, peer, tag, line), t.is_cuda
-            return len(works) == len(posts)
+            there = {key for key in {k for k, _ in keyed} if self._connections.connected(key)}
+            for i, (key, (way, peer, t, tag)) in enumerate(keyed):  # in this order within one
+                if i not in works and key in there:
+                    works[i] = peer, self.start(way, key[0], t, peer, tag, key[2]), t.is_cuda
+            return len(works) == len(keyed)
 
         if not started():
-            self.wait_until(started, "the others to come to an exchange", tuple({peer for _, peer, _, _ in posts}))
-        return [works[i] for i in range(len(posts))]
+            peers = tuple({post[1] for _, post in keyed})
+            self.wait_until(started, "the others to come to an exchange", peers)
+        return [works[i] for i in range(len(keyed))]
 
     def _finish_exchange(self, works: Sequence[tuple[int, Any, bool]], line: str, needs: Sequence[Need]) -> None:
         peers = tuple({peer for peer, _, _ in works})

@@ -106,7 +106,7 @@ class Connected(Met):
     def start(self, way: str, ranks: tuple[int, ...], t: Tensor, peer: int, tag: int = 1, line: str = "") -> Any:
         processes = self.processes(ranks, t.device.type, line)
         try:
-            return getattr(processes, way)([t], ranks.index(peer), tag)
+            return getattr(processes, way)([as_bytes(t) if t.is_cuda else t], ranks.index(peer), tag)
         except RuntimeError as error:
             raise self.explained(error, f"a {way} with rank {peer}", (peer,)) from None
 
@@ -125,23 +125,24 @@ class Connected(Met):
             raise self.explained(error, what if isinstance(what, str) else what(), ranks) from None
 
 
-class Coalesced:
-    """Groups the sends and receives of an exchange for NCCL, where they would deadlock otherwise; no effect on Gloo."""
+def as_bytes(t: Tensor) -> Tensor:
+    """A contiguous tensor as NCCL and Gloo move it, which lack some dtypes."""
+    return t.view(-1).view(torch.uint8)
 
-    def __init__(self, transport: Connected, ranks: tuple[int, ...], tensors: Sequence[Tensor], line: str) -> None:
-        self._processes: Any = None
-        if any(t.is_cuda for t in tensors):
-            self._processes = transport.processes(ranks, "cuda", line)
+
+class Coalesced:
+    """Groups the messages of one connection for NCCL, where they would wait for each other otherwise."""
+
+    def __init__(self, transport: Connected, key: Key) -> None:
+        self._processes = transport.processes(*key)
 
     def __enter__(self) -> None:
-        if self._processes is not None:
-            self._processes._start_coalescing(torch.device("cuda"))
+        self._processes._start_coalescing()
 
     def __exit__(self, *_: object) -> None:
-        if self._processes is not None:
-            work = self._processes._end_coalescing(torch.device("cuda"))
-            if work is not None:
-                work.wait()
+        work = self._processes._end_coalescing()
+        if work is not None:
+            work.wait()
 
 
 class Waiter:

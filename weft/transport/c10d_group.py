@@ -21,7 +21,7 @@ from torch import Tensor
 from weft.core.fingerprints import Behind
 from weft.transport import check, reduction
 from weft.transport.base import Group, UnderWay
-from weft.transport.c10d_connections import Connected
+from weft.transport.c10d_connections import Connected, as_bytes
 from weft.transport.check import Call, Diverged, differ, group_key, misfit
 from weft.transport.hosts import until
 from weft.transport.whole import collective
@@ -182,6 +182,10 @@ class C10dGroup(Group):
             if t.numel():
                 reduction.into(t, [self._data(i, t) for i in range(self.size)], reduce)
             return
+        if t.is_cuda and reduce in reduction.BITS:  # which NCCL can't
+            outs = [torch.empty_like(t, memory_format=torch.contiguous_format) for _ in self.ranks]
+            self._all_gather(outs, t)
+            return reduction.into(t, outs, reduce)
         self._compare(call, t.is_cuda)
         work, by = reduction.reducible(t, reduce)
         options = dist.AllreduceOptions()
@@ -214,7 +218,7 @@ class C10dGroup(Group):
             return self._exchange(outs, [t] * self.size)
         data = t.contiguous()
         into = [o if o.is_contiguous() else torch.empty_like(o, memory_format=torch.contiguous_format) for o in outs]
-        self._run(call, t, "allgather", [[i.view(-1) for i in into]], [data.view(-1)])
+        self._run(call, t, "allgather", [[as_bytes(i) for i in into]], [as_bytes(data)])
         for out, i in zip(outs, into, strict=True):
             if out is not i:
                 out.copy_(i)
@@ -282,8 +286,7 @@ class C10dGroup(Group):
         data = t.contiguous()
         options = dist.BroadcastOptions()
         options.rootRank = root
-        as_bytes = data.view(-1).view(torch.uint8)
-        self._run(call, t, "broadcast", [as_bytes], options)
+        self._run(call, t, "broadcast", [as_bytes(data)], options)
         if data is not t:
             t.copy_(data)
 
