@@ -95,6 +95,17 @@ def messages() -> None:
             assert y.tolist() == [float(before)] * 3
 
 
+def empty_parts() -> None:
+    """A rank that has nothing for anyone, and gets nothing, in the first call of all."""
+    rank, n = flow.env.get_rank(), flow.env.get_world_size()
+    sizes, mine = [[0 if n - 1 in (a, b) else 2 + a + b for b in range(n)] for a in range(n)], f"{KIND}:{rank}"
+    parts = [torch.full((k,), 10.0 * rank + b, device=mine) for b, k in enumerate(sizes[rank])]
+    outs = [torch.zeros(sizes[a][rank], device=mine) for a in range(n)]
+    transport_of().group(tuple(range(n))).all_to_all(outs, parts)
+    for a, out in enumerate(outs):
+        assert out.tolist() == [10.0 * a + rank] * sizes[a][rank]
+
+
 REDUCTIONS = {"sum": torch.add, "prod": torch.mul, "max": torch.maximum, "min": torch.minimum,
               "band": torch.bitwise_and, "bor": torch.bitwise_or, "bxor": torch.bitwise_xor}  # fmt: skip
 
@@ -117,8 +128,8 @@ def sums() -> None:
 
 
 @ranks(4)
-@pytest.mark.parametrize("what", ["messages", "sums"])
-def test_messages_and_sums(what: str, world: Start) -> None:
+@pytest.mark.parametrize("what", ["messages", "sums", "empty_parts"])
+def test_messages_sums_and_parts(what: str, world: Start) -> None:
     world(what, 4, "c10d").well()
 
 

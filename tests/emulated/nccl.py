@@ -41,6 +41,7 @@ class Nccl:
         self.gloo: Any = dist.ProcessGroupGloo(store, index, size, options._timeout)
         self.streams: dict[int, Stream] = {}
         self.together: list[_Work] | None = None
+        self.connected: set[int] = set()  # devices whose members have all met
 
     def _call(self, what: str, outs: Sequence[Any], given: Sequence[Any], start: Callable[[], Any]) -> Any:
         every = [*tensors([*outs, *given])]
@@ -51,6 +52,8 @@ class Nccl:
         if not DTYPES.issuperset(t.dtype for t in every):
             raise TypeError("Input tensor data type is not supported for NCCL process group")
         (index,) = {t.at for t in every}
+        if self.together is not None:
+            assert index in self.connected, "messages of some ranks can't connect all of them"
         stream = self.streams.setdefault(index, Stream(index))
         stream.wait_stream(current_stream(index))
         stream.step()
@@ -80,6 +83,10 @@ class Nccl:
 
     def recv(self, ts: Any, peer: int, tag: int) -> Any:
         return self._call("recv", ts, (), lambda: self.gloo.recv(ts, peer, 0))
+
+    def eager_connect_single_device(self, device: torch.device) -> None:
+        self.gloo.barrier().wait()
+        self.connected.add(device.index)
 
     def _start_coalescing(self) -> None:
         self.together = []

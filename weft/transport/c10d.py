@@ -43,6 +43,7 @@ class C10dTransport(Connected):
         super().__init__(rank, meeting, deadline)
         self._here = rank.local_size == rank.world_size and is_loopback(meeting.host)
         self.link, self.several_hosts = slow_link(), self.several_hosts or (self._imagined is None and not self._here)
+        self._local_index = rank.local_index
         self._processes: dict[tuple[tuple[int, ...], str, str], Any] = {}
         self._watch = Watch(meeting)
         self._closed = self._failed = False
@@ -136,7 +137,10 @@ class C10dTransport(Connected):
         options = dist.ProcessGroupNCCL.Options()
         options._timeout = timedelta(seconds=self.deadline)
         # NCCL's threads use their store even at exit, after Python has been finalized.
-        return dist.ProcessGroupNCCL(store.plain(), index, size, options)
+        made = dist.ProcessGroupNCCL(store.plain(), index, size, options)
+        # Now, when all ranks come: the first messages of a group may be of some of them.
+        made.eager_connect_single_device(torch.device("cuda", self._local_index % torch.cuda.device_count()))
+        return made
 
     def _make_group(self, ranks: tuple[int, ...], line: str) -> Group:
         return C10dGroup(self, ranks, line)

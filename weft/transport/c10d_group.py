@@ -143,6 +143,7 @@ class C10dGroup(Group):
             self._meet(call)
             if cuda:
                 self._agreed.add(call)
+                self._transport.processes(self.ranks, "cuda", self._line, call)  # also where there is nothing to move
 
     def _data(self, member: int, like: Tensor, at: int = 0) -> Tensor:
         """The data in a member's frame, as a tensor of this form."""
@@ -252,6 +253,8 @@ class C10dGroup(Group):
             return self._exchange(outs, parts)
         room = -1 if parts[0].is_cuda else room // parts[0].itemsize
         self._meet(call, sizes, *(parts if sum(p.numel() for p in parts) <= room else ()))
+        if parts[0].is_cuda:
+            self._transport.processes(self.ranks, "cuda", self._line, call)
         every = torch.stack([self._data(i, sizes) for i in range(self.size)])
         given, wanted = every[:, 0], every[:, 1].t()
         for giver, taker in (given != wanted).nonzero().tolist()[:1]:
