@@ -1,4 +1,4 @@
-"""Programs as they are written for torch, on four ranks with a CUDA device each: collectives, meshes, wrapped modules."""
+"""Programs written for torch, on four ranks with a CUDA device each: collectives, meshes, wrapped modules."""
 
 from __future__ import annotations
 
