@@ -14,8 +14,9 @@ import weft as flow
 import weft.distributed as dist
 from tests.worlds import Start
 from weft import nn
+from weft.core.errors import OptionError
 from weft.distributed.device_mesh import init_device_mesh
-from weft.distributed.fsdp import fully_shard
+from weft.distributed.fsdp import CPUOffloadPolicy, fully_shard
 from weft.distributed.tensor import Replicate, Shard, distribute_tensor
 from weft.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
@@ -92,6 +93,8 @@ def replicas_of_parts(rank: int, n: int, device: Any, _: str) -> None:
     flow.manual_seed(0)
     model, whole = Mlp().to(device), Mlp().to(device)
     whole.load_state_dict(model.state_dict())
+    with pytest.raises(OptionError, match="stay there"):
+        fully_shard(model, mesh=mesh, offload_policy=CPUOffloadPolicy())
     for m in (model.up, model.down, model):
         fully_shard(m, mesh=mesh)
     one, other = (flow.optim.SGD(m.parameters(), lr=0.1) for m in (model, whole))

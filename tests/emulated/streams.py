@@ -63,7 +63,21 @@ def permitted() -> None:
         raise RuntimeError("CUDA error: operation not permitted when stream is capturing")
 
 
-class Stream:
+class _Timed:
+    """What the host can wait for."""
+
+    clock: Clock
+
+    def synchronize(self) -> None:
+        permitted()
+        merge(host, self.clock)
+
+    def query(self) -> bool:
+        self.synchronize()
+        return True
+
+
+class Stream(_Timed):
     numbers = itertools.count(1)
 
     def __init__(self, device: Any = None, priority: int = 0, **_: Any) -> None:
@@ -89,16 +103,8 @@ class Stream:
         event.record(self)
         return event
 
-    def synchronize(self) -> None:
-        permitted()
-        merge(host, self.clock)
 
-    def query(self) -> bool:
-        self.synchronize()
-        return True
-
-
-class Event:
+class Event(_Timed):
     def __init__(self, enable_timing: bool = False, **_: Any) -> None:
         self.clock: Clock = {}
         self.at = 0
@@ -110,14 +116,6 @@ class Event:
 
     def wait(self, stream: Stream | None = None) -> None:
         (stream or current_stream()).wait_event(self)
-
-    def synchronize(self) -> None:
-        permitted()
-        merge(host, self.clock)
-
-    def query(self) -> bool:
-        self.synchronize()
-        return True
 
     def elapsed_time(self, end: Event) -> float:
         return float(end.at - self.at)

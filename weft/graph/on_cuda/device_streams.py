@@ -56,11 +56,10 @@ def in_order(
     plan: Plan, acts: Mapping[int, Act], streams: Streams, on_host: Container[int] = (),
     staged: Mapping[int, Staged] = MappingProxyType({}),
 ) -> dict[int, Act]:  # fmt: skip
-    """The acts, each on its device stream, after the acts of other streams on which it depends. Registers `on_host`
-    need no events: an act has read and written these when it returns."""
+    """The acts, each on its device stream, whatever the current one of the thread that runs it, and after the acts of
+    other streams on which it depends. Registers `on_host` need no events: an act has read and written these when it
+    returns."""
     tasks = {t.id: t for t in plan.tasks}
-    if len({t.stream for t in plan.tasks}) == 1 and not staged:
-        return dict(acts)
     device = streams.device
     crossing = {
         r.id: r for r in plan.registers
@@ -102,6 +101,6 @@ def in_order(
                 events[key].record(mine)
                 recorded.add(key)
 
-        return run if reads or writes or arriving or task.stream or staged else act
+        return run
 
     return {id: ordered(tasks[id], act) for id, act in acts.items()}
